@@ -1,0 +1,3 @@
+//! Floor 2: the actors.
+
+pub mod supervision;

@@ -1,0 +1,1 @@
+//! What makes an actix actor a supervised one.

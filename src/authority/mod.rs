@@ -1,0 +1,1 @@
+//! Floor 1: the client of the tax authority.

@@ -1,0 +1,54 @@
+//! Time and chance as arguments: whoever needs the present or a random number is given one of these.
+//! Tests pass a fixed clock and a seeded chance; the program passes the system's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+/// The present moment, in UTC.
+pub trait Clock: Send + Sync + 'static {
+    fn now(&self) -> Timestamp;
+}
+
+/// A clock that can be shared between actors.
+pub type SharedClock = Arc<dyn Clock>;
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place where the machine's clock is read")]
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A clock that stands still until it is moved, in microseconds.
+#[derive(Debug)]
+pub struct MockClock(AtomicI64);
+
+impl MockClock {
+    pub fn at(moment: Timestamp) -> Self {
+        Self(AtomicI64::new(moment.as_microsecond()))
+    }
+
+    pub fn advance(&self, by: std::time::Duration) {
+        let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        self.0.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
+impl Clock for MockClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_microsecond(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// A new identifier, ordered by time so that an index stays compact.
+#[expect(clippy::disallowed_methods, reason = "the one place where identifiers are drawn")]
+pub fn new_id() -> Uuid {
+    Uuid::now_v7()
+}
