@@ -1,0 +1,129 @@
+//! The authority's reference lists as a snapshot: what "must exist in …" is checked against. A list that
+//! was never fetched is empty and accepts everything (decisions.md, "Must exist in …"), never a live call.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::domain::codes::words;
+use crate::domain::money::Amount;
+
+words! {
+    /// The eleven lists, by the names of the specification.
+    List {
+        InvoiceTypes = "invoice-types",
+        PaymentMeans = "payment-means",
+        TaxCategories = "tax-categories",
+        Currencies = "currencies",
+        VatExemptions = "vat-exemptions",
+        ProductCodes = "product-codes",
+        ServiceCodes = "service-codes",
+        QuantityCodes = "invoice-quantity-codes",
+        Lgas = "lgas",
+        States = "states",
+        Countries = "countries",
+    }
+}
+
+impl List {
+    /// The field of an item that a caller sends as the value.
+    fn key(self) -> &'static str {
+        match self {
+            Self::ProductCodes => "hscode",
+            Self::VatExemptions => "heading_no",
+            Self::Countries => "alpha_2",
+            _ => "code",
+        }
+    }
+}
+
+/// A snapshot of the lists the forms check against.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    codes: HashMap<List, HashSet<String>>,
+    percents: HashMap<String, Amount>,
+    digits: HashMap<String, u32>,
+}
+
+impl Catalog {
+    /// Takes in one list as the authority served it; odd items are passed over.
+    pub fn load(&mut self, list: List, items: &Value) {
+        let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
+        let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
+        self.codes.insert(list, items.iter().filter_map(code).collect());
+        for item in items {
+            let Some(code) = code(item) else { continue };
+            match list {
+                List::TaxCategories => {
+                    self.percents.insert(code, percent(item).unwrap_or_default());
+                }
+                List::Currencies => {
+                    let digits = item.get("decimal_digits").and_then(Value::as_u64);
+                    self.digits.insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the list has the code; `None` when there is no snapshot to say so.
+    pub fn has(&self, list: List, code: &str) -> Option<bool> {
+        self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
+    }
+
+    /// The percent of a tax category, zero where it is not known.
+    pub fn percent(&self, tax_category: &str) -> Amount {
+        self.percents.get(tax_category).copied().unwrap_or_default()
+    }
+
+    /// The tax category with this percent, the first by name; standard VAT before others.
+    pub fn category_of(&self, percent: Amount) -> Option<&str> {
+        let matches = self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
+        matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
+    }
+
+    /// The tax categories and their percents, in the order of their names.
+    pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
+        let mut all: Vec<_> = self.percents.iter().map(|(name, percent)| (name.as_str(), *percent)).collect();
+        all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
+        all
+    }
+
+    /// The digits after the point of a currency, two where it is not known.
+    pub fn currency_digits(&self, currency: &str) -> u32 {
+        self.digits.get(currency).copied().unwrap_or(2)
+    }
+}
+
+/// Percents come as numbers or as text, some with a percent sign.
+fn percent(item: &Value) -> Option<Amount> {
+    match item.get("percent")? {
+        Value::Number(number) => Amount::parse(&number.to_string()).ok(),
+        Value::String(text) => Amount::parse(text.trim().trim_end_matches('%')).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_was_never_fetched_knows_nothing() {
+        assert_eq!(Catalog::default().has(List::Currencies, "NGN"), None);
+    }
+
+    #[test]
+    fn a_list_is_read_by_its_own_key() {
+        let mut catalog = Catalog::default();
+        catalog.load(List::ProductCodes, &json!([{ "hscode": "8471.30", "description": "Computers" }]));
+        catalog.load(List::TaxCategories, &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]));
+        catalog.load(List::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
+        assert_eq!(catalog.has(List::ProductCodes, "8471.30"), Some(true));
+        assert_eq!(catalog.has(List::ProductCodes, "0000.00"), Some(false));
+        assert_eq!(catalog.percent("STANDARD_VAT").to_string(), "7.5");
+        assert_eq!((catalog.currency_digits("JPY"), catalog.currency_digits("NGN")), (0, 2));
+    }
+}

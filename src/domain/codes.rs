@@ -1,0 +1,155 @@
+//! Words with a fixed set of values. Each is read in any case and shown in its canonical one.
+//! The three sets of payment statuses are three types: they are not interchangeable (spec.md,
+//! "States and transitions").
+
+/// Declares an enum of words: `as_str`, `parse` in any case, and all its values in order.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $(#[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The value of a word in any case.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.as_str().eq_ignore_ascii_case(word))
+            }
+
+            /// The words a caller may choose from, for the sentence of a fault.
+            pub fn allowed() -> String {
+                Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ")
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Who is invoiced: a business, a consumer or a government body.
+    Category { B2B = "B2B", B2C = "B2C", B2G = "B2G" }
+}
+
+impl Category {
+    /// A business and a government body are known by their tax number.
+    pub fn needs_tin(self) -> bool {
+        self != Self::B2C
+    }
+}
+
+words! {
+    /// What a line sells.
+    ItemType { Product = "PRODUCT", Service = "SERVICE" }
+}
+
+words! {
+    /// Where an invoice stands in its life. The last four are set by the pipeline only and lock the invoice.
+    WorkflowStatus {
+        Draft = "draft",
+        Approved = "approved",
+        Cancelled = "cancelled",
+        Paid = "paid",
+        Validated = "validated",
+        Submitted = "submitted",
+        Transmitted = "transmitted",
+        Reported = "reported",
+    }
+}
+
+words! {
+    /// What Update Invoice Status may set.
+    SettableStatus { Draft = "draft", Approved = "approved", Cancelled = "cancelled" }
+}
+
+words! {
+    /// Payment status of the taxpayer surface: lower case when written, upper case when read.
+    PaymentStatus { Pending = "PENDING", Paid = "PAID", Rejected = "REJECTED", Partial = "PARTIAL" }
+}
+
+words! {
+    /// Payment status as Create Invoice (Full) and Submit declare it.
+    DeclaredPaymentStatus { Pending = "PENDING", Paid = "PAID", Cancelled = "CANCELLED" }
+}
+
+impl DeclaredPaymentStatus {
+    /// What the declared status reads as afterwards.
+    pub fn reads_as(self) -> PaymentStatus {
+        match self {
+            Self::Pending => PaymentStatus::Pending,
+            Self::Paid => PaymentStatus::Paid,
+            Self::Cancelled => PaymentStatus::Rejected,
+        }
+    }
+}
+
+words! {
+    /// `authority_data.status`: where the invoice stands with the authority.
+    AuthorityStatus {
+        Pending = "PENDING",
+        Queued = "QUEUED",
+        Validated = "VALIDATED",
+        Submitted = "SUBMITTED",
+        Transmitted = "TRANSMITTED",
+        Acknowledged = "ACKNOWLEDGED",
+        Reported = "REPORTED",
+        Rejected = "REJECTED",
+        Failed = "FAILED",
+    }
+}
+
+words! {
+    /// How a `unique_no` names an invoice.
+    UniqueNoType {
+        PortalId = "PORTAL_ID",
+        Irn = "IRN",
+        ExternalInvoiceNo = "EXTERNAL_INVOICE_NO",
+        InternalInvoiceNo = "INTERNAL_INVOICE_NO",
+    }
+}
+
+words! {
+    /// Whether a taxpayer may create invoices.
+    Subscription { Active = "active", Inactive = "inactive" }
+}
+
+/// The invoice type code of a credit note, as the authority numbers it.
+pub const CREDIT_NOTE_CODE: &str = "380";
+/// The word that means a credit note where the type is free text.
+pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_read_in_any_case_and_shown_in_its_own() {
+        assert_eq!(Category::parse("b2b"), Some(Category::B2B));
+        assert_eq!(PaymentStatus::parse("paid").map(PaymentStatus::as_str), Some("PAID"));
+        assert_eq!(WorkflowStatus::parse("APPROVED").map(WorkflowStatus::as_str), Some("approved"));
+    }
+
+    #[test]
+    fn a_blank_category_is_no_category() {
+        assert_eq!(Category::parse("Blank"), None);
+        assert_eq!(Category::parse(""), None);
+    }
+
+    #[test]
+    fn the_three_payment_status_sets_differ() {
+        assert_eq!(DeclaredPaymentStatus::parse("REJECTED"), None);
+        assert_eq!(DeclaredPaymentStatus::parse("PARTIAL"), None);
+        assert_eq!(PaymentStatus::parse("CANCELLED"), None);
+        assert_eq!(DeclaredPaymentStatus::Cancelled.reads_as(), PaymentStatus::Rejected);
+    }
+}

@@ -1,0 +1,93 @@
+//! Faults of a request's fields. A form reports all of them at once; each carries the path of the
+//! field in the caller's own names, a stable rule id and a sentence.
+
+use std::collections::BTreeMap;
+
+/// One rule broken by one field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Dot path from the root of the body, such as `invoice_lines.0.quantity`.
+    pub path: String,
+    /// Stable id of the rule, such as `required` or `exists`.
+    pub rule: &'static str,
+    /// A sentence that tells the caller what to change.
+    pub message: String,
+}
+
+impl Fault {
+    pub fn new(path: impl Into<String>, rule: &'static str, message: impl Into<String>) -> Self {
+        Self { path: path.into(), rule, message: message.into() }
+    }
+}
+
+/// Every fault found in one request, in the order of the fields.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults(Vec<Fault>);
+
+impl Faults {
+    pub fn push(&mut self, fault: Fault) {
+        self.0.push(fault);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Fault> {
+        self.0.iter()
+    }
+
+    /// The first fault's sentence, and how many more there are.
+    pub fn summary(&self) -> String {
+        let first = self.0.first().map_or("The request is invalid.", |fault| fault.message.as_str());
+        match self.0.len().saturating_sub(1) {
+            0 => first.to_owned(),
+            1 => format!("{first} (and 1 more error)"),
+            more => format!("{first} (and {more} more errors)"),
+        }
+    }
+
+    /// Sentences by path, as the body of a 422 shows them.
+    pub fn by_path(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut paths: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for fault in &self.0 {
+            paths.entry(&fault.path).or_default().push(&fault.message);
+        }
+        paths
+    }
+}
+
+impl From<Fault> for Faults {
+    fn from(fault: Fault) -> Self {
+        Self(vec![fault])
+    }
+}
+
+impl FromIterator<Fault> for Faults {
+    fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
+        Self(faults.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(count: usize) -> Faults {
+        (0..count).map(|n| Fault::new(format!("f{n}"), "required", format!("Fault {n}."))).collect()
+    }
+
+    #[test]
+    fn the_summary_counts_what_follows_the_first_fault() {
+        assert_eq!(faults(1).summary(), "Fault 0.");
+        assert_eq!(faults(2).summary(), "Fault 0. (and 1 more error)");
+        assert_eq!(faults(4).summary(), "Fault 0. (and 3 more errors)");
+    }
+
+    #[test]
+    fn several_faults_of_one_field_share_its_path() {
+        let faults: Faults =
+            [Fault::new("a", "max", "Too long."), Fault::new("a", "format", "Odd.")].into_iter().collect();
+        assert_eq!(faults.by_path()["a"], ["Too long.", "Odd."]);
+    }
+}

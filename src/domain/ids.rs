@@ -1,0 +1,41 @@
+//! Identifiers. Numbers are portal ids, given out by the store; they stay below 2^53 so that a
+//! JavaScript client reads them exactly.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Declares a number that names one kind of thing.
+macro_rules! number_id {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub i64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )+};
+}
+
+number_id! {
+    /// A taxpayer, the owner of all its books.
+    TaxpayerId,
+    /// An integrator, who acts for the taxpayers it onboarded.
+    IntegratorId,
+    /// An invoice: the portal id.
+    InvoiceId,
+    /// A customer of one taxpayer.
+    CustomerId,
+}
+
+/// A command's name for itself; the events it caused carry it, so that its outcome can be looked up.
+pub type CommandId = Uuid;
+/// One run of the pipeline.
+pub type RunId = Uuid;
+/// One event of the log; also the `webhook-id` of its deliveries.
+pub type EventId = Uuid;

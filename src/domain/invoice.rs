@@ -1,0 +1,206 @@
+//! An invoice and the draft it is made of. A draft has passed every rule of its form; an invoice also has
+//! an id, a customer from the books and a state. What the contract stores but does not echo stays in `extras`.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::domain::codes::{AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus};
+use crate::domain::ids::{InvoiceId, TaxpayerId};
+use crate::domain::irn::Irn;
+use crate::domain::lifecycle::{Move, Stage};
+use crate::domain::money::Amount;
+use crate::domain::party::{CustomerDetails, InvoiceCustomer};
+use crate::domain::payment::{Notice, Payment, Posting};
+use crate::domain::refusal::Refusal;
+
+/// An invoice in a taxpayer's books.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Invoice {
+    pub id: InvoiceId,
+    pub taxpayer_id: TaxpayerId,
+    pub irn: Irn,
+    pub invoice_no: String,
+    pub category: Category,
+    /// The code where only a code came, else the text as sent.
+    pub invoice_type: String,
+    pub invoice_date: Date,
+    pub due_date: Option<Date>,
+    pub currency: String,
+    pub customer: InvoiceCustomer,
+    pub lines: Vec<Line>,
+    pub status: WorkflowStatus,
+    pub payment: Payment,
+    pub authority: AuthorityState,
+    pub batch_no: Option<String>,
+    pub extras: Map<String, Value>,
+    /// SHA-256 of the draft, in hexadecimal: tells a repeated create from a different one.
+    pub content_digest: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub edited_at: Option<Timestamp>,
+}
+
+/// Where the invoice stands with the authority. The QR code is provisional until `signed`, then fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthorityState {
+    pub status: AuthorityStatus,
+    pub qr_code: String,
+    pub signed: bool,
+}
+
+/// One line of an invoice, with every field that was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    pub item_name: String,
+    pub item_no: Option<String>,
+    pub item_type: ItemType,
+    pub unit_price: Amount,
+    pub quantity: Amount,
+    pub price_unit: String,
+    pub tax_category: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product_category: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_category: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discount_rate: Option<Amount>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discount_amount: Option<Amount>,
+    /// What a form accepts beyond these: codes, fees, descriptions.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extras: Map<String, Value>,
+}
+
+/// A create request that has passed every rule of its form.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Draft {
+    pub invoice_no: String,
+    /// Given on Full, built from number, service id and date elsewhere.
+    pub irn: Option<Irn>,
+    pub category: Category,
+    pub invoice_type: String,
+    pub invoice_date: Date,
+    pub due_date: Option<Date>,
+    pub currency: String,
+    pub customer: CustomerDetails,
+    pub lines: Vec<Line>,
+    pub payable: Amount,
+    pub declared: DeclaredPaymentStatus,
+    pub extras: Map<String, Value>,
+    #[serde(skip)]
+    pub batch_no: Option<String>,
+}
+
+impl Draft {
+    /// SHA-256 over everything the caller said, in hexadecimal.
+    pub fn digest(&self) -> String {
+        // A draft holds only text, numbers and lists: it always has a JSON form.
+        hex::encode(Sha256::digest(serde_json::to_vec(self).unwrap_or_default()))
+    }
+
+    /// The invoice made of this draft.
+    pub fn into_invoice(self, identity: Identity, now: Timestamp) -> (Invoice, Option<Posting>) {
+        let content_digest = self.digest();
+        let (payment, posting) = Payment::declared(self.payable, self.declared);
+        let qr_code = identity.provisional_qr;
+        let invoice = Invoice {
+            id: identity.id,
+            taxpayer_id: identity.taxpayer_id,
+            irn: identity.irn,
+            invoice_no: self.invoice_no,
+            category: self.category,
+            invoice_type: self.invoice_type,
+            invoice_date: self.invoice_date,
+            due_date: self.due_date,
+            currency: self.currency,
+            customer: identity.customer,
+            lines: self.lines,
+            status: WorkflowStatus::Draft,
+            payment,
+            authority: AuthorityState { status: AuthorityStatus::Pending, qr_code, signed: false },
+            batch_no: self.batch_no,
+            extras: self.extras,
+            content_digest,
+            created_at: now,
+            updated_at: now,
+            edited_at: None,
+        };
+        (invoice, posting)
+    }
+}
+
+/// What a draft gets on its way into the books.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub id: InvoiceId,
+    pub taxpayer_id: TaxpayerId,
+    pub irn: Irn,
+    pub customer: InvoiceCustomer,
+    pub provisional_qr: String,
+}
+
+impl Invoice {
+    /// Makes a move of the lifecycle.
+    pub fn moved(mut self, step: Move, now: Timestamp) -> Result<Self, Refusal> {
+        self.status = self.status.after(step)?;
+        self.updated_at = now;
+        Ok(self)
+    }
+
+    /// Takes a payment notice: the payment and, where all is paid, the workflow move with it.
+    pub fn paid(self, notice: Notice, now: Timestamp) -> Result<(Self, Posting), Refusal> {
+        let step = match notice {
+            Notice::Pending | Notice::Rejected => Move::NotePayment,
+            Notice::Paid => Move::Pay,
+            Notice::Partial(_) => Move::PayPart { partly_paid: self.payment.is_partial() },
+        };
+        let mut invoice = self.moved(step, now)?;
+        let (payment, posting) = invoice.payment.after(notice)?;
+        invoice.payment = payment;
+        Ok((invoice, posting))
+    }
+
+    /// Records that the pipeline has reached a stage; forward only.
+    pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
+        let mut invoice = self.moved(Move::Reach(stage), now)?;
+        invoice.authority.status = match stage {
+            Stage::Validated => AuthorityStatus::Validated,
+            Stage::Submitted => AuthorityStatus::Submitted,
+            Stage::Transmitted => AuthorityStatus::Transmitted,
+            Stage::Reported => AuthorityStatus::Reported,
+        };
+        Ok(invoice)
+    }
+
+    /// Takes the QR code of the signature; the first one stays.
+    pub fn signed(mut self, qr_code: String) -> Self {
+        if !self.authority.signed {
+            self.authority.qr_code = qr_code;
+            self.authority.signed = true;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+impl Line {
+    pub(crate) fn sample() -> Self {
+        Self {
+            item_name: "Laptop".into(),
+            item_no: Some("L-1".into()),
+            item_type: ItemType::Product,
+            unit_price: Amount::ONE_HUNDRED,
+            quantity: 1.into(),
+            price_unit: "EA".into(),
+            tax_category: "STANDARD_VAT".into(),
+            product_category: None,
+            service_category: None,
+            discount_rate: None,
+            discount_amount: None,
+            extras: Map::new(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Exact amounts. JSON numbers are read by their digits, never through a float; what does not fit
+//! is refused, never rounded in silence. Rounding happens in one place, by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Deserialize, Serialize};
+
+/// Digits an amount may have before the point.
+pub const INTEGER_DIGITS_MAX: u32 = 15;
+/// Digits an amount may have after the point.
+pub const FRACTION_DIGITS_MAX: u32 = 6;
+/// How far two totals may differ and still be equal (spec.md, "Limits").
+pub const TOLERANCE: Amount = Amount(Decimal::from_parts(1, 0, 0, false, 2));
+
+/// An exact number of money, a quantity or a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Amount(#[serde(with = "rust_decimal::serde::arbitrary_precision")] Decimal);
+
+/// Why a number is no amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AmountFault {
+    #[error("is not a decimal number")]
+    NotANumber,
+    #[error("has more than {INTEGER_DIGITS_MAX} digits before the decimal point")]
+    TooLarge,
+    #[error("has more than {FRACTION_DIGITS_MAX} digits after the decimal point")]
+    TooPrecise,
+}
+
+impl Amount {
+    pub const ZERO: Self = Self(Decimal::ZERO);
+    pub const ONE_HUNDRED: Self = Self(Decimal::ONE_HUNDRED);
+
+    /// Reads the digits of a JSON number, with or without an exponent.
+    pub fn parse(digits: &str) -> Result<Self, AmountFault> {
+        let value = match digits.split_once(['e', 'E']) {
+            None => exact(digits)?,
+            Some((mantissa, exponent)) => shifted(mantissa, exponent)?,
+        };
+        let normal = value.normalize();
+        if normal.scale() > FRACTION_DIGITS_MAX {
+            return Err(AmountFault::TooPrecise);
+        }
+        if normal.abs() >= Decimal::from(10_i64.pow(INTEGER_DIGITS_MAX)) {
+            return Err(AmountFault::TooLarge);
+        }
+        Ok(Self(if value.scale() > FRACTION_DIGITS_MAX { normal } else { value }))
+    }
+
+    pub fn is_negative(self) -> bool {
+        self.0.is_sign_negative() && !self.0.is_zero()
+    }
+
+    pub fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    pub fn times(self, other: Self) -> Option<Self> {
+        self.0.checked_mul(other.0).map(Self)
+    }
+
+    /// This many percent of an amount.
+    pub fn percent_of(self, whole: Self) -> Option<Self> {
+        whole.0.checked_mul(self.0)?.checked_div(Decimal::ONE_HUNDRED).map(Self)
+    }
+
+    /// Rounds half up (away from zero) to a currency's number of digits.
+    pub fn round_half_up(self, digits: u32) -> Self {
+        Self(self.0.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero))
+    }
+
+    /// The same amount, written with this many digits after the point at least.
+    pub fn with_digits(self, digits: u32) -> Self {
+        let mut value = self.0;
+        if value.scale() < digits {
+            value.rescale(digits);
+        }
+        Self(value)
+    }
+
+    /// Whether two totals agree within the tolerance of the specification.
+    pub fn about(self, other: Self) -> bool {
+        self.minus(other).is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
+    }
+
+    pub fn sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        amounts.into_iter().try_fold(Self::ZERO, Self::plus)
+    }
+}
+
+fn exact(digits: &str) -> Result<Decimal, AmountFault> {
+    Decimal::from_str_exact(digits).map_err(|fault| match fault {
+        rust_decimal::Error::Underflow | rust_decimal::Error::ScaleExceedsMaximumPrecision(_) => {
+            AmountFault::TooPrecise
+        }
+        rust_decimal::Error::ExceedsMaximumPossibleValue => AmountFault::TooLarge,
+        _ => refuse_text(digits),
+    })
+}
+
+/// The library reports one error for "too long" and "no number": the digits tell which.
+fn refuse_text(digits: &str) -> AmountFault {
+    let unsigned = digits.trim_start_matches('-');
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    if unsigned.is_empty() || !whole.chars().chain(fraction.chars()).all(|c| c.is_ascii_digit()) {
+        AmountFault::NotANumber
+    } else if whole.len() > INTEGER_DIGITS_MAX as usize {
+        AmountFault::TooLarge
+    } else {
+        AmountFault::TooPrecise
+    }
+}
+
+/// `12.5e3` by moving the point, so that no digit is lost on the way.
+fn shifted(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
+    let mantissa = exact(mantissa)?;
+    if mantissa.is_zero() {
+        return Ok(Decimal::ZERO);
+    }
+    let sign = exponent.starts_with('-');
+    let power: u32 = exponent
+        .trim_start_matches(['-', '+'])
+        .parse()
+        .map_err(|_| if sign { AmountFault::TooPrecise } else { AmountFault::TooLarge })?;
+    let factor = 10_i64.checked_pow(power).map(Decimal::from);
+    if sign {
+        let value = factor.and_then(|factor| mantissa.checked_div(factor)).ok_or(AmountFault::TooPrecise)?;
+        let back = factor.and_then(|factor| value.checked_mul(factor));
+        return if back == Some(mantissa) { Ok(value) } else { Err(AmountFault::TooPrecise) };
+    }
+    factor.and_then(|factor| mantissa.checked_mul(factor)).ok_or(AmountFault::TooLarge)
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Amount {
+    type Err = AmountFault;
+
+    /// Reads what `Display` wrote; stored sums may be longer than what a caller may send.
+    fn from_str(text: &str) -> Result<Self, AmountFault> {
+        exact(text).map(Self)
+    }
+}
+
+impl From<i64> for Amount {
+    fn from(whole: i64) -> Self {
+        Self(Decimal::from(whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn digits_are_read_exactly() {
+        for text in ["0", "0.10", "100.00", "-3.5", "999999999999999.999999", "1e3", "1.25e2", "125e-2"] {
+            assert!(Amount::parse(text).is_ok(), "{text}");
+        }
+        assert_eq!(Amount::parse("0.1").unwrap().plus(Amount::parse("0.2").unwrap()), Amount::parse("0.3").ok());
+        assert_eq!(Amount::parse("1.25e2").unwrap(), Amount::from(125));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_its_reason() {
+        assert_eq!(Amount::parse("1e400"), Err(AmountFault::TooLarge));
+        assert_eq!(Amount::parse("1e99999999999999"), Err(AmountFault::TooLarge));
+        assert_eq!(Amount::parse("1e-99999999999999"), Err(AmountFault::TooPrecise));
+        assert_eq!(Amount::parse("1e-7"), Err(AmountFault::TooPrecise));
+        assert_eq!(Amount::parse(&"9".repeat(40)), Err(AmountFault::TooLarge));
+        assert_eq!(Amount::parse(&format!("0.{}", "1".repeat(40))), Err(AmountFault::TooPrecise));
+        assert_eq!(Amount::parse("1000000000000000"), Err(AmountFault::TooLarge));
+        assert_eq!(Amount::parse("NaN"), Err(AmountFault::NotANumber));
+    }
+
+    #[test]
+    fn trailing_zeros_do_not_count_as_precision() {
+        assert_eq!(Amount::parse("1.50000000").unwrap(), Amount::parse("1.5").unwrap());
+    }
+
+    #[test]
+    fn half_is_rounded_up() {
+        assert_eq!(Amount::parse("2.345").unwrap().round_half_up(2).to_string(), "2.35");
+        assert_eq!(Amount::parse("2.344999").unwrap().round_half_up(2).to_string(), "2.34");
+    }
+
+    #[test]
+    fn totals_agree_within_a_hundredth() {
+        let hundred = Amount::from(100);
+        assert!(hundred.about(Amount::parse("100.01").unwrap()));
+        assert!(!hundred.about(Amount::parse("100.011").unwrap()));
+    }
+
+    proptest! {
+        #[test]
+        fn an_amount_survives_text_and_json(units in -999_999_999_999_999_i64..999_999_999_999_999, scale in 0_u32..=6) {
+            let amount = Amount(Decimal::new(units, scale));
+            prop_assert_eq!(amount.to_string().parse::<Amount>().unwrap(), amount);
+            let json = serde_json::to_string(&amount).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Amount>(&json).unwrap(), amount);
+            prop_assert_eq!(Amount::parse(&json).unwrap(), amount);
+        }
+
+        #[test]
+        fn addition_has_no_drift(cents in prop::collection::vec(0_i64..1_000_000, 0..200)) {
+            let sum = Amount::sum(cents.iter().map(|c| Amount(Decimal::new(*c, 2)))).unwrap();
+            prop_assert_eq!(sum, Amount(Decimal::new(cents.iter().sum(), 2)));
+        }
+    }
+}

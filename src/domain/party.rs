@@ -1,0 +1,151 @@
+//! Customers and taxpayers. A customer is held per taxpayer and matched by its number, then by its tax
+//! number; the stored one is used as it is, only a missing tax number is filled in (spec.md, "Update Invoice").
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::codes::{Category, Subscription};
+use crate::domain::ids::{CustomerId, IntegratorId, TaxpayerId};
+
+/// The customer block of a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustomerDetails {
+    pub no: String,
+    pub name: String,
+    pub email: String,
+    pub tin: Option<String>,
+    pub business_description: Option<String>,
+    pub address: Address,
+    #[serde(default)]
+    pub telephone: Option<String>,
+}
+
+/// A postal address as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Address {
+    pub street_name: String,
+    pub city: String,
+    pub state: Option<String>,
+    pub postal_code: String,
+    pub country: String,
+}
+
+/// A customer in a taxpayer's books. Its category is that of its first invoice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Customer {
+    pub id: CustomerId,
+    pub category: Category,
+    pub details: CustomerDetails,
+}
+
+impl Customer {
+    /// Takes over a tax number where none was known; whether anything changed.
+    pub fn fill_tin(&mut self, tin: Option<&String>) -> bool {
+        match (&self.details.tin, tin) {
+            (None, Some(tin)) => {
+                self.details.tin = Some(tin.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The customer as one invoice shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvoiceCustomer {
+    pub id: CustomerId,
+    /// The number that was sent with this invoice, also where the customer was matched by its tax number.
+    pub external_customer_no: String,
+    pub name: String,
+    pub tin: Option<String>,
+    pub email: String,
+}
+
+/// A taxpayer's own record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taxpayer {
+    pub id: TaxpayerId,
+    pub integrator_id: IntegratorId,
+    pub name: String,
+    pub email: String,
+    pub tin: String,
+    pub phone: Option<String>,
+    pub nature_of_business: Option<String>,
+    pub service_id: String,
+    pub business_id: String,
+    pub address: String,
+    pub place: Place,
+    pub subscription: Subscription,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Where a taxpayer does business: the part of the profile that Create Taxpayer does not ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    pub city: Option<String>,
+    pub state: Option<String>,
+    pub country: Option<String>,
+}
+
+impl Taxpayer {
+    /// The fields a complete business profile still lacks (spec.md, "Taxpayer API").
+    pub fn missing_profile_fields(&self) -> Vec<&'static str> {
+        let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);
+        [
+            ("city", absent(&self.place.city)),
+            ("state", absent(&self.place.state)),
+            ("country", absent(&self.place.country)),
+            ("business_email", self.email.is_empty()),
+            ("authority_business_id", self.business_id.is_empty()),
+            ("authority_service_id", self.service_id.is_empty()),
+        ]
+        .into_iter()
+        .filter_map(|(field, missing)| missing.then_some(field))
+        .collect()
+    }
+}
+
+/// A contact person of a taxpayer; the email is the login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contact {
+    pub id: i64,
+    pub first_name: String,
+    pub last_name: String,
+    pub email: String,
+    pub phone: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A partial change of a business profile: what is `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileChange {
+    pub city: Option<String>,
+    pub state: Option<String>,
+    pub country: Option<String>,
+    pub email: Option<String>,
+    pub name: Option<String>,
+    pub phone: Option<String>,
+    pub nature_of_business: Option<String>,
+    pub address: Option<String>,
+}
+
+impl ProfileChange {
+    pub fn apply(self, taxpayer: &mut Taxpayer) {
+        let set = |field: &mut String, value: Option<String>| {
+            if let Some(value) = value {
+                *field = value;
+            }
+        };
+        set(&mut taxpayer.email, self.email);
+        set(&mut taxpayer.name, self.name);
+        set(&mut taxpayer.address, self.address);
+        taxpayer.place.city = self.city.or(taxpayer.place.city.take());
+        taxpayer.place.state = self.state.or(taxpayer.place.state.take());
+        taxpayer.place.country = self.country.or(taxpayer.place.country.take());
+        taxpayer.phone = self.phone.or(taxpayer.phone.take());
+        taxpayer.nature_of_business = self.nature_of_business.or(taxpayer.nature_of_business.take());
+    }
+}

@@ -1,0 +1,152 @@
+//! What is owed and what was paid. The payment ledger gets one entry a call; the running total never
+//! passes the payable amount, and no entry is ever taken back (decisions.md, "Partial above payable").
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus};
+use crate::domain::fault::Fault;
+use crate::domain::money::Amount;
+use crate::domain::refusal::Refusal;
+
+/// The state of an invoice's payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payment {
+    pub status: PaymentStatus,
+    pub payable: Amount,
+    pub paid: Amount,
+}
+
+/// What a caller says about a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    Pending,
+    Rejected,
+    Paid,
+    Partial(Amount),
+}
+
+/// One line of the payment ledger: the amount is what this call added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Posting {
+    pub status: PaymentStatus,
+    pub amount: Amount,
+}
+
+impl Payment {
+    /// A new invoice's payment, and what is posted to the ledger with it.
+    pub fn declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
+        let status = status.reads_as();
+        let fresh = Self { status: PaymentStatus::Pending, payable, paid: Amount::ZERO };
+        if status == PaymentStatus::Paid {
+            (Self { status, paid: payable, ..fresh }, Some(Posting { status, amount: payable }))
+        } else {
+            (Self { status, ..fresh }, None)
+        }
+    }
+
+    pub fn is_partial(self) -> bool {
+        self.status == PaymentStatus::Partial
+    }
+
+    /// The payment after a notice and the entry it adds.
+    pub fn after(self, notice: Notice) -> Result<(Self, Posting), Refusal> {
+        match notice {
+            Notice::Pending => Ok(self.noted(PaymentStatus::Pending)),
+            Notice::Rejected => Ok(self.noted(PaymentStatus::Rejected)),
+            Notice::Paid => {
+                let remainder = self.payable.minus(self.paid).unwrap_or_default().max(Amount::ZERO);
+                self.posted(PaymentStatus::Paid, remainder)
+            }
+            Notice::Partial(amount) => self.posted(PaymentStatus::Partial, amount),
+        }
+    }
+
+    fn noted(self, status: PaymentStatus) -> (Self, Posting) {
+        (Self { status, ..self }, Posting { status, amount: Amount::ZERO })
+    }
+
+    fn posted(self, status: PaymentStatus, amount: Amount) -> Result<(Self, Posting), Refusal> {
+        match self.paid.plus(amount) {
+            Some(paid) if paid <= self.payable => {
+                Ok((Self { status, paid, ..self }, Posting { status, amount }))
+            }
+            _ => Err(self.exceeded(amount)),
+        }
+    }
+
+    fn exceeded(self, amount: Amount) -> Refusal {
+        let left = self.payable.minus(self.paid).unwrap_or_default();
+        Refusal::PaymentExceedsPayable(Fault::new(
+            "amount",
+            "payment_exceeds_payable",
+            format!("The amount {amount} is more than the {left} left to pay of {}.", self.payable),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn owing(payable: i64) -> Payment {
+        Payment::declared(Amount::from(payable), DeclaredPaymentStatus::Pending).0
+    }
+
+    #[test]
+    fn a_partial_payment_above_the_payable_amount_is_refused() {
+        let (half, _) = owing(100).after(Notice::Partial(Amount::from(60))).unwrap();
+        assert!(matches!(
+            half.after(Notice::Partial(Amount::from(41))),
+            Err(Refusal::PaymentExceedsPayable(fault)) if fault.path == "amount"
+        ));
+    }
+
+    #[test]
+    fn a_partial_payment_that_reaches_the_total_stays_partial() {
+        let (full, _) = owing(100).after(Notice::Partial(Amount::from(100))).unwrap();
+        assert_eq!((full.status, full.paid), (PaymentStatus::Partial, Amount::from(100)));
+    }
+
+    #[test]
+    fn paid_after_partials_posts_the_remainder_once() {
+        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
+        let (paid, posting) = part.after(Notice::Paid).unwrap();
+        assert_eq!((paid.status, paid.paid, posting.amount), (PaymentStatus::Paid, 100.into(), 70.into()));
+        assert_eq!(paid.after(Notice::Paid).unwrap().1.amount, Amount::ZERO);
+    }
+
+    #[test]
+    fn a_rejection_keeps_what_was_paid() {
+        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
+        assert_eq!(part.after(Notice::Rejected).unwrap().0.paid, Amount::from(30));
+    }
+
+    #[test]
+    fn an_invoice_declared_paid_posts_its_payable() {
+        let (payment, posting) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
+        assert_eq!((payment.paid, posting.unwrap().amount), (Amount::from(9), Amount::from(9)));
+        assert_eq!(Payment::declared(Amount::from(9), DeclaredPaymentStatus::Cancelled).0.status, PaymentStatus::Rejected);
+    }
+
+    proptest! {
+        #[test]
+        fn the_ledger_always_sums_to_what_is_paid_and_never_passes_the_payable(
+            payable in 0_i64..10_000,
+            notices in prop::collection::vec((0_u8..4, 1_i64..4_000), 0..40),
+        ) {
+            let mut payment = owing(payable);
+            let mut ledger = Vec::new();
+            for (kind, amount) in notices {
+                let notice = [Notice::Pending, Notice::Rejected, Notice::Paid, Notice::Partial(amount.into())][kind as usize];
+                if let Ok((after, posting)) = payment.after(notice) {
+                    payment = after;
+                    ledger.push(posting.amount);
+                }
+                prop_assert!(payment.paid <= payment.payable);
+                prop_assert_eq!(Amount::sum(ledger.iter().copied()), Some(payment.paid));
+            }
+        }
+    }
+}

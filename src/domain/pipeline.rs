@@ -1,0 +1,289 @@
+//! The authority pipeline as a plan: which steps an operation takes, what a step makes of the invoice,
+//! and the states of a run. How a step is called and when it is tried again is decided elsewhere.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::domain::codes::words;
+use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::irn::Irn;
+use crate::domain::lifecycle::Stage;
+
+words! {
+    /// What a run does.
+    Operation { Submit = "submit", Transmit = "transmit" }
+}
+
+words! {
+    /// One exchange with the authority.
+    Step {
+        IrnCheck = "irn-check",
+        DataCheck = "data-check",
+        Sign = "sign",
+        Confirm = "confirm",
+        Health = "health",
+        AccessPoints = "access-points",
+        Send = "send",
+    }
+}
+
+words! {
+    /// Where a run stands. The last three are final until the same operation is asked for again.
+    RunState {
+        Running = "running",
+        Waiting = "waiting",
+        Paused = "paused",
+        Succeeded = "succeeded",
+        Refused = "refused",
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// How a step's outcome became known.
+    ResolvedBy { Answer = "answer", Confirm = "confirm" }
+}
+
+impl Operation {
+    /// The steps in order.
+    pub fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Submit => &[Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm],
+            Self::Transmit => &[Step::Health, Step::AccessPoints, Step::Send],
+        }
+    }
+
+    /// The first step that is not done; `None` when all are.
+    pub fn next(self, done: &[Step]) -> Option<Step> {
+        self.steps().iter().copied().find(|step| !done.contains(step))
+    }
+}
+
+impl Step {
+    /// Whether the call changes something at the authority, so that its outcome can be unknown.
+    pub fn has_effect(self) -> bool {
+        matches!(self, Self::Sign | Self::Send)
+    }
+
+    /// Whether it must be taken anew each time the run goes on: an answer about a moment does not last.
+    pub fn is_momentary(self) -> bool {
+        matches!(self, Self::Health | Self::AccessPoints)
+    }
+
+    /// The stage of the invoice once the step is done.
+    pub fn stage(self) -> Option<Stage> {
+        match self {
+            Self::DataCheck => Some(Stage::Validated),
+            Self::Confirm => Some(Stage::Submitted),
+            Self::Send => Some(Stage::Transmitted),
+            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints => None,
+        }
+    }
+}
+
+impl RunState {
+    /// Whether the run goes on by itself.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Running | Self::Waiting)
+    }
+}
+
+/// One run of the pipeline for one IRN.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub taxpayer_id: TaxpayerId,
+    pub operation: Operation,
+    pub irn: Irn,
+    pub state: RunState,
+    /// What is sent to the authority.
+    pub document: Value,
+    /// SHA-256 of the document, in hexadecimal.
+    pub digest: String,
+    pub done: Vec<Step>,
+    /// A step whose call began and whose outcome is not recorded: it is asked about before it is sent again.
+    pub intent: Option<Step>,
+    /// Attempts at the present step.
+    pub attempt: u32,
+    /// Since when the present step has been failing.
+    pub failing_since: Option<Timestamp>,
+    pub next_attempt_at: Option<Timestamp>,
+    pub wait_reason: Option<String>,
+    pub last_error: Option<String>,
+    pub resolved_by: Option<ResolvedBy>,
+    pub qr_code: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Done { resolved_by: ResolvedBy, qr_code: Option<String> },
+    Refused { error: String },
+    /// To be tried again by itself.
+    Wait { error: String, until: Timestamp },
+    /// Tried for as long as settings allow: an operator decides.
+    Pause { error: String },
+}
+
+impl Verdict {
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Done { .. } => None,
+            Self::Refused { error } | Self::Wait { error, .. } | Self::Pause { error } => Some(error),
+        }
+    }
+
+    /// The word that the step's log carries.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done { .. } => "done",
+            Self::Refused { .. } => "refused",
+            Self::Wait { .. } => "retry",
+            Self::Pause { .. } => "paused",
+        }
+    }
+}
+
+/// A new run's request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    pub operation: Operation,
+    pub irn: Irn,
+    pub document: Value,
+}
+
+impl Request {
+    pub fn digest(&self) -> String {
+        digest(&self.document)
+    }
+}
+
+/// SHA-256 of a document, in hexadecimal. Object keys are in order, so equal documents are equal texts.
+pub fn digest(document: &Value) -> String {
+    hex::encode(Sha256::digest(document.to_string()))
+}
+
+impl Run {
+    pub fn open(id: RunId, taxpayer_id: TaxpayerId, request: Request, now: Timestamp) -> Self {
+        Self {
+            id,
+            taxpayer_id,
+            digest: request.digest(),
+            operation: request.operation,
+            irn: request.irn,
+            state: RunState::Running,
+            document: request.document,
+            done: Vec::new(),
+            intent: None,
+            attempt: 0,
+            failing_since: None,
+            next_attempt_at: Some(now),
+            wait_reason: None,
+            last_error: None,
+            resolved_by: None,
+            qr_code: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    pub fn next_step(&self) -> Option<Step> {
+        self.operation.next(&self.done)
+    }
+
+    /// Whether the document may still be replaced: nothing was signed, nor may have been.
+    pub fn is_replaceable(&self) -> bool {
+        !self.done.contains(&Step::Sign) && self.intent != Some(Step::Sign)
+    }
+
+    /// Starts over with other content.
+    #[must_use]
+    pub fn replaced(self, request: Request, now: Timestamp) -> Self {
+        let fresh = Self::open(self.id, self.taxpayer_id, request, now);
+        Self { created_at: self.created_at, ..fresh }
+    }
+
+    /// Goes on after it had ended without success.
+    #[must_use]
+    pub fn reopened(self, now: Timestamp) -> Self {
+        let state = RunState::Running;
+        Self { state, failing_since: None, next_attempt_at: Some(now), wait_reason: None, updated_at: now, ..self }
+    }
+
+    /// Notes that a step is about to be called.
+    #[must_use]
+    pub fn intending(self, step: Step, now: Timestamp) -> Self {
+        let attempt = self.attempt + 1;
+        Self { state: RunState::Running, intent: Some(step), attempt, updated_at: now, ..self }
+    }
+
+    /// The run after a step's verdict.
+    #[must_use]
+    pub fn after(mut self, step: Step, verdict: &Verdict, now: Timestamp) -> Self {
+        self.updated_at = now;
+        self.last_error = verdict.error().map(str::to_owned);
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        match verdict {
+            Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
+            Verdict::Refused { .. } => self.end(RunState::Refused),
+            Verdict::Wait { error, until } => self.wait(error.clone(), *until, now),
+            Verdict::Pause { .. } => self.state = RunState::Paused,
+        }
+        self
+    }
+
+    fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
+        self.done.push(step);
+        self.intent = None;
+        self.attempt = 0;
+        self.failing_since = None;
+        self.qr_code = self.qr_code.take().or(qr_code);
+        // A run that was resolved by asking stays known for it.
+        if self.resolved_by != Some(ResolvedBy::Confirm) {
+            self.resolved_by = Some(resolved_by);
+        }
+        self.state = if self.next_step().is_none() { RunState::Succeeded } else { RunState::Running };
+    }
+
+    fn end(&mut self, state: RunState) {
+        self.state = state;
+        self.intent = None;
+        self.failing_since = None;
+        self.attempt = 0;
+    }
+
+    /// The intent stays: what an effectful step came to is not known until it is asked about.
+    fn wait(&mut self, reason: String, until: Timestamp, now: Timestamp) {
+        self.state = RunState::Waiting;
+        self.wait_reason = Some(reason);
+        self.next_attempt_at = Some(until);
+        self.failing_since = self.failing_since.or(Some(now));
+        self.done.retain(|step| !step.is_momentary());
+    }
+
+    /// The run of an invoice that was cancelled before it was validated.
+    #[must_use]
+    pub fn cancelled(mut self, now: Timestamp) -> Self {
+        self.end(RunState::Cancelled);
+        self.next_attempt_at = None;
+        self.updated_at = now;
+        self
+    }
+}
+
+/// One attempt at a step, as the log keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepRecord {
+    pub step: Step,
+    pub attempt: u32,
+    /// None while the call is under way, or where the process died in it.
+    pub outcome: Option<String>,
+    pub started_at: Timestamp,
+    pub duration_ms: Option<i64>,
+    pub error: Option<String>,
+}

@@ -1,0 +1,52 @@
+//! Why a command or a query is refused. One value a reason; the sentence is for the caller. The HTTP
+//! floor gives each its status and code (decisions.md, section 5); nothing here knows of HTTP.
+
+use crate::domain::codes::WorkflowStatus;
+use crate::domain::fault::{Fault, Faults};
+
+/// A refusal that the caller can understand and act on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{}", .0.summary())]
+    Invalid(Faults),
+    #[error("Invoice not found")]
+    InvoiceNotFound,
+    #[error("Taxpayer not found")]
+    TaxpayerNotFound,
+    #[error("No pipeline run exists for this IRN")]
+    RunNotFound,
+    #[error("Delivery not found")]
+    DeliveryNotFound,
+    #[error("The subscription of this taxpayer is not active")]
+    SubscriptionInactive,
+    #[error("The business profile is incomplete: {} missing", .0.join(", "))]
+    ProfileIncomplete(Vec<&'static str>),
+    #[error("The invoice is {0} and can no longer be changed")]
+    InvoiceLocked(WorkflowStatus),
+    #[error("The invoice must be approved before it can be paid; it is {0}")]
+    InvoiceNotApproved(WorkflowStatus),
+    #[error("An invoice that is {from} cannot {to}")]
+    InvalidTransition { from: WorkflowStatus, to: &'static str },
+    #[error("{}", .0.message)]
+    PaymentExceedsPayable(Fault),
+    #[error("{}", .0.message)]
+    IrnServiceIdMismatch(Fault),
+    #[error("This IRN was already sent with other content")]
+    IrnContentChanged,
+    #[error("The invoice has not been signed")]
+    InvoiceNotSigned,
+    #[error("No webhook is configured for this taxpayer")]
+    WebhookNotConfigured,
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Invalid(fault.into())
+    }
+}
+
+impl From<Faults> for Refusal {
+    fn from(faults: Faults) -> Self {
+        Self::Invalid(faults)
+    }
+}
