@@ -1,1 +1,78 @@
-pub fn x(){}
+//! The database schema, a file a change. The same migrations serve SQLite and PostgreSQL, so columns are
+//! of the types both have: moments are microseconds since 1970 (UTC) in big integers, dates and amounts
+//! are text so that no digit is lost, documents are JSON text. Migrations are never edited once released.
+
+use sea_orm_migration::prelude::*;
+
+mod m0001_accounts;
+mod m0002_books;
+mod m0003_lanes;
+mod m0004_pipeline;
+mod m0005_webhooks;
+mod m0006_reference_lists;
+
+/// All migrations, in order.
+pub struct Migrator;
+
+#[async_trait::async_trait]
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![
+            Box::new(m0001_accounts::Migration),
+            Box::new(m0002_books::Migration),
+            Box::new(m0003_lanes::Migration),
+            Box::new(m0004_pipeline::Migration),
+            Box::new(m0005_webhooks::Migration),
+            Box::new(m0006_reference_lists::Migration),
+        ]
+    }
+}
+
+/// A table that is made of columns and a primary key over some of them.
+fn table(
+    name: &'static str,
+    key: &[&'static str],
+    columns: impl IntoIterator<Item = ColumnDef>,
+) -> TableCreateStatement {
+    let mut table = Table::create();
+    table.table(name);
+    for column in columns {
+        table.col(column);
+    }
+    let mut primary = Index::create();
+    for column in key {
+        primary.col(*column);
+    }
+    table.primary_key(&mut primary);
+    table.take()
+}
+
+/// A unique index, named after its table and columns.
+fn unique(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
+    index(table, columns).unique().take()
+}
+
+/// An index, named after its table and columns.
+fn index(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
+    let mut index = Index::create();
+    index.name(format!("{table}_by_{}", columns.join("_"))).table(table);
+    for column in columns {
+        index.col(*column);
+    }
+    index.take()
+}
+
+/// Creates tables and their indexes.
+async fn create<const T: usize, const I: usize>(
+    manager: &SchemaManager<'_>,
+    tables: [TableCreateStatement; T],
+    indexes: [IndexCreateStatement; I],
+) -> Result<(), DbErr> {
+    for table in tables {
+        manager.create_table(table).await?;
+    }
+    for index in indexes {
+        manager.create_index(index).await?;
+    }
+    Ok(())
+}

@@ -59,7 +59,8 @@ impl Catalog {
                 }
                 List::Currencies => {
                     let digits = item.get("decimal_digits").and_then(Value::as_u64);
-                    self.digits.insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
+                    self.digits
+                        .insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
                 }
                 _ => {}
             }
@@ -78,7 +79,8 @@ impl Catalog {
 
     /// The tax category with this percent, the first by name; standard VAT before others.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
-        let matches = self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
+        let matches =
+            self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
         matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
     }
 
@@ -119,7 +121,8 @@ mod tests {
     fn a_list_is_read_by_its_own_key() {
         let mut catalog = Catalog::default();
         catalog.load(List::ProductCodes, &json!([{ "hscode": "8471.30", "description": "Computers" }]));
-        catalog.load(List::TaxCategories, &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]));
+        catalog
+            .load(List::TaxCategories, &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]));
         catalog.load(List::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
         assert_eq!(catalog.has(List::ProductCodes, "8471.30"), Some(true));
         assert_eq!(catalog.has(List::ProductCodes, "0000.00"), Some(false));

@@ -156,7 +156,10 @@ mod tests {
                     data: json!({ "n": n.to_string() }),
                 };
                 let id = Uuid::from_u128(n);
-                head.append(occurrence, Seal { id, taxpayer_id: TaxpayerId(7), command_id: id, now: Timestamp::UNIX_EPOCH })
+                head.append(
+                    occurrence,
+                    Seal { id, taxpayer_id: TaxpayerId(7), command_id: id, now: Timestamp::UNIX_EPOCH },
+                )
             })
             .collect()
     }

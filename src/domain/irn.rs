@@ -19,7 +19,9 @@ pub struct Irn {
 
 /// Why a text is no invoice reference number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an IRN is written {{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, with 8 hexadecimal characters and a date")]
+#[error(
+    "an IRN is written {{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, with 8 hexadecimal characters and a date"
+)]
 pub struct MalformedIrn;
 
 impl Irn {
@@ -118,9 +120,18 @@ mod tests {
 
     #[test]
     fn what_is_not_written_like_one_is_refused() {
-        for text in ["", "INV", "INV-94CD90AA", "-94CD90AA-20240611", "INV-94CD90A-20240611", "INV-94CD90AG-20240611",
-            "INV-94CD90AA-20241311", "INV-94CD90AA-2024061", "INV-94CD90AA-20240611 ", "I\0V-94CD90AA-20240611"]
-        {
+        for text in [
+            "",
+            "INV",
+            "INV-94CD90AA",
+            "-94CD90AA-20240611",
+            "INV-94CD90A-20240611",
+            "INV-94CD90AG-20240611",
+            "INV-94CD90AA-20241311",
+            "INV-94CD90AA-2024061",
+            "INV-94CD90AA-20240611 ",
+            "I\0V-94CD90AA-20240611",
+        ] {
             assert_eq!(Irn::parse(text), Err(MalformedIrn), "{text:?}");
         }
     }

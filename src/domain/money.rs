@@ -174,7 +174,10 @@ mod tests {
         for text in ["0", "0.10", "100.00", "-3.5", "999999999999999.999999", "1e3", "1.25e2", "125e-2"] {
             assert!(Amount::parse(text).is_ok(), "{text}");
         }
-        assert_eq!(Amount::parse("0.1").unwrap().plus(Amount::parse("0.2").unwrap()), Amount::parse("0.3").ok());
+        assert_eq!(
+            Amount::parse("0.1").unwrap().plus(Amount::parse("0.2").unwrap()),
+            Amount::parse("0.3").ok()
+        );
         assert_eq!(Amount::parse("1.25e2").unwrap(), Amount::from(125));
     }
 

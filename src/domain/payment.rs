@@ -127,7 +127,10 @@ mod tests {
     fn an_invoice_declared_paid_posts_its_payable() {
         let (payment, posting) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
         assert_eq!((payment.paid, posting.unwrap().amount), (Amount::from(9), Amount::from(9)));
-        assert_eq!(Payment::declared(Amount::from(9), DeclaredPaymentStatus::Cancelled).0.status, PaymentStatus::Rejected);
+        assert_eq!(
+            Payment::declared(Amount::from(9), DeclaredPaymentStatus::Cancelled).0.status,
+            PaymentStatus::Rejected
+        );
     }
 
     proptest! {

@@ -121,12 +121,22 @@ pub struct Run {
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    Done { resolved_by: ResolvedBy, qr_code: Option<String> },
-    Refused { error: String },
+    Done {
+        resolved_by: ResolvedBy,
+        qr_code: Option<String>,
+    },
+    Refused {
+        error: String,
+    },
     /// To be tried again by itself.
-    Wait { error: String, until: Timestamp },
+    Wait {
+        error: String,
+        until: Timestamp,
+    },
     /// Tried for as long as settings allow: an operator decides.
-    Pause { error: String },
+    Pause {
+        error: String,
+    },
 }
 
 impl Verdict {
@@ -211,7 +221,14 @@ impl Run {
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         let state = RunState::Running;
-        Self { state, failing_since: None, next_attempt_at: Some(now), wait_reason: None, updated_at: now, ..self }
+        Self {
+            state,
+            failing_since: None,
+            next_attempt_at: Some(now),
+            wait_reason: None,
+            updated_at: now,
+            ..self
+        }
     }
 
     /// Notes that a step is about to be called.

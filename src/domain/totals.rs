@@ -39,8 +39,14 @@ mod tests {
 
     fn catalog() -> Catalog {
         let mut catalog = Catalog::default();
-        catalog.load(List::TaxCategories, &json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 }]));
-        catalog.load(List::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]));
+        catalog.load(
+            List::TaxCategories,
+            &json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 }]),
+        );
+        catalog.load(
+            List::Currencies,
+            &json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]),
+        );
         catalog
     }
 
