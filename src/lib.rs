@@ -4,3 +4,4 @@
 //! `actors`, then `http`. A file imports only from lower floors; `tests/tidy.rs` proves it.
 
 pub mod domain;
+pub mod store;

@@ -4,6 +4,8 @@
 
 use sea_orm_migration::prelude::*;
 
+pub use sea_orm_migration::MigratorTrait;
+
 mod m0001_accounts;
 mod m0002_books;
 mod m0003_lanes;

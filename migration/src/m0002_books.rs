@@ -37,7 +37,7 @@ fn invoices() -> TableCreateStatement {
     table(
         "invoices",
         &["taxpayer_id", "id"],
-        [
+        vec![
             big_integer("taxpayer_id"),
             big_integer("id"),
             text("irn"),

@@ -1,6 +1,7 @@
 //! Who calls. A handler that needs a right takes one of these as a parameter; without it there is no
 //! value to call with.
 
+use crate::domain::codes::words;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 
 /// A taxpayer, by its `tpk_` key.
@@ -18,17 +19,12 @@ pub enum Caller {
     Integrator(IntegratorId),
 }
 
-/// The account type that a key's prefix names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyKind {
-    Taxpayer,
-    Integrator,
-    Operator,
+words! {
+    /// The account type that a key's prefix names.
+    KeyKind { Taxpayer = "taxpayer", Integrator = "integrator", Operator = "operator" }
 }
 
 impl KeyKind {
-    pub const ALL: [Self; 3] = [Self::Taxpayer, Self::Integrator, Self::Operator];
-
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Taxpayer => "tpk_",
@@ -38,6 +34,6 @@ impl KeyKind {
     }
 
     pub fn of(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| key.starts_with(kind.prefix()))
+        Self::ALL.iter().copied().find(|kind| key.starts_with(kind.prefix()))
     }
 }

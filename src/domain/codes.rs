@@ -27,6 +27,14 @@ macro_rules! words {
             }
         }
 
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                Self::parse(word).ok_or_else(|| format!("{word:?} is none of {}", Self::allowed()))
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())

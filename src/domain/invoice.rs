@@ -176,6 +176,7 @@ impl Invoice {
     }
 
     /// Takes the QR code of the signature; the first one stays.
+    #[must_use]
     pub fn signed(mut self, qr_code: String) -> Self {
         if !self.authority.signed {
             self.authority.qr_code = qr_code;

@@ -28,7 +28,7 @@ impl Irn {
     pub fn parse(text: &str) -> Result<Self, MalformedIrn> {
         let (rest, date) = text.rsplit_once('-').ok_or(MalformedIrn)?;
         let (invoice_no, service_id) = rest.rsplit_once('-').ok_or(MalformedIrn)?;
-        let clean = !text.chars().any(|c| c.is_control());
+        let clean = !text.chars().any(char::is_control);
         let whole = !invoice_no.is_empty() && is_service_id(service_id) && compact_date(date).is_some();
         if whole && clean {
             Ok(Self { text: text.to_owned(), service_at: invoice_no.len() + 1 })
@@ -95,6 +95,14 @@ impl TryFrom<String> for Irn {
 
     fn try_from(text: String) -> Result<Self, MalformedIrn> {
         Self::parse(&text)
+    }
+}
+
+impl std::str::FromStr for Irn {
+    type Err = MalformedIrn;
+
+    fn from_str(text: &str) -> Result<Self, MalformedIrn> {
+        Self::parse(text)
     }
 }
 

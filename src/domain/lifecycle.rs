@@ -53,11 +53,10 @@ impl WorkflowStatus {
             Move::Edit => self.edit(),
             Move::Pay => self.pay(),
             Move::PayPart { partly_paid } => self.pay_part(partly_paid),
-            Move::NotePayment => Ok(self),
             Move::Submit if self == Cancelled => {
                 Err(Refusal::InvalidTransition { from: self, to: "be submitted" })
             }
-            Move::Submit => Ok(self),
+            Move::Submit | Move::NotePayment => Ok(self),
             Move::Reach(stage) => self.reach(stage),
         }
     }

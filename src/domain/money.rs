@@ -76,11 +76,13 @@ impl Amount {
     }
 
     /// Rounds half up (away from zero) to a currency's number of digits.
+    #[must_use]
     pub fn round_half_up(self, digits: u32) -> Self {
         Self(self.0.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero))
     }
 
     /// The same amount, written with this many digits after the point at least.
+    #[must_use]
     pub fn with_digits(self, digits: u32) -> Self {
         let mut value = self.0;
         if value.scale() < digits {

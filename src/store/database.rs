@@ -1,0 +1,136 @@
+//! Connections. SQLite has one writer connection, since it has one writer anyway, and a pool of readers
+//! that never wait for it (WAL); a commit is on the disk when it returns (synchronous FULL). PostgreSQL
+//! has one pool for both.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use migration::{Migrator, MigratorTrait};
+use sea_orm::{
+    AccessMode, ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction,
+    DbBackend, SqliteTransactionMode, TransactionOptions, TransactionTrait,
+};
+
+use crate::store::failure::StoreError;
+use crate::store::ids::Ids;
+use crate::store::vault::Vault;
+
+/// How long to wait for a free connection or a locked database.
+const WAIT: Duration = Duration::from_secs(5);
+const POSTGRES_CONNECTIONS_MAX: u32 = 16;
+const SQLITE_READERS_MAX: u32 = 4;
+
+/// Rows a statement writes at most, so that its values stay below what both databases bind.
+pub(crate) const ROWS_PER_STATEMENT: usize = 500;
+
+/// The open database.
+#[derive(Clone)]
+pub struct Store {
+    writer: DatabaseConnection,
+    reader: DatabaseConnection,
+    ids: Ids,
+    vault: Arc<Vault>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("backend", &self.writer.get_database_backend()).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the database of a URL: `sqlite://path` or `postgres://…`.
+    pub async fn open(url: &str, vault: Vault) -> Result<Self, StoreError> {
+        let (writer, reader) = if url.starts_with("sqlite:") {
+            (
+                Database::connect(sqlite(url, 1)).await?,
+                Database::connect(sqlite(url, SQLITE_READERS_MAX)).await?,
+            )
+        } else {
+            let pool = Database::connect(postgres(url)).await?;
+            (pool.clone(), pool)
+        };
+        let ids = Ids::new(writer.clone());
+        Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
+    }
+
+    /// Brings the schema up to date.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        Migrator::up(&self.writer, None).await.map_err(StoreError::from)
+    }
+
+    /// Starts a transaction that writes.
+    pub async fn begin(&self) -> Result<DatabaseTransaction, StoreError> {
+        let options = TransactionOptions {
+            access_mode: Some(AccessMode::ReadWrite).filter(|_| self.backend() == DbBackend::Postgres),
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate)
+                .filter(|_| self.backend() == DbBackend::Sqlite),
+            ..Default::default()
+        };
+        Ok(self.writer.begin_with_options(options).await?)
+    }
+
+    /// For queries.
+    pub fn reader(&self) -> &DatabaseConnection {
+        &self.reader
+    }
+
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    pub fn backend(&self) -> DbBackend {
+        self.writer.get_database_backend()
+    }
+
+    /// Whether the database answers and can be written to.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        let transaction = self.begin().await?;
+        transaction.execute_unprepared("SELECT 1").await?;
+        transaction.rollback().await.map_err(StoreError::from)
+    }
+
+    pub async fn close(self) {
+        for pool in [self.reader, self.writer] {
+            if let Err(error) = pool.close().await {
+                tracing::warn!(%error, "a database pool did not close cleanly");
+            }
+        }
+    }
+}
+
+fn sqlite(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = common(url, connections);
+    options.map_sqlx_sqlite_opts(|sqlite| {
+        sqlite
+            .create_if_missing(true)
+            .foreign_keys(true)
+            .busy_timeout(WAIT)
+            .statement_cache_capacity(256)
+            .pragma("journal_mode", "WAL")
+            .pragma("synchronous", "FULL")
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "MEMORY")
+    });
+    options
+}
+
+fn postgres(url: &str) -> ConnectOptions {
+    common(url, POSTGRES_CONNECTIONS_MAX)
+}
+
+fn common(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = ConnectOptions::new(url);
+    options
+        .max_connections(connections)
+        .min_connections(1)
+        .acquire_timeout(WAIT)
+        .connect_timeout(WAIT)
+        .sqlx_logging(false)
+        .test_before_acquire(false);
+    options
+}

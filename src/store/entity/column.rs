@@ -1,0 +1,60 @@
+//! How columns become values: moments in microseconds, words, JSON texts. What does not parse is a
+//! corrupt row, reported with its table and id.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::failure::StoreError;
+
+/// Names a row in errors about its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<I: Display> {
+    pub(crate) table: &'static str,
+    pub(crate) id: I,
+}
+
+impl<I: Display> Row<I> {
+    pub(crate) fn corrupt(&self, reason: impl Display) -> StoreError {
+        StoreError::Corrupt { table: self.table, id: self.id.to_string(), reason: reason.to_string() }
+    }
+
+    /// A column whose text has a form: a word, a number, a date.
+    pub(crate) fn parse<T>(&self, text: &str) -> Result<T, StoreError>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        text.parse().map_err(|fault| self.corrupt(fault))
+    }
+
+    pub(crate) fn moment(&self, micros: i64) -> Result<Timestamp, StoreError> {
+        Timestamp::from_microsecond(micros).map_err(|fault| self.corrupt(fault))
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|fault| self.corrupt(fault))
+    }
+
+    pub(crate) fn count(&self, number: i32) -> Result<u32, StoreError> {
+        u32::try_from(number).map_err(|fault| self.corrupt(fault))
+    }
+}
+
+/// The JSON text of a value made of texts, numbers and lists.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A counter as a column holds it.
+pub(crate) fn count(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// What a text is known by where case does not matter.
+pub(crate) fn caseless(text: &str) -> String {
+    text.trim().to_lowercase()
+}

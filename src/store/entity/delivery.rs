@@ -1,0 +1,68 @@
+//! Deliveries: events on their way to an endpoint.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::delivery::Delivery;
+use crate::domain::ids::TaxpayerId;
+use crate::store::entity::column::{Row, count};
+use crate::store::failure::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "deliveries")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub event_id: String,
+    pub sequence: i64,
+    pub kind: String,
+    pub order_key: String,
+    pub state: String,
+    pub attempts: i32,
+    pub next_attempt_at: Option<i64>,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Delivery {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "deliveries", id: row.id.clone() };
+        Ok(Self {
+            id: at.parse(&row.id)?,
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            event_id: at.parse(&row.event_id)?,
+            sequence: row.sequence,
+            order_key: row.order_key,
+            state: at.parse(&row.state)?,
+            attempts: at.count(row.attempts)?,
+            next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
+        })
+    }
+}
+
+impl Model {
+    pub fn of(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: delivery.taxpayer_id.0,
+            id: delivery.id.to_string(),
+            event_id: delivery.event_id.to_string(),
+            sequence: delivery.sequence,
+            kind: kind.to_owned(),
+            order_key: delivery.order_key.clone(),
+            state: delivery.state.to_string(),
+            attempts: count(delivery.attempts),
+            next_attempt_at: delivery.next_attempt_at.map(Timestamp::as_microsecond),
+            created_at: now.as_microsecond(),
+            updated_at: now.as_microsecond(),
+        }
+    }
+}

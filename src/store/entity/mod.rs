@@ -1,0 +1,21 @@
+//! A table a file: its row, and how the row becomes a domain value. A row that makes no sense is an error
+//! with table and id, never a default.
+
+pub mod api_key;
+pub mod attempt;
+pub(crate) mod column;
+pub mod contact;
+pub mod counter;
+pub mod customer;
+pub mod delivery;
+pub mod event;
+pub mod integrator;
+pub mod invoice;
+pub mod lane;
+pub mod operator;
+pub mod payment_entry;
+pub mod reference_list;
+pub mod run;
+pub mod step;
+pub mod taxpayer;
+pub mod webhook;

@@ -1,0 +1,180 @@
+//! Lanes: one row per serialised thing (a taxpayer's books, a pipeline run, a webhook endpoint). The row is
+//! the law: whoever writes locks it or holds its epoch. Leases run by the database's clock only, so that
+//! replicas need not agree on the time. Nothing here knows what a lane is for.
+
+use std::time::Duration;
+
+use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend};
+
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+
+/// What a lane serialises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaneKind {
+    Taxpayer,
+    Run,
+    Endpoint,
+}
+
+impl LaneKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Taxpayer => "taxpayer",
+            Self::Run => "run",
+            Self::Endpoint => "endpoint",
+        }
+    }
+}
+
+/// A lane that is ours until its lease ends or another takes it; every write with it checks the epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Lease {
+    pub kind: LaneKind,
+    pub key: String,
+    pub epoch: i64,
+}
+
+/// Locks a lane for the rest of the transaction and returns its version, one higher than before.
+pub async fn lock(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
+    let statement = Query::insert()
+        .into_table("lanes")
+        .columns(["kind", "key", "epoch", "version"])
+        .values_panic([kind.as_str().into(), key.into(), 0_i64.into(), 1_i64.into()])
+        .on_conflict(
+            OnConflict::columns(["kind", "key"])
+                .value("version", Expr::col(("lanes", "version")).add(1_i64))
+                .to_owned(),
+        )
+        .returning_col("version")
+        .to_owned();
+    let row = tx.query_one(&statement).await?.ok_or(StoreError::Stale)?;
+    Ok(row.try_get("", "version")?)
+}
+
+/// Makes lanes due now, creating those that do not exist.
+pub async fn make_due(tx: &DatabaseTransaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let now = now(tx.get_database_backend());
+    let mut statement = Query::insert();
+    statement.into_table("lanes").columns(["kind", "key", "epoch", "version", "next_due_at"]);
+    for key in keys {
+        let row = [kind.as_str().into(), key.as_str().into(), 0_i64.into(), 0_i64.into(), now.clone()];
+        statement.values_panic(row);
+    }
+    statement.on_conflict(OnConflict::columns(["kind", "key"]).update_column("next_due_at").to_owned());
+    tx.execute(&statement).await?;
+    Ok(())
+}
+
+/// Takes over lanes that are due and that nobody holds, the longest due first.
+pub async fn claim(
+    store: &Store,
+    kind: LaneKind,
+    owner: &str,
+    lease: Duration,
+    limit: u64,
+) -> Result<Vec<Lease>, StoreError> {
+    let now = now(store.backend());
+    let free =
+        due(kind, &now, limit).lock_with_behavior(LockType::Update, LockBehavior::SkipLocked).to_owned();
+    let statement = Query::update()
+        .table("lanes")
+        .value("owner", owner)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("lease_until", later(&now, lease))
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").in_subquery(free))
+        .returning(Query::returning().columns(["key", "epoch"]))
+        .to_owned();
+    let tx = store.begin().await?;
+    let rows = tx.query_all(&statement).await?;
+    tx.commit().await?;
+    rows.iter()
+        .map(|row| Ok(Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? }))
+        .collect()
+}
+
+fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
+    Query::select()
+        .column("key")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("next_due_at").lte(now.clone()))
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
+        .order_by("next_due_at", sea_orm::Order::Asc)
+        .limit(limit)
+        .to_owned()
+}
+
+/// Whether a lane of this kind is due and free: what a dispatcher asks before it takes the writer.
+pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> {
+    let probe = due(kind, &now(store.backend()), 1);
+    Ok(store.reader().query_one(&probe).await?.is_some())
+}
+
+/// Prolongs every lease of an owner.
+pub async fn renew(store: &Store, owner: &str, lease: Duration) -> Result<(), StoreError> {
+    let now = now(store.backend());
+    let statement = Query::update()
+        .table("lanes")
+        .value("lease_until", later(&now, lease))
+        .and_where(Expr::col("owner").eq(owner))
+        .and_where(Expr::col("lease_until").gte(now))
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await.map_err(StoreError::from)
+}
+
+/// Locks a lane we hold for the rest of the transaction; stale when another has taken it.
+pub async fn fence(tx: &DatabaseTransaction, lease: &Lease) -> Result<(), StoreError> {
+    let statement = mine(lease).value("version", Expr::col("version").add(1_i64)).to_owned();
+    changed(tx.execute(&statement).await?.rows_affected())
+}
+
+/// Gives a lane back; it is due again after `delay`, or not by itself.
+pub async fn release(
+    tx: &DatabaseTransaction,
+    lease: &Lease,
+    delay: Option<Duration>,
+) -> Result<(), StoreError> {
+    let due = match delay {
+        Some(delay) => later(&now(tx.get_database_backend()), delay),
+        None => Expr::null(),
+    };
+    let statement = mine(lease)
+        .value("owner", Option::<String>::None)
+        .value("lease_until", Option::<i64>::None)
+        .value("next_due_at", due)
+        .to_owned();
+    changed(tx.execute(&statement).await?.rows_affected())
+}
+
+fn mine(lease: &Lease) -> sea_orm::sea_query::UpdateStatement {
+    Query::update()
+        .table("lanes")
+        .and_where(Expr::col("kind").eq(lease.kind.as_str()))
+        .and_where(Expr::col("key").eq(lease.key.as_str()))
+        .and_where(Expr::col("epoch").eq(lease.epoch))
+        .to_owned()
+}
+
+fn changed(rows: u64) -> Result<(), StoreError> {
+    if rows == 0 { Err(StoreError::Stale) } else { Ok(()) }
+}
+
+/// The database's clock, in microseconds since 1970.
+fn now(backend: DbBackend) -> Expr {
+    Expr::cust(match backend {
+        DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+    })
+}
+
+fn later(now: &Expr, by: Duration) -> Expr {
+    now.clone().add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
+}

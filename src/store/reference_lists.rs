@@ -1,0 +1,42 @@
+//! The snapshot of the authority's reference lists.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{EntityTrait, IntoActiveModel};
+
+use crate::domain::catalog::{Catalog, List};
+use crate::store::database::Store;
+use crate::store::entity::column::Row;
+use crate::store::entity::reference_list::{Column, Entity, Model};
+use crate::store::failure::StoreError;
+
+/// Keeps a list as the authority served it.
+pub async fn save(
+    store: &Store,
+    list: List,
+    items: &serde_json::Value,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = Model { list: list.to_string(), items: items.to_string(), fetched_at: now.as_microsecond() };
+    let tx = store.begin().await?;
+    Entity::insert(row.into_active_model())
+        .on_conflict(
+            OnConflict::column(Column::List).update_columns([Column::Items, Column::FetchedAt]).to_owned(),
+        )
+        .exec_without_returning(&tx)
+        .await?;
+    tx.commit().await.map_err(StoreError::from)
+}
+
+/// The catalog as it was last fetched, and since when its oldest list stands.
+pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
+    let mut catalog = Catalog::default();
+    let mut oldest = None;
+    for row in Entity::find().all(store.reader()).await? {
+        let at = Row { table: "reference_lists", id: &row.list };
+        let fetched_at = at.moment(row.fetched_at)?;
+        catalog.load(at.parse(&row.list)?, &at.json(&row.items)?);
+        oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
+    }
+    Ok((catalog, oldest))
+}

@@ -1,0 +1,129 @@
+//! Pipeline runs and the log of their steps.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+};
+
+use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::pipeline::{Run, StepRecord, Verdict};
+use crate::store::database::Store;
+use crate::store::entity::run::{Column, Entity, Model};
+use crate::store::entity::{run, step};
+use crate::store::failure::StoreError;
+
+/// A taxpayer's runs for these IRNs.
+pub async fn owned_by_with_irn_keys(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    irn_keys: Vec<String>,
+) -> Result<Vec<Run>, StoreError> {
+    if irn_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::IrnKey.is_in(irn_keys))
+        .order_by_asc(Column::UpdatedAt)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Run::try_from).collect()
+}
+
+pub async fn owned_by_with_id(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    id: RunId,
+) -> Result<Option<Run>, StoreError> {
+    Entity::find_by_id((taxpayer.0, id.to_string())).one(connection).await?.map(Run::try_from).transpose()
+}
+
+/// Writes runs as they are now, new and changed ones alike.
+pub async fn save(tx: &DatabaseTransaction, runs: &[&Run]) -> Result<(), StoreError> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    Entity::insert_many(runs.iter().map(|run| Model::from(*run).into_active_model()))
+        .on_conflict(
+            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING).to_owned(),
+        )
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+/// What a run changes; the rest is what it is known by.
+const CHANGING: [run::Column; 13] = [
+    Column::State,
+    Column::Document,
+    Column::Digest,
+    Column::Done,
+    Column::Intent,
+    Column::Attempt,
+    Column::FailingSince,
+    Column::NextAttemptAt,
+    Column::WaitReason,
+    Column::LastError,
+    Column::ResolvedBy,
+    Column::QrCode,
+    Column::UpdatedAt,
+];
+
+/// Notes in the log that a step's call begins.
+pub async fn begin_step(
+    tx: &DatabaseTransaction,
+    run: &Run,
+    attempt_id: uuid::Uuid,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let Some(step) = run.intent else { return Ok(()) };
+    let row = step::Model {
+        taxpayer_id: run.taxpayer_id.0,
+        id: attempt_id.to_string(),
+        run_id: run.id.to_string(),
+        step: step.to_string(),
+        attempt: i32::try_from(run.attempt).unwrap_or(i32::MAX),
+        outcome: None,
+        started_at: now.as_microsecond(),
+        duration_ms: None,
+        error: None,
+    };
+    step::Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// Completes the log of a step's call.
+pub async fn end_step(
+    tx: &DatabaseTransaction,
+    taxpayer: TaxpayerId,
+    attempt_id: uuid::Uuid,
+    verdict: &Verdict,
+    duration_ms: i64,
+) -> Result<(), StoreError> {
+    step::Entity::update_many()
+        .col_expr(step::Column::Outcome, Expr::value(verdict.as_str()))
+        .col_expr(step::Column::DurationMs, Expr::value(duration_ms))
+        .col_expr(step::Column::Error, Expr::value(verdict.error().map(str::to_owned)))
+        .filter(step::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step::Column::Id.eq(attempt_id.to_string()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+/// The log of a run, in the order of its calls.
+pub async fn steps_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    run: RunId,
+) -> Result<Vec<StepRecord>, StoreError> {
+    let rows = step::Entity::find()
+        .filter(step::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step::Column::RunId.eq(run.to_string()))
+        .order_by_asc(step::Column::StartedAt)
+        .order_by_asc(step::Column::Id)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(StepRecord::try_from).collect()
+}
