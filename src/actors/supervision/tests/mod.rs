@@ -1,0 +1,1 @@
+//! The kit as a whole, with actors that panic, nap and leave.
