@@ -32,12 +32,12 @@ where
     let (sender, receiver) = channel::channel(policy.mailbox_capacity);
     let unplaced = node.clone();
     let placed = arbiter.spawn_fn(move || {
-        let built = panics::catch(|| {
+        let birth = panics::catch(|| {
             let mut context = Context::with_receiver(receiver);
             let actor = build(&mut context);
             context.into_future(actor)
         });
-        match built {
+        match birth {
             Ok(actor) => drop(actix::spawn(Guard::new(actor, node, policy))),
             Err(Panicked { text }) => node.fails(&format!("could not be built: {text}")),
         }

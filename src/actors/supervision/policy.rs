@@ -23,7 +23,7 @@ impl Default for Policy {
             backoff_initial: Duration::from_millis(50),
             backoff_max: Duration::from_secs(5),
             restarts_max: 3,
-            window: Duration::from_secs(60),
+            window: Duration::from_mins(1),
             mailbox_capacity: 256,
         }
     }
@@ -83,8 +83,8 @@ mod tests {
         for second in 0..3 {
             assert!(budget.spend(start + Duration::from_secs(second)).is_some());
         }
-        assert!(budget.spend(start + Duration::from_secs(60)).is_some());
-        assert_eq!(budget.spend(start + Duration::from_secs(60)), None);
+        assert!(budget.spend(start + Duration::from_mins(1)).is_some());
+        assert_eq!(budget.spend(start + Duration::from_mins(1)), None);
     }
 
     #[test]

@@ -156,3 +156,101 @@ fn begin<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     envelope.begin();
     Some(Task { id: envelope.id(), command })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::admission::{Admission, Limits};
+    use super::super::reply::{Answer, Outcome};
+    use super::*;
+
+    type Sent = Answer<u32, u32>;
+
+    fn queue_of(commands: impl IntoIterator<Item = u32>) -> (WorkQueue<u32, u32>, Vec<Sent>) {
+        let admission = Admission::new(Limits::default(), Arc::default());
+        let mut queue = WorkQueue::default();
+        let send = |command| {
+            let (envelope, answer) = Envelope::new(CommandId::new(), command, admission.admit(1).unwrap());
+            queue.push(envelope);
+            answer
+        };
+        let answers = commands.into_iter().map(send).collect();
+        (queue, answers)
+    }
+
+    fn commands(batch: &Batch<u32>) -> Vec<u32> {
+        batch.tasks().iter().map(|task| **task).collect()
+    }
+
+    fn work_off(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
+        let batch = queue.take_batch(64).unwrap();
+        assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
+        commands(&batch)
+    }
+
+    #[test]
+    fn a_batch_is_taken_in_order_and_only_one_at_a_time() {
+        let (mut queue, _answers) = queue_of(1..=5);
+        let batch = queue.take_batch(3).unwrap();
+        assert_eq!(commands(&batch), [1, 2, 3]);
+        assert!(queue.take_batch(3).is_none());
+        assert_eq!(queue.depth(), 5);
+        queue.answer([]);
+        assert_eq!(commands(&queue.take_batch(3).unwrap()), [4, 5]);
+    }
+
+    #[test]
+    fn after_a_panic_each_suspect_runs_alone_before_the_rest_and_in_order() {
+        let (mut queue, _answers) = queue_of(1..=5);
+        drop(queue.take_batch(3));
+        let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
+        assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
+        let batches: Vec<_> = (0..4).map(|_| work_off(&mut queue)).collect();
+        assert_eq!(batches, [vec![1], vec![2], vec![3], vec![4, 5]]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_suspect_that_panics_again_is_quarantined_and_its_neighbours_go_on() {
+        let (mut queue, mut answers) = queue_of(1..=3);
+        drop(queue.take_batch(64));
+        queue.recover(|_, _| panic!("nothing to put aside"));
+        assert_eq!(work_off(&mut queue), [1]);
+        let suspect = queue.take_batch(64).unwrap().tasks()[0].id;
+        let mut put_aside = Vec::new();
+        let recovery = queue.recover(|id, command| put_aside.push((id, *command)));
+        assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
+        assert_eq!(put_aside, [(suspect, 2)]);
+        assert_eq!(work_off(&mut queue), [3]);
+        let outcome = answers[1].try_recv();
+        assert!(matches!(outcome, Ok(Outcome::Quarantined { reference }) if reference == suspect));
+    }
+
+    #[test]
+    fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
+        let (mut queue, mut answers) = queue_of(1..=3);
+        queue.take_batch(2).unwrap().committing();
+        let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
+        assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert_eq!(work_off(&mut queue), [3]);
+    }
+
+    #[test]
+    fn a_command_without_a_reply_is_interrupted() {
+        let (mut queue, mut answers) = queue_of(1..=2);
+        let batch = queue.take_batch(2).unwrap();
+        assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(Outcome::Done(7))));
+    }
+
+    #[test]
+    fn a_dropped_queue_gives_back_what_waits_and_interrupts_what_is_in_flight() {
+        let (mut queue, mut answers) = queue_of(1..=2);
+        drop(queue.take_batch(1));
+        drop(queue);
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(Outcome::NotStarted { command: 2, .. })));
+    }
+}

@@ -57,7 +57,7 @@ pub enum Outcome<C, R> {
 /// Where the sender waits.
 pub type Answer<C, R> = oneshot::Receiver<Outcome<C, R>>;
 
-/// A command under way. Shared, since a batch at work and the queue that outlives it both hold the command.
+/// A command under way. The command is shared, since a batch at work and the queue that outlives it both hold the command.
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
@@ -136,10 +136,13 @@ impl<C, R> Drop for Envelope<C, R> {
         let Some(Contents { command, permit, port }) = self.contents.take() else { return };
         // A command that is still shared is still being looked at: it cannot be called unstarted.
         let command = if self.begun { None } else { Arc::into_inner(command) };
-        let _ = port.send(match command {
-            Some(command) => Outcome::NotStarted { command, permit },
-            None => Outcome::Interrupted(self.id),
-        });
+        let outcome = if let Some(command) = command {
+            Outcome::NotStarted { command, permit }
+        } else {
+            drop(permit);
+            Outcome::Interrupted(self.id)
+        };
+        let _ = port.send(outcome);
     }
 }
 
