@@ -1,0 +1,157 @@
+//! Permits: how many commands one key and the whole process may have under way.
+//!
+//! A permit travels inside the envelope and is returned when it is dropped, on whatever path. A mailbox is no
+//! limit (each address has a slot of its own); this is. Keys come as hashes: two keys that share one share the
+//! permits, which harms nobody. A key with nothing under way takes no memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+
+use super::observe::Counters;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub per_key_max: usize,
+    pub process_max: usize,
+    /// What a refused sender is told to wait.
+    pub retry_after: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { per_key_max: 128, process_max: 10_000, retry_after: Duration::from_secs(1) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    PerKey { retry_after: Duration },
+    Process { retry_after: Duration },
+}
+
+/// Clones share the permits.
+#[derive(Debug, Clone)]
+pub struct Admission(Arc<Gate>);
+
+#[derive(Debug)]
+struct Gate {
+    limits: Limits,
+    counters: Arc<Counters>,
+    process: AtomicUsize,
+    keys: DashMap<u64, usize>,
+}
+
+/// The right of one command to be under way.
+#[derive(Debug)]
+pub struct Permit {
+    gate: Arc<Gate>,
+    key: u64,
+}
+
+impl Admission {
+    pub fn new(limits: Limits, counters: Arc<Counters>) -> Self {
+        Self(Arc::new(Gate { limits, counters, process: AtomicUsize::new(0), keys: DashMap::new() }))
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    /// Permits given out and not returned.
+    pub fn in_use(&self) -> usize {
+        self.0.process.load(Ordering::SeqCst)
+    }
+
+    /// Keys with a permit given out.
+    pub fn keys_in_use(&self) -> usize {
+        self.0.keys.len()
+    }
+
+    /// The key's own limit is asked first: who floods is told so, even when the process is full as well.
+    pub fn admit(&self, key: u64) -> Result<Permit, Refusal> {
+        let gate = &self.0;
+        let retry_after = gate.limits.retry_after;
+        if !gate.take_key(key) {
+            gate.counters.commands_refused_key.up();
+            return Err(Refusal::PerKey { retry_after });
+        }
+        if !gate.take_process() {
+            gate.return_key(key);
+            gate.counters.commands_refused_process.up();
+            return Err(Refusal::Process { retry_after });
+        }
+        gate.counters.commands_admitted.up();
+        gate.counters.queue_depth.up();
+        Ok(Permit { gate: Arc::clone(gate), key })
+    }
+}
+
+impl Gate {
+    fn take_key(&self, key: u64) -> bool {
+        let mut used = self.keys.entry(key).or_insert(0);
+        let free = *used < self.limits.per_key_max;
+        if free {
+            *used += 1;
+        }
+        free
+    }
+
+    fn return_key(&self, key: u64) {
+        if let Entry::Occupied(mut used) = self.keys.entry(key) {
+            if *used.get() > 1 {
+                *used.get_mut() -= 1;
+            } else {
+                used.remove();
+            }
+        }
+    }
+
+    fn take_process(&self) -> bool {
+        let take = |used| (used < self.limits.process_max).then_some(used + 1);
+        self.process.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.gate.return_key(self.key);
+        self.gate.process.fetch_sub(1, Ordering::SeqCst);
+        self.gate.counters.queue_depth.down();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(per_key_max: usize, process_max: usize) -> Admission {
+        Admission::new(Limits { per_key_max, process_max, ..Limits::default() }, Arc::default())
+    }
+
+    #[test]
+    fn a_key_without_a_permit_left_is_told_to_wait_and_its_neighbour_is_not() {
+        let admission = admission(2, 10);
+        let held = [admission.admit(1).unwrap(), admission.admit(1).unwrap()];
+        let retry_after = Duration::from_secs(1);
+        assert_eq!(admission.admit(1).unwrap_err(), Refusal::PerKey { retry_after });
+        assert!(admission.admit(2).is_ok());
+        drop(held);
+        assert!(admission.admit(1).is_ok());
+    }
+
+    #[test]
+    fn a_full_process_refuses_and_keeps_no_trace_of_the_key() {
+        let admission = admission(2, 1);
+        let held = admission.admit(1).unwrap();
+        let retry_after = Duration::from_secs(1);
+        assert_eq!(admission.admit(2).unwrap_err(), Refusal::Process { retry_after });
+        assert_eq!(admission.keys_in_use(), 1);
+        drop(held);
+        assert_eq!((admission.in_use(), admission.keys_in_use()), (0, 0));
+        assert_eq!(admission.0.counters.queue_depth.get(), 0);
+    }
+}

@@ -1,0 +1,84 @@
+//! The threads actors live on: one arbiter a core for the work, one more for the janitor.
+//!
+//! A key always lands on the same arbiter of a process. The janitor has its own, so that an actor that blocks
+//! its arbiter is still seen. Arbiters belong to the actix system that is current at `start`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use actix::{Arbiter, ArbiterHandle};
+
+#[derive(Debug)]
+pub struct Arbiters {
+    shards: Vec<ArbiterHandle>,
+    office: ArbiterHandle,
+    threads: Mutex<Vec<Arbiter>>,
+}
+
+impl Arbiters {
+    /// Starts `shards` arbiters (at least one) and the janitor's. Needs a running actix system.
+    pub fn start(shards: usize) -> Self {
+        let office = Arbiter::new();
+        let mut threads: Vec<_> = (0..shards.max(1)).map(|_| Arbiter::new()).collect();
+        let shards = threads.iter().map(Arbiter::handle).collect();
+        let office_handle = office.handle();
+        threads.push(office);
+        Self { shards, office: office_handle, threads: Mutex::new(threads) }
+    }
+
+    pub fn count(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// The shard of a hashed key and its arbiter.
+    pub fn for_key(&self, hash: u64) -> (usize, &ArbiterHandle) {
+        let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
+        let shard = usize::try_from(hash % shards).unwrap_or(0);
+        (shard, &self.shards[shard])
+    }
+
+    /// The janitor's.
+    pub fn office(&self) -> &ArbiterHandle {
+        &self.office
+    }
+
+    /// Tells all to stop. What is queued on them is answered as not started or interrupted.
+    pub fn stop(&self) {
+        for arbiter in self.shards.iter().chain([&self.office]) {
+            arbiter.stop();
+        }
+    }
+
+    /// Waits until all threads have ended; after `stop`. True when none of them panicked.
+    pub async fn join(&self) -> bool {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let joined = tokio::task::spawn_blocking(|| {
+            threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok())
+        });
+        joined.await.unwrap_or(false)
+    }
+}
+
+/// The hash by which a key is placed and admitted; the same in each run.
+pub fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix::test]
+    async fn a_key_keeps_its_arbiter_and_many_keys_use_all() {
+        let arbiters = Arbiters::start(3);
+        let shards: std::collections::HashSet<_> =
+            (0..100).map(|key| arbiters.for_key(hash_of(&key)).0).collect();
+        assert_eq!(shards.len(), 3);
+        assert_eq!(arbiters.for_key(hash_of("k")).0, arbiters.for_key(hash_of("k")).0);
+        arbiters.stop();
+        assert!(arbiters.join().await);
+        assert!(!arbiters.office().spawn_fn(|| {}));
+    }
+}

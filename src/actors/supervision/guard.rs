@@ -1,0 +1,140 @@
+//! Runs an actor and survives its panics; actix's own supervisor does neither keep the mailbox nor restart.
+//!
+//! A panic at any poll ends the current work only: mailbox, address and the actor struct stay. The guard calls
+//! `ContextFut::restart` at once, which cancels what the actor spawned and calls `Supervised::restarting` (the
+//! actor recovers its queue and throws its domain state away there), waits, and goes on; `Actor::started` is
+//! called again. When the budget is spent it escalates: the node fails, the mailbox closes, and what was queued
+//! goes back to its senders.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Polling, Poll, ready};
+use std::time::Instant;
+
+use actix::dev::{ContextFut, channel};
+use actix::{Actor, Addr, ArbiterHandle, Context, Supervised};
+use tokio::time::{Sleep, sleep};
+
+use super::node::Node;
+use super::panics::{self, Panicked};
+use super::policy::{Budget, Policy};
+
+/// Starts an actor on `arbiter`. It runs until it stops itself, gives up, or nobody holds its address.
+pub fn supervise<A>(
+    arbiter: &ArbiterHandle,
+    node: Node,
+    policy: Policy,
+    build: impl FnOnce(&mut Context<A>) -> A + Send + 'static,
+) -> Addr<A>
+where
+    A: Actor<Context = Context<A>> + Supervised,
+{
+    let (sender, receiver) = channel::channel(policy.mailbox_capacity);
+    let unplaced = node.clone();
+    let placed = arbiter.spawn_fn(move || {
+        let birth = panics::catch(|| {
+            let mut context = Context::with_receiver(receiver);
+            let actor = build(&mut context);
+            context.into_future(actor)
+        });
+        match birth {
+            Ok(actor) => drop(actix::spawn(Guard::new(actor, node, policy))),
+            Err(Panicked { text }) => node.fails(&format!("could not be built: {text}")),
+        }
+    });
+    if !placed {
+        unplaced.stops();
+    }
+    Addr::new(sender)
+}
+
+struct Guard<A>
+where
+    A: Actor<Context = Context<A>> + Supervised,
+{
+    /// Absent once the guard has given up.
+    actor: Option<ContextFut<A, Context<A>>>,
+    node: Node,
+    budget: Budget,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<A> Guard<A>
+where
+    A: Actor<Context = Context<A>> + Supervised,
+{
+    fn new(actor: ContextFut<A, Context<A>>, node: Node, policy: Policy) -> Self {
+        node.tree().counters().actors_started.up();
+        node.runs();
+        Self { actor: Some(actor), node, budget: Budget::new(policy), pause: None }
+    }
+
+    /// Restarts after a panic, or gives up. A panic of `restarting` itself counts like any other.
+    fn after(&mut self, mut panic: Panicked) {
+        while let Some(actor) = &mut self.actor {
+            self.node.panicked(&panic.text);
+            let Some(wait) = self.budget.spend(Instant::now()) else {
+                return self.escalate(&panic);
+            };
+            match panics::catch(|| actor.restart()) {
+                Ok(true) => {
+                    self.node.restarts_soon();
+                    self.pause = Some(Box::pin(sleep(wait)));
+                    return;
+                }
+                // Nobody holds the address: there is nothing to come back for.
+                Ok(false) => return self.close(),
+                Err(again) => panic = again,
+            }
+        }
+    }
+
+    /// The node fails before the mailbox closes, so that no sender finds one without the other.
+    fn escalate(&mut self, panic: &Panicked) {
+        self.node.fails(&format!("panicked too often, last: {}", panic.text));
+        self.close();
+    }
+
+    /// Dropping the context closes the mailbox and gives back what is queued.
+    fn close(&mut self) {
+        let actor = self.actor.take();
+        if let Err(panic) = panics::catch(|| drop(actor)) {
+            tracing::error!(actor = self.node.name(), panic = panic.text, "actor panicked as it was closed");
+        }
+    }
+}
+
+impl<A> Future for Guard<A>
+where
+    A: Actor<Context = Context<A>> + Supervised,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<()> {
+        let guard = self.get_mut();
+        loop {
+            if let Some(pause) = &mut guard.pause {
+                ready!(pause.as_mut().poll(polling));
+                guard.pause = None;
+                guard.node.runs();
+            }
+            let Some(actor) = &mut guard.actor else { return Poll::Ready(()) };
+            match panics::catch(|| Pin::new(actor).poll(polling)) {
+                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Ready(())) => guard.close(),
+                Err(panic) => guard.after(panic),
+            }
+        }
+    }
+}
+
+/// However it ends, also with its arbiter: the node is told, unless it has failed.
+impl<A> Drop for Guard<A>
+where
+    A: Actor<Context = Context<A>> + Supervised,
+{
+    fn drop(&mut self) {
+        self.close();
+        self.node.stops();
+    }
+}

@@ -1,0 +1,97 @@
+//! Counters of the supervision kit, one set a process.
+//!
+//! They only ever grow, except `queue_depth`. Operators (through the metrics page) and tests read the same
+//! `Snapshot`. Deliberately absent: names of actors; a label per taxpayer would not stay bounded.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+/// One number that threads add to.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn up(&self) {
+        self.add(1);
+    }
+
+    pub fn add(&self, by: u64) {
+        self.0.fetch_add(by, Ordering::Relaxed);
+    }
+
+    pub fn down(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub actors_started: Counter,
+    pub actors_passivated: Counter,
+    pub panics: Counter,
+    pub restarts: Counter,
+    pub escalations: Counter,
+    /// Batches found running for longer than the watchdog's second limit.
+    pub stuck: Counter,
+    pub commands_admitted: Counter,
+    /// Refused because the key had no permit left (429).
+    pub commands_refused_key: Counter,
+    /// Refused because the process had no permit left (503).
+    pub commands_refused_process: Counter,
+    pub commands_answered: Counter,
+    pub commands_interrupted: Counter,
+    pub commands_quarantined: Counter,
+    /// Given back unstarted and sent again.
+    pub commands_resent: Counter,
+    /// Given back unstarted until the sender gave up.
+    pub commands_stopped: Counter,
+    /// Commands admitted and not yet answered.
+    pub queue_depth: Counter,
+}
+
+/// The counters at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Snapshot {
+    pub actors_started: u64,
+    pub actors_passivated: u64,
+    pub panics: u64,
+    pub restarts: u64,
+    pub escalations: u64,
+    pub stuck: u64,
+    pub commands_admitted: u64,
+    pub commands_refused_key: u64,
+    pub commands_refused_process: u64,
+    pub commands_answered: u64,
+    pub commands_interrupted: u64,
+    pub commands_quarantined: u64,
+    pub commands_resent: u64,
+    pub commands_stopped: u64,
+    pub queue_depth: u64,
+}
+
+impl Counters {
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            actors_started: self.actors_started.get(),
+            actors_passivated: self.actors_passivated.get(),
+            panics: self.panics.get(),
+            restarts: self.restarts.get(),
+            escalations: self.escalations.get(),
+            stuck: self.stuck.get(),
+            commands_admitted: self.commands_admitted.get(),
+            commands_refused_key: self.commands_refused_key.get(),
+            commands_refused_process: self.commands_refused_process.get(),
+            commands_answered: self.commands_answered.get(),
+            commands_interrupted: self.commands_interrupted.get(),
+            commands_quarantined: self.commands_quarantined.get(),
+            commands_resent: self.commands_resent.get(),
+            commands_stopped: self.commands_stopped.get(),
+            queue_depth: self.queue_depth.get(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How often and how soon an actor is restarted: data (`Policy`) and the account kept of it (`Budget`).
+//!
+//! The wait doubles with each panic inside the window and is drawn between its half and its whole, so that
+//! actors felled by one cause do not come back in one beat. Elapsed time is an argument.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Policy {
+    pub backoff_initial: Duration,
+    pub backoff_max: Duration,
+    /// Panics within `window` that are answered by a restart; one more escalates.
+    pub restarts_max: usize,
+    pub window: Duration,
+    /// Messages that fit the mailbox. Above the permits of a key, so that admission is what refuses.
+    pub mailbox_capacity: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            backoff_initial: Duration::from_millis(50),
+            backoff_max: Duration::from_secs(5),
+            restarts_max: 3,
+            window: Duration::from_mins(1),
+            mailbox_capacity: 256,
+        }
+    }
+}
+
+/// The panics of one actor inside the window.
+#[derive(Debug)]
+pub struct Budget {
+    policy: Policy,
+    panics: VecDeque<Instant>,
+}
+
+impl Budget {
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, panics: VecDeque::new() }
+    }
+
+    /// Takes one panic at `now` on account: the wait before the restart, or `None` when the budget is spent.
+    pub fn spend(&mut self, now: Instant) -> Option<Duration> {
+        while self.panics.front().is_some_and(|then| now.duration_since(*then) >= self.policy.window) {
+            self.panics.pop_front();
+        }
+        self.panics.push_back(now);
+        (self.panics.len() <= self.policy.restarts_max).then(|| jittered(self.wait()))
+    }
+
+    /// The whole wait after the panics on account, before jitter.
+    fn wait(&self) -> Duration {
+        let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
+        self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)
+    }
+}
+
+fn jittered(whole: Duration) -> Duration {
+    let micros = u64::try_from(whole.as_micros()).unwrap_or(u64::MAX);
+    Duration::from_micros(rand::random_range(micros / 2..=micros))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fourth_panic_within_the_window_finds_the_budget_spent() {
+        let mut budget = Budget::new(Policy::default());
+        let start = Instant::now();
+        for second in 0..3 {
+            assert!(budget.spend(start + Duration::from_secs(second)).is_some());
+        }
+        assert_eq!(budget.spend(start + Duration::from_secs(59)), None);
+    }
+
+    #[test]
+    fn a_panic_that_left_the_window_is_forgotten() {
+        let mut budget = Budget::new(Policy::default());
+        let start = Instant::now();
+        for second in 0..3 {
+            assert!(budget.spend(start + Duration::from_secs(second)).is_some());
+        }
+        assert!(budget.spend(start + Duration::from_mins(1)).is_some());
+        assert_eq!(budget.spend(start + Duration::from_mins(1)), None);
+    }
+
+    #[test]
+    fn the_wait_doubles_up_to_its_limit_and_is_drawn_from_its_upper_half() {
+        let policy = Policy { restarts_max: 40, ..Policy::default() };
+        let mut budget = Budget::new(policy);
+        let start = Instant::now();
+        for whole_ms in [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] {
+            let wait = budget.spend(start).unwrap();
+            let whole = Duration::from_millis(whole_ms);
+            assert!(wait <= whole && wait >= whole / 2, "{wait:?} for {whole:?}");
+        }
+        for _ in 0..30 {
+            assert!(budget.spend(start).unwrap() <= policy.backoff_max);
+        }
+    }
+}

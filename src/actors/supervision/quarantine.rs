@@ -1,0 +1,62 @@
+//! The commands that panicked twice and were put aside, newest last, for an operator to look at.
+//!
+//! Bounded: the oldest record makes room. A record names the command; it never holds its contents.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::reply::CommandId;
+
+pub const RECORDS_MAX: usize = 1_000;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// What the sender was given to ask about: the identifier of the command.
+    pub reference: CommandId,
+    pub actor: String,
+    pub command: &'static str,
+    /// RFC 3339, UTC.
+    pub at: String,
+    pub panic: String,
+}
+
+#[derive(Debug, Default)]
+pub struct Quarantine(Mutex<VecDeque<Record>>);
+
+impl Quarantine {
+    pub fn put(&self, record: Record) {
+        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if records.len() == RECORDS_MAX {
+            records.pop_front();
+        }
+        records.push_back(record);
+    }
+
+    pub fn records(&self) -> Vec<Record> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_record_makes_room_for_the_newest() {
+        let quarantine = Quarantine::default();
+        let references: Vec<_> = (0..=RECORDS_MAX).map(|_| CommandId::new()).collect();
+        for reference in &references {
+            quarantine.put(Record {
+                reference: *reference,
+                actor: "taxpayer".to_owned(),
+                command: "Create",
+                at: String::new(),
+                panic: String::new(),
+            });
+        }
+        let kept: Vec<_> = quarantine.records().iter().map(|record| record.reference).collect();
+        assert_eq!(kept, references[1..]);
+    }
+}

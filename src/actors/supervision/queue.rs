@@ -1,0 +1,256 @@
+//! The actor's own queue, first in first out, which survives a restart.
+//!
+//! A batch shares its commands with the worker; their envelopes stay here, in flight, so a panic of the work
+//! cannot take them along. Only one batch is in flight at a time. After a panic `recover` puts the batch back
+//! to the front as suspects, each to run alone; a suspect that panics again is quarantined and its neighbours
+//! go on. Once the batch said it is committing, its outcome is unknown: those are answered *interrupted*.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::reply::{CommandId, Envelope};
+
+/// A command to work on. Derefs to it.
+#[derive(Debug)]
+pub struct Task<C> {
+    pub id: CommandId,
+    pub command: Arc<C>,
+}
+
+impl<C> Deref for Task<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.command
+    }
+}
+
+/// The commands of one piece of work, in the order they came.
+#[derive(Debug)]
+pub struct Batch<C> {
+    tasks: Vec<Task<C>>,
+    committing: Arc<AtomicBool>,
+}
+
+impl<C> Batch<C> {
+    pub fn tasks(&self) -> &[Task<C>] {
+        &self.tasks
+    }
+
+    /// To be called right before the commit: a panic from here on leaves the outcome unknown.
+    pub fn committing(&self) {
+        self.committing.store(true, Ordering::SeqCst);
+    }
+}
+
+#[derive(Debug)]
+struct Entry<C, R> {
+    envelope: Envelope<C, R>,
+    panics: u8,
+}
+
+#[derive(Debug)]
+struct Flight<C, R> {
+    entries: Vec<Entry<C, R>>,
+    committing: Arc<AtomicBool>,
+}
+
+/// What `recover` did with the batch that was in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovery {
+    pub suspects: usize,
+    pub interrupted: usize,
+    pub quarantined: usize,
+}
+
+#[derive(Debug)]
+pub struct WorkQueue<C, R> {
+    waiting: VecDeque<Entry<C, R>>,
+    flight: Option<Flight<C, R>>,
+}
+
+impl<C, R> Default for WorkQueue<C, R> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), flight: None }
+    }
+}
+
+impl<C, R> WorkQueue<C, R> {
+    pub fn push(&mut self, envelope: Envelope<C, R>) {
+        self.waiting.push_back(Entry { envelope, panics: 0 });
+    }
+
+    /// Commands waiting and in flight.
+    pub fn depth(&self) -> usize {
+        self.waiting.len() + self.flight.as_ref().map_or(0, |flight| flight.entries.len())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.depth() == 0
+    }
+
+    /// Whether a batch can be taken now.
+    pub fn is_due(&self) -> bool {
+        self.flight.is_none() && !self.waiting.is_empty()
+    }
+
+    /// The next up to `max` commands, or one suspect; nothing while a batch is in flight.
+    pub fn take_batch(&mut self, max: usize) -> Option<Batch<C>> {
+        if !self.is_due() {
+            return None;
+        }
+        let clean = self.waiting.iter().take_while(|entry| entry.panics == 0).take(max).count();
+        let mut entries: Vec<_> = self.waiting.drain(..clean.max(1)).collect();
+        let tasks = entries.iter_mut().filter_map(|entry| begin(&mut entry.envelope)).collect();
+        let committing = Arc::new(AtomicBool::new(false));
+        self.flight = Some(Flight { entries, committing: Arc::clone(&committing) });
+        Some(Batch { tasks, committing })
+    }
+
+    /// Answers the batch in flight. A command without a reply is answered *interrupted*; returns their number.
+    pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
+        let mut replies: HashMap<_, _> = replies.into_iter().collect();
+        let mut forgotten = 0;
+        for entry in self.flight.take().into_iter().flat_map(|flight| flight.entries) {
+            if let Some(reply) = replies.remove(&entry.envelope.id()) {
+                entry.envelope.answer(reply);
+            } else {
+                forgotten += 1;
+                entry.envelope.interrupt();
+            }
+        }
+        forgotten
+    }
+
+    /// Sorts out the batch a panic left in flight. `quarantined` is told of each command put aside, before its
+    /// sender is.
+    pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
+        let mut recovery = Recovery::default();
+        let Some(flight) = self.flight.take() else { return recovery };
+        let committing = flight.committing.load(Ordering::SeqCst);
+        for mut entry in flight.entries.into_iter().rev() {
+            entry.panics += 1;
+            if committing {
+                recovery.interrupted += 1;
+                entry.envelope.interrupt();
+            } else if entry.panics > 1 {
+                recovery.quarantined += 1;
+                if let Some(command) = entry.envelope.command() {
+                    quarantined(entry.envelope.id(), &command);
+                }
+                entry.envelope.quarantine();
+            } else {
+                recovery.suspects += 1;
+                entry.envelope.unbegin();
+                self.waiting.push_front(entry);
+            }
+        }
+        recovery
+    }
+}
+
+fn begin<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
+    let command = envelope.command()?;
+    envelope.begin();
+    Some(Task { id: envelope.id(), command })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::admission::{Admission, Limits};
+    use super::super::reply::{Answer, Outcome};
+    use super::*;
+
+    type Sent = Answer<u32, u32>;
+
+    fn queue_of(commands: impl IntoIterator<Item = u32>) -> (WorkQueue<u32, u32>, Vec<Sent>) {
+        let admission = Admission::new(Limits::default(), Arc::default());
+        let mut queue = WorkQueue::default();
+        let send = |command| {
+            let (envelope, answer) = Envelope::new(CommandId::new(), command, admission.admit(1).unwrap());
+            queue.push(envelope);
+            answer
+        };
+        let answers = commands.into_iter().map(send).collect();
+        (queue, answers)
+    }
+
+    fn commands(batch: &Batch<u32>) -> Vec<u32> {
+        batch.tasks().iter().map(|task| **task).collect()
+    }
+
+    fn work_off(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
+        let batch = queue.take_batch(64).unwrap();
+        assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
+        commands(&batch)
+    }
+
+    #[test]
+    fn a_batch_is_taken_in_order_and_only_one_at_a_time() {
+        let (mut queue, _answers) = queue_of(1..=5);
+        let batch = queue.take_batch(3).unwrap();
+        assert_eq!(commands(&batch), [1, 2, 3]);
+        assert!(queue.take_batch(3).is_none());
+        assert_eq!(queue.depth(), 5);
+        queue.answer([]);
+        assert_eq!(commands(&queue.take_batch(3).unwrap()), [4, 5]);
+    }
+
+    #[test]
+    fn after_a_panic_each_suspect_runs_alone_before_the_rest_and_in_order() {
+        let (mut queue, _answers) = queue_of(1..=5);
+        drop(queue.take_batch(3));
+        let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
+        assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
+        let batches: Vec<_> = (0..4).map(|_| work_off(&mut queue)).collect();
+        assert_eq!(batches, [vec![1], vec![2], vec![3], vec![4, 5]]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_suspect_that_panics_again_is_quarantined_and_its_neighbours_go_on() {
+        let (mut queue, mut answers) = queue_of(1..=3);
+        drop(queue.take_batch(64));
+        queue.recover(|_, _| panic!("nothing to put aside"));
+        assert_eq!(work_off(&mut queue), [1]);
+        let suspect = queue.take_batch(64).unwrap().tasks()[0].id;
+        let mut put_aside = Vec::new();
+        let recovery = queue.recover(|id, command| put_aside.push((id, *command)));
+        assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
+        assert_eq!(put_aside, [(suspect, 2)]);
+        assert_eq!(work_off(&mut queue), [3]);
+        let outcome = answers[1].try_recv();
+        assert!(matches!(outcome, Ok(Outcome::Quarantined { reference }) if reference == suspect));
+    }
+
+    #[test]
+    fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
+        let (mut queue, mut answers) = queue_of(1..=3);
+        queue.take_batch(2).unwrap().committing();
+        let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
+        assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert_eq!(work_off(&mut queue), [3]);
+    }
+
+    #[test]
+    fn a_command_without_a_reply_is_interrupted() {
+        let (mut queue, mut answers) = queue_of(1..=2);
+        let batch = queue.take_batch(2).unwrap();
+        assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(Outcome::Done(7))));
+    }
+
+    #[test]
+    fn a_dropped_queue_gives_back_what_waits_and_interrupts_what_is_in_flight() {
+        let (mut queue, mut answers) = queue_of(1..=2);
+        drop(queue.take_batch(1));
+        drop(queue);
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(Outcome::NotStarted { command: 2, .. })));
+    }
+}

@@ -1,0 +1,346 @@
+//! One actor per key: started when first needed, sent to, passivated when idle.
+//!
+//! `send` admits, delivers and awaits; a command that comes back unstarted is sent again, one that was begun is
+//! never. Passivation is a handshake: the janitor asks with the number of uses it saw, and the actor leaves only
+//! if nobody has used its handle since, which is decided under the same lock that hands handles out. So no
+//! command meets a mailbox that closes under it. An actor that escalated keeps its handle, so that it is not
+//! started over and over; `revive` lets it start again. No map guard is held across an await.
+
+use std::fmt::Display;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr, ArbiterHandle, Context, Handler, Message, Recipient};
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use tokio::time::sleep;
+
+use super::admission::{Admission, Permit, Refusal};
+use super::arbiters::{Arbiters, hash_of};
+use super::node::Node;
+use super::policy::Policy;
+use super::reply::{CommandId, Envelope, Outcome};
+use super::tree::{Kind, Tree};
+
+/// The waits before a command that came back unstarted is sent again; afterwards the sender is told.
+const RESEND_WAITS_MS: [u64; 5] = [0, 1, 5, 20, 50];
+
+/// Room in a mailbox for messages that need no permit.
+const CONTROL_MESSAGES: usize = 16;
+
+/// Why a command has no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("too many commands under way for this key")]
+    Busy { retry_after: Duration },
+    #[error("too many commands under way")]
+    Overloaded { retry_after: Duration },
+    #[error("command {command_id} was interrupted; look it up before it is sent again")]
+    Interrupted { command_id: CommandId },
+    #[error("command {reference} was put aside after it failed twice")]
+    Quarantined { reference: CommandId },
+    #[error("the actor has stopped; the command was not started")]
+    Stopped,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::PerKey { retry_after } => Self::Busy { retry_after },
+            Refusal::Process { retry_after } => Self::Overloaded { retry_after },
+        }
+    }
+}
+
+/// Asks an actor to leave if it has nothing to do and nobody has used its handle since.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub struct Passivate {
+    pub generation: u64,
+    uses: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub kind: Kind,
+    pub policy: Policy,
+}
+
+/// What a starter needs to start an actor, and the actor to leave.
+pub struct Seat {
+    pub generation: u64,
+    pub arbiter: ArbiterHandle,
+    pub node: Node,
+    pub policy: Policy,
+    leave: Box<dyn Fn(&Passivate) -> bool + Send + Sync>,
+}
+
+impl Seat {
+    /// Gives the key up; true if the actor may stop now, false if it has been used since it was asked.
+    pub fn leave(&self, asked: &Passivate) -> bool {
+        let left = asked.generation == self.generation && (self.leave)(asked);
+        if left {
+            self.node.tree().counters().actors_passivated.up();
+        }
+        left
+    }
+}
+
+/// Where an actor of a registry is reached.
+pub struct Mailbox<C, R>
+where
+    C: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    commands: Recipient<Envelope<C, R>>,
+    control: Recipient<Passivate>,
+}
+
+impl<A, C, R> From<Addr<A>> for Mailbox<C, R>
+where
+    A: Actor<Context = Context<A>> + Handler<Envelope<C, R>> + Handler<Passivate>,
+    C: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    fn from(address: Addr<A>) -> Self {
+        Self { commands: address.clone().recipient(), control: address.recipient() }
+    }
+}
+
+struct Handle<C, R>
+where
+    C: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    generation: u64,
+    mailbox: Mailbox<C, R>,
+    node: Node,
+    uses: AtomicU64,
+    /// Microseconds since the tree was planted.
+    used_at: AtomicU64,
+}
+
+type Handles<K, C, R> = Arc<DashMap<K, Arc<Handle<C, R>>>>;
+type Starter<K, C, R> = Box<dyn Fn(&K, Seat) -> Mailbox<C, R> + Send + Sync>;
+
+pub struct Registry<K, C, R>
+where
+    C: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    handles: Handles<K, C, R>,
+    starter: Starter<K, C, R>,
+    settings: Settings,
+    admission: Admission,
+    arbiters: Arc<Arbiters>,
+    tree: Tree,
+    generations: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl<K, C, R> Registry<K, C, R>
+where
+    K: Hash + Eq + Clone + Display + Send + Sync + 'static,
+    C: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    /// `starter` starts the actor of a key on its seat; it is called under a lock and must not block.
+    pub fn new(
+        tree: &Tree,
+        arbiters: &Arc<Arbiters>,
+        admission: Admission,
+        settings: Settings,
+        starter: impl Fn(&K, Seat) -> Mailbox<C, R> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            handles: Arc::default(),
+            starter: Box::new(starter),
+            settings,
+            admission,
+            arbiters: Arc::clone(arbiters),
+            tree: tree.clone(),
+            generations: AtomicU64::new(1),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends a command to the actor of `key` and awaits its reply.
+    pub async fn send(&self, key: &K, command: C) -> Result<R, Refused> {
+        let permit = self.admit(key)?;
+        self.deliver(key, command, permit).await
+    }
+
+    fn admit(&self, key: &K) -> Result<Permit, Refused> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Refused::Stopped);
+        }
+        Ok(self.admission.admit(hash_of(key))?)
+    }
+
+    async fn deliver(&self, key: &K, mut command: C, mut permit: Permit) -> Result<R, Refused> {
+        let counters = self.tree.counters();
+        let command_id = CommandId::new();
+        for wait in RESEND_WAITS_MS.map(Some).into_iter().chain([None]) {
+            let (envelope, answer) = Envelope::new(command_id, command, permit);
+            self.post(key, envelope);
+            match answer.await {
+                Ok(Outcome::Done(reply)) => {
+                    counters.commands_answered.up();
+                    return Ok(reply);
+                }
+                Ok(Outcome::Quarantined { reference }) => {
+                    counters.commands_quarantined.up();
+                    return Err(Refused::Quarantined { reference });
+                }
+                Ok(Outcome::Interrupted(_)) | Err(_) => {
+                    counters.commands_interrupted.up();
+                    return Err(Refused::Interrupted { command_id });
+                }
+                Ok(Outcome::NotStarted { command: returned, permit: kept }) => {
+                    (command, permit) = (returned, kept);
+                }
+            }
+            let Some(wait) = wait.filter(|_| !self.has_failed(key)) else { break };
+            counters.commands_resent.up();
+            sleep(Duration::from_millis(wait)).await;
+        }
+        counters.commands_stopped.up();
+        Err(Refused::Stopped)
+    }
+
+    /// Puts the envelope into the mailbox; where there is none, dropping it says *not started*.
+    fn post(&self, key: &K, envelope: Envelope<C, R>) {
+        if let Some(handle) = self.handle(key)
+            && let Err(refused) = handle.mailbox.commands.try_send(envelope)
+        {
+            drop(refused);
+        }
+    }
+
+    /// The handle of the key's actor, noted as used; started if there is none. `None` after an escalation.
+    fn handle(&self, key: &K) -> Option<Arc<Handle<C, R>>> {
+        let moment = self.tree.moment(Instant::now());
+        if let Some(handle) = self.handles.get(key)
+            && handle.is_open()
+        {
+            return Some(handle.used(moment));
+        }
+        match self.handles.entry(key.clone()) {
+            Entry::Occupied(entry) if entry.get().is_open() => Some(entry.get().used(moment)),
+            Entry::Occupied(entry) if entry.get().node.has_failed() => None,
+            Entry::Occupied(mut entry) => {
+                entry.insert(self.start(key));
+                Some(entry.get().used(moment))
+            }
+            Entry::Vacant(entry) => Some(entry.insert(self.start(key)).used(moment)),
+        }
+    }
+
+    fn start(&self, key: &K) -> Arc<Handle<C, R>> {
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed);
+        let (shard, arbiter) = self.arbiters.for_key(hash_of(key));
+        let node = self.tree.node(self.settings.kind, shard, key.to_string());
+        let seat = Seat {
+            generation,
+            arbiter: arbiter.clone(),
+            node: node.clone(),
+            policy: self.policy(),
+            leave: self.exit(key),
+        };
+        let mailbox = (self.starter)(key, seat);
+        let (uses, used_at) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Handle { generation, mailbox, node, uses, used_at })
+    }
+
+    fn policy(&self) -> Policy {
+        let needed = self.admission.limits().per_key_max.saturating_add(CONTROL_MESSAGES);
+        Policy { mailbox_capacity: needed, ..self.settings.policy }
+    }
+
+    fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
+        let (handles, key) = (Arc::downgrade(&self.handles), key.clone());
+        Box::new(move |asked| {
+            // Without a registry there is nobody left to serve.
+            handles
+                .upgrade()
+                .is_none_or(|handles| handles.remove_if(&key, |_, handle| handle.is_as(asked)).is_some())
+        })
+    }
+
+    fn has_failed(&self, key: &K) -> bool {
+        self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
+    }
+
+    /// Asks the actors unused for `idle_after`, and the longest unused beyond `active_max`, to leave. Returns
+    /// how many were asked.
+    pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
+        self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
+        let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
+        let excess = handles.len().saturating_sub(active_max);
+        handles.sort_by_cached_key(|handle| handle.used_at.load(Ordering::SeqCst));
+        let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
+        let latest = self.tree.moment(now).checked_sub(idle_micros);
+        let is_idle = |handle: &Handle<C, R>| latest.is_some_and(|latest| handle.used_at() <= latest);
+        let due = handles.iter().enumerate().filter(|(rank, handle)| *rank < excess || is_idle(handle));
+        due.filter(|(_, handle)| handle.ask_to_leave()).count()
+    }
+
+    /// Forgets an actor that escalated, so that the next command starts a new one. True if there was one.
+    pub fn revive(&self, key: &K) -> bool {
+        let failed = self.handles.remove_if(key, |_, handle| handle.node.has_failed());
+        failed.inspect(|(_, handle)| handle.node.forget()).is_some()
+    }
+
+    /// Actors with a handle.
+    pub fn active(&self) -> usize {
+        self.handles.len()
+    }
+
+    /// Refuses new commands from here on; those under way go on.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until nothing is under way, at most for `patience`; true if so.
+    pub async fn drain(&self, patience: Duration) -> bool {
+        let start = Instant::now();
+        while self.admission.in_use() > 0 {
+            if start.elapsed() >= patience {
+                return false;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        true
+    }
+}
+
+impl<C, R> Handle<C, R>
+where
+    C: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    fn is_open(&self) -> bool {
+        self.mailbox.commands.connected()
+    }
+
+    fn used(self: &Arc<Self>, moment: u64) -> Arc<Self> {
+        self.uses.fetch_add(1, Ordering::SeqCst);
+        self.used_at.store(moment, Ordering::SeqCst);
+        Arc::clone(self)
+    }
+
+    fn used_at(&self) -> u64 {
+        self.used_at.load(Ordering::SeqCst)
+    }
+
+    fn is_as(&self, asked: &Passivate) -> bool {
+        self.generation == asked.generation && self.uses.load(Ordering::SeqCst) == asked.uses
+    }
+
+    fn ask_to_leave(&self) -> bool {
+        let uses = self.uses.load(Ordering::SeqCst);
+        self.mailbox.control.try_send(Passivate { generation: self.generation, uses }).is_ok()
+    }
+}

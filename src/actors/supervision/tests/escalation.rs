@@ -1,0 +1,148 @@
+//! The end of patience: a spent budget fails the actor, and the process says so.
+
+use actix::{Actor, Context, Handler, Message, Supervised};
+
+use super::super::{Node, State, supervise};
+use super::*;
+
+#[actix::test]
+async fn the_fourth_panic_within_the_window_escalates() {
+    let office = Office::with(1, Limits::default(), quick());
+    let orders = [Order::Poison, Order::Poison, Order::Note(1), Order::Note(2)];
+    let replies = office.send_all("t", &orders).await;
+    assert!(matches!(replies[0], Err(Refused::Quarantined { .. })), "{replies:?}");
+    assert!(matches!(replies[1], Err(Refused::Interrupted { .. })), "{replies:?}");
+    assert_eq!(replies[2..], [Err(Refused::Stopped), Err(Refused::Stopped)]);
+
+    let counters = office.tree.counters().snapshot();
+    assert_eq!((counters.panics, counters.restarts, counters.escalations), (4, 3, 1));
+    assert_eq!((counters.actors_started, counters.commands_resent, counters.commands_stopped), (1, 0, 2));
+    assert_eq!(office.written(), [0]);
+    office.assert_idle();
+}
+
+#[actix::test]
+async fn an_escalation_turns_readiness_false_with_the_reason_until_it_is_seen_to() {
+    let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
+    assert_eq!(office.tree.readiness(), Ok(()));
+    let _ = office.send("t", Order::Poison).await;
+    let reason = office.tree.readiness().unwrap_err();
+    assert!(reason.starts_with("taxpayer t: panicked too often, last: poison"), "{reason}");
+
+    assert_eq!(office.send("t", Order::Note(1)).await, Err(Refused::Stopped));
+    assert_eq!(office.send("neighbour", Order::Note(2)).await, Ok(1));
+    office.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
+    assert!(office.tree.readiness().is_err(), "the janitor does not clear a failure");
+
+    assert!(office.registry.revive(&"t".to_owned()));
+    assert!(!office.registry.revive(&"neighbour".to_owned()));
+    assert_eq!(office.tree.readiness(), Ok(()));
+    assert_eq!(office.send("t", Order::Note(3)).await, Ok(1));
+    office.assert_idle();
+}
+
+#[actix::test]
+async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
+    let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
+    for key in ["a", "b", "z"] {
+        office.send(key, Order::Note(1)).await.unwrap();
+    }
+    let _ = office.send("z", Order::Poison).await;
+    let snapshot = serde_json::to_value(office.tree.snapshot(2)).unwrap();
+    assert_eq!(snapshot["ready"], false);
+    let group = &snapshot["groups"][0];
+    assert_eq!(group["kind"], "taxpayer");
+    assert_eq!(group["states"], serde_json::json!({ "running": 2, "failed": 1 }));
+    assert_eq!(group["nodes"].as_array().map(Vec::len), Some(2));
+    assert_eq!(group["nodes"][0]["name"], "z");
+    assert_eq!(group["nodes"][0]["state"], "failed");
+    assert!(group["nodes"][0]["last_panic"].as_str().unwrap().starts_with("poison"));
+    assert_eq!(snapshot["counters"]["escalations"], 1);
+}
+
+/// Panics on a message; then, while it has any left, at each restart.
+struct Brittle {
+    node: Node,
+    panics_left: u32,
+    starts: Arc<Mutex<u32>>,
+}
+
+#[derive(Message)]
+#[rtype(result = "u32")]
+struct Touch {
+    panics: bool,
+}
+
+impl Actor for Brittle {
+    type Context = Context<Self>;
+
+    fn started(&mut self, _: &mut Self::Context) {
+        *self.starts.lock().unwrap() += 1;
+    }
+}
+
+impl Supervised for Brittle {
+    fn restarting(&mut self, _: &mut Self::Context) {
+        if self.panics_left > 0 {
+            self.panics_left -= 1;
+            panic!("{} broke again", self.node.name());
+        }
+    }
+}
+
+impl Handler<Touch> for Brittle {
+    type Result = u32;
+
+    fn handle(&mut self, touch: Touch, _: &mut Self::Context) -> u32 {
+        assert!(!touch.panics, "broke");
+        *self.starts.lock().unwrap()
+    }
+}
+
+fn brittle(panics_left: u32) -> (Tree, Node, actix::Addr<Brittle>) {
+    install_hook();
+    let tree = Tree::new(Arc::new(SystemClock));
+    let node = tree.node(Kind::Webhook, 0, "brittle");
+    let inner = node.clone();
+    let address = supervise(&actix::Arbiter::current(), node.clone(), quick(), move |_| Brittle {
+        node: inner,
+        panics_left,
+        starts: Arc::default(),
+    });
+    (tree, node, address)
+}
+
+#[actix::test]
+async fn any_actor_keeps_its_address_and_its_mailbox_across_a_panic_and_is_started_again() {
+    let (tree, node, address) = brittle(0);
+    let broken = address.send(Touch { panics: true });
+    let behind = [(); 3].map(|()| address.send(Touch { panics: false }));
+    let (broken, behind) = futures_util::future::join(broken, futures_util::future::join_all(behind)).await;
+    assert!(broken.is_err());
+    let answers: Vec<_> = behind.into_iter().map(Result::unwrap).collect();
+    assert_eq!(answers, [2, 2, 2], "started was called once more");
+    assert_eq!((node.state(), node.restarts()), (State::Running, 1));
+    assert_eq!(tree.readiness(), Ok(()));
+}
+
+#[actix::test]
+async fn a_panic_while_restarting_counts_against_the_budget() {
+    let (tree, node, address) = brittle(10);
+    assert!(address.send(Touch { panics: true }).await.is_err());
+    eventually("the node fails", || node.has_failed()).await;
+    assert!(!address.connected());
+    assert_eq!((tree.counters().panics.get(), tree.counters().restarts.get()), (4, 0));
+    assert!(tree.readiness().unwrap_err().starts_with("webhook brittle"));
+}
+
+#[actix::test]
+async fn an_actor_that_cannot_be_built_fails() {
+    install_hook();
+    let tree = Tree::new(Arc::new(SystemClock));
+    let node = tree.node(Kind::Reference, 0, "lists");
+    let address =
+        supervise::<Brittle>(&actix::Arbiter::current(), node.clone(), quick(), |_| panic!("no file"));
+    assert!(address.send(Touch { panics: false }).await.is_err());
+    assert_eq!(node.state(), State::Failed);
+    assert!(tree.readiness().unwrap_err().starts_with("reference lists: could not be built: no file"));
+}

@@ -1,0 +1,106 @@
+//! Too much at once: refused early, and nothing grows.
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::*;
+
+/// Resident memory of this process, in kilobytes.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// A command of sixteen kilobytes; the count of `_alive` says how many there are.
+struct Parcel {
+    bytes: Vec<u8>,
+    _alive: Arc<()>,
+}
+
+/// Weighs parcels.
+struct Porter;
+
+impl Worker for Porter {
+    type Command = Parcel;
+    type Reply = usize;
+
+    fn name(_: &Parcel) -> &'static str {
+        "Parcel"
+    }
+
+    async fn work(self, batch: Batch<Parcel>) -> (Self, Vec<(CommandId, usize)>) {
+        sleep(Duration::from_millis(1)).await;
+        let replies = batch.tasks().iter().map(|task| (task.id, task.bytes.len())).collect();
+        (self, replies)
+    }
+}
+
+#[actix::test]
+async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429() {
+    const BYTES: usize = 16 * 1024;
+    let limits = Limits { per_key_max: 64, ..Limits::default() };
+    let tree = Tree::new(Arc::new(SystemClock));
+    let arbiters = Arc::new(Arbiters::start(1));
+    let admission = Admission::new(limits, Arc::clone(tree.counters()));
+    let settings = Settings { kind: Kind::Taxpayer, policy: quick() };
+    let start = |_: &u8, seat| serial::start(seat, 64, || Porter);
+    let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, start);
+    let alive = Arc::new(());
+    let before_kb = resident_kb();
+    let (mut answered, mut busy, mut alive_peak) = (0_u64, 0_u64, 0);
+    let mut tally = |reply| match reply {
+        Ok(BYTES) => answered += 1,
+        Err(Refused::Busy { retry_after }) if retry_after == limits.retry_after => busy += 1,
+        other => panic!("{other:?}"),
+    };
+    let mut waiting = FuturesUnordered::new();
+    for _ in 0..50_000 {
+        waiting.push(registry.send(&1, Parcel { bytes: vec![1; BYTES], _alive: Arc::clone(&alive) }));
+        // Each request is polled as it comes, as by a server; a refusal is known at once.
+        while let Some(reply) = waiting.next().now_or_never().flatten() {
+            tally(reply);
+        }
+        alive_peak = alive_peak.max(Arc::strong_count(&alive) - 1);
+        tokio::task::yield_now().await;
+    }
+    while let Some(reply) = waiting.next().await {
+        tally(reply);
+    }
+    drop(waiting);
+    assert_eq!(answered + busy, 50_000);
+    assert!(busy > 1_000 && answered >= 64, "{busy} refused, {answered} answered");
+    // A worker may still hold the batch whose answers have just arrived.
+    assert!(alive_peak <= 2 * 64, "{alive_peak} commands in memory");
+    let counters = tree.counters().snapshot();
+    assert_eq!((counters.commands_refused_key, counters.commands_answered), (busy, answered));
+    assert_eq!((counters.commands_refused_process, counters.queue_depth), (0, 0));
+    let grown_kb = resident_kb().saturating_sub(before_kb);
+    assert!(grown_kb < 200 * 1024, "memory grew by {grown_kb} kB, of 800,000 kB sent");
+    arbiters.stop();
+}
+
+#[actix::test]
+async fn a_full_process_answers_503_and_starts_no_actor() {
+    let limits = Limits { process_max: 1, ..Limits::default() };
+    let office = Office::with(64, limits, quick());
+    let slow = office.send("a", Order::Nap(1, Duration::from_millis(60)));
+    let refused = async {
+        sleep(Duration::from_millis(10)).await;
+        office.send("b", Order::Note(2)).await
+    };
+    let (slow, refused) = futures_util::future::join(slow, refused).await;
+    assert_eq!(slow, Ok(1));
+    assert_eq!(refused, Err(Refused::Overloaded { retry_after: limits.retry_after }));
+    assert_eq!(office.registry.active(), 1);
+    office.assert_idle();
+}
+
+#[actix::test]
+async fn who_was_answered_may_send_again_at_once() {
+    let office = Office::with(64, Limits { per_key_max: 1, ..Limits::default() }, quick());
+    for number in 0..500 {
+        assert!(office.send("t", Order::Note(number)).await.is_ok());
+    }
+    office.assert_idle();
+}

@@ -1,0 +1,142 @@
+//! The tree of supervised actors: root, then a group a kind (and arbiter), then the actors.
+//!
+//! It also holds what all of them share: counters, quarantine, clock. Once an actor has escalated the process
+//! is not ready, with the reason, until the failure is forgotten. Nodes of passivated actors are gone, so the
+//! tree is as big as what runs.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use dashmap::DashMap;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::node::{Leaf, Node};
+use super::observe::Counters;
+use super::quarantine::Quarantine;
+use crate::domain::clock::SharedClock;
+
+/// The groups below the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Taxpayer,
+    Pipeline,
+    Webhook,
+    Reference,
+    Janitor,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Taxpayer => "taxpayer",
+            Self::Pipeline => "pipeline",
+            Self::Webhook => "webhook",
+            Self::Reference => "reference",
+            Self::Janitor => "janitor",
+        }
+    }
+
+    /// Whether such actors come and go, so that a stopped one leaves no node.
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::Taxpayer | Self::Pipeline)
+    }
+}
+
+/// Clones are the same tree.
+#[derive(Clone)]
+pub struct Tree(Arc<Root>);
+
+struct Root {
+    clock: SharedClock,
+    planted: Instant,
+    ids: AtomicU64,
+    leaves: DashMap<u64, Arc<Leaf>>,
+    failures: Mutex<BTreeMap<u64, String>>,
+    counters: Arc<Counters>,
+    quarantine: Quarantine,
+}
+
+impl Tree {
+    pub fn new(clock: SharedClock) -> Self {
+        Self(Arc::new(Root {
+            clock,
+            planted: Instant::now(),
+            ids: AtomicU64::new(1),
+            leaves: DashMap::new(),
+            failures: Mutex::default(),
+            counters: Arc::default(),
+            quarantine: Quarantine::default(),
+        }))
+    }
+
+    /// Adds a node, in state Starting.
+    pub fn node(&self, kind: Kind, shard: usize, name: impl Into<Box<str>>) -> Node {
+        let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
+        let leaf = Arc::new(Leaf::new(id, name.into(), kind, shard, self.now()));
+        self.0.leaves.insert(id, Arc::clone(&leaf));
+        Node::new(self.clone(), leaf)
+    }
+
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.0.counters
+    }
+
+    pub fn quarantine(&self) -> &Quarantine {
+        &self.0.quarantine
+    }
+
+    /// Nodes in the tree.
+    pub fn count(&self) -> usize {
+        self.0.leaves.len()
+    }
+
+    /// Err with the reason once an actor has given up.
+    pub fn readiness(&self) -> Result<(), String> {
+        let failures = self.failures();
+        match (failures.len(), failures.values().next()) {
+            (_, None) => Ok(()),
+            (1, Some(reason)) => Err(reason.clone()),
+            (count, Some(reason)) => Err(format!("{reason} (and {} more)", count - 1)),
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// Microseconds from the planting of the tree to `at`.
+    pub(super) fn moment(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.0.planted).as_micros()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn each(&self, mut visit: impl FnMut(&Leaf)) {
+        for leaf in &self.0.leaves {
+            visit(&leaf);
+        }
+    }
+
+    pub(super) fn escalate(&self, id: u64, reason: String) {
+        self.0.counters.escalations.up();
+        tracing::error!(reason, "supervision escalates; the process is not ready");
+        self.failures().insert(id, reason);
+    }
+
+    pub(super) fn forget(&self, id: u64) {
+        self.0.leaves.remove(&id);
+        self.failures().remove(&id);
+    }
+
+    fn failures(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
+        self.0.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tree").field("nodes", &self.count()).finish_non_exhaustive()
+    }
+}
