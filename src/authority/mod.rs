@@ -1,1 +1,51 @@
 //! Floor 1: the client of the tax authority.
+//!
+//! One method per upstream call, each tried once: what failed is classed, and whoever called decides when to try
+//! again. An effect is never reported as failed unless it certainly did not happen; otherwise it is `Unknown`.
+//! Deliberately absent: retrying loops, caching, and any knowledge of invoices beyond their IRN.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | Client and its settings | `client` |
+//! | One method per upstream call | `calls` |
+//! | Which calls there are, and which have an effect | `operation` |
+//! | A request before it is sent, its path safely encoded | `call` |
+//! | One HTTP exchange, bounded in time and size | `exchange` |
+//! | What an answer says, and the sentence worth showing | `answer` |
+//! | Shapes of what the authority returns | `wire` |
+//! | Classes of failure and the table behind them | `failure`, `classify` |
+//! | Delays between tries | `retry` |
+//! | Circuit breakers | `breaker`, `breakers` |
+//! | Counters for metrics | `tally` |
+//! | Key files, the QR text, the decryption of downloads | `keys`, `qr`, `download` |
+
+mod answer;
+mod breaker;
+mod breakers;
+mod call;
+mod calls;
+mod classify;
+mod client;
+mod download;
+mod exchange;
+mod failure;
+mod keys;
+mod operation;
+mod qr;
+mod retry;
+mod tally;
+#[cfg(test)]
+mod testing;
+mod wire;
+
+pub use breaker::{BreakerState, BreakerView};
+pub use client::{Authority, BuildError, Settings};
+pub use download::EncryptedDocument;
+pub use failure::{AuthorityError, Cause, Failure, FieldFault, Kind};
+pub use keys::{CryptoError, CryptoKeys};
+pub use operation::{Operation, ResourceList};
+pub use retry::RetryPolicy;
+pub use tally::{Outcome, Tally};
+pub use wire::{
+    Acknowledgement, Confirmation, InTransit, IrnCheck, Parties, Party, PullQuery, SearchPage, SearchQuery,
+};

@@ -1,0 +1,232 @@
+//! What an answer of the authority says: its envelope, and the one sentence of it that is worth showing.
+//!
+//! A failure's words may stand in `message`, `error` (a string), `error.public_message`, `error.details` or
+//! `error.errors[]`; any of them may be absent. Source: the authority's envelope,
+//! `{ code, data, message, error: { id, handler, details, public_message, errors[] } }`.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::failure::{AuthorityError, FieldFault};
+
+/// The longest sentence that is passed on, in characters.
+const SENTENCE_CHARS_MAX: usize = 2_000;
+
+/// Sentences that say nothing, in lower case and without a full stop.
+const EMPTY_PHRASES: [&str; 9] = [
+    "",
+    "error",
+    "bad request",
+    "error has occurred",
+    "an error occurred",
+    "an error has occurred",
+    "unprocessable entity",
+    "validation failed",
+    "something went wrong",
+];
+
+/// The envelope, each part as it came; absent parts are null.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Answer {
+    pub(super) data: Value,
+    pub(super) message: Value,
+    pub(super) error: Value,
+}
+
+impl Answer {
+    /// Reads an envelope. None when the text is no JSON object.
+    pub(super) fn parse(body: &[u8]) -> Option<Self> {
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        // A derived reader also takes an array for a struct; an envelope is an object.
+        let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
+        if *first != b'{' {
+            return None;
+        }
+        serde_json::from_slice(body).ok()
+    }
+
+    /// The sentence to show: one that names a field before one that says something before any at all.
+    pub(super) fn sentence(&self, status: u16) -> String {
+        let candidates = self.candidates();
+        let chosen = candidates
+            .iter()
+            .find(|text| field_path_in(text).is_some())
+            .or_else(|| candidates.iter().find(|text| says_something(text)))
+            .or_else(|| candidates.first());
+        chosen.map_or_else(
+            || format!("the authority refused without giving a reason (HTTP {status})"),
+            |text| text.chars().take(SENTENCE_CHARS_MAX).collect(),
+        )
+    }
+
+    /// The authority's path of the field at fault.
+    pub(super) fn field_path(&self) -> Option<String> {
+        let listed = self.fields().into_iter().map(|fault| fault.field).find(|field| !field.is_empty());
+        listed.or_else(|| self.candidates().iter().find_map(|text| field_path_in(text)))
+    }
+
+    pub(super) fn authority_error(&self) -> Option<AuthorityError> {
+        let text = |name: &str| text_of(self.error.get(name)?);
+        let error = AuthorityError { id: text("id"), handler: text("handler"), fields: self.fields() };
+        (error != AuthorityError::default()).then_some(error)
+    }
+
+    /// Whether any of its texts holds these lower-case words.
+    pub(super) fn contains(&self, words: &str) -> bool {
+        self.candidates().iter().any(|text| normalised(text).contains(words))
+    }
+
+    /// Every text that might be the reason, the most telling first.
+    fn candidates(&self) -> Vec<String> {
+        let listed = self.fields().into_iter().map(|fault| match fault.field.as_str() {
+            "" => fault.message,
+            field => format!("{field}: {}", fault.message),
+        });
+        let listed = listed.collect::<Vec<_>>().join("; ");
+        let parts = [
+            self.error.get("public_message"),
+            self.error.get("details"),
+            Some(&self.error),
+            Some(&self.message),
+        ];
+        std::iter::once(listed)
+            .chain(parts.into_iter().flatten().filter_map(text_of))
+            .filter(|text| !text.trim().is_empty())
+            .collect()
+    }
+
+    fn fields(&self) -> Vec<FieldFault> {
+        let listed = self.error.get("errors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let part = |entry: &Value, name: &str| entry.get(name).and_then(text_of).unwrap_or_default();
+        listed
+            .iter()
+            .map(|entry| FieldFault { field: part(entry, "field"), message: part(entry, "message") })
+            .filter(|fault| !fault.field.is_empty() || !fault.message.is_empty())
+            .collect()
+    }
+}
+
+/// A string as it is, or a list of strings in one line.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+        Value::Array(parts) => {
+            let texts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+            (!texts.is_empty()).then(|| texts.join("; "))
+        }
+        _ => None,
+    }
+}
+
+fn says_something(text: &str) -> bool {
+    !EMPTY_PHRASES.contains(&normalised(text).trim_end_matches(['.', '!']))
+}
+
+fn normalised(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The first word that is a dotted, lower-case path of names and indexes.
+fn field_path_in(text: &str) -> Option<String> {
+    text.split_whitespace()
+        .map(|word| word.trim_end_matches(':'))
+        .find(|word| is_field_path(word))
+        .map(str::to_owned)
+}
+
+fn is_field_path(word: &str) -> bool {
+    let legal = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.' | b'[' | b']')
+    };
+    word.contains('.')
+        && word.bytes().all(legal)
+        && word
+            .split('.')
+            .all(|part| part.len() > 1 && part.starts_with(|first: char| first.is_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(value: &Value) -> Answer {
+        Answer::parse(value.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_sentence_that_says_something_is_chosen() {
+        let path = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be one of the list";
+        let cases = [
+            (
+                json!({"message": "error has occurred", "error": {"public_message": "the irn is stale"}}),
+                "the irn is stale",
+            ),
+            (
+                json!({"message": "error", "error": {"public_message": "An error occurred.", "details": "due date is past"}}),
+                "due date is past",
+            ),
+            (
+                json!({"message": "no", "error": {"public_message": "unable to validate the invoice", "details": path}}),
+                path,
+            ),
+            (
+                json!({"message": "bad request", "error": "the business is not enrolled"}),
+                "the business is not enrolled",
+            ),
+            (json!({"message": "route not found"}), "route not found"),
+            (json!({"message": "error"}), "error"),
+            (
+                json!({"message": "error", "error": {"errors": [{"field": "irn", "message": "is required"}]}}),
+                "irn: is required",
+            ),
+            (
+                json!({"error": {"details": {"deep": 1}}}),
+                "the authority refused without giving a reason (HTTP 400)",
+            ),
+            (json!({}), "the authority refused without giving a reason (HTTP 400)"),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(answer(&body).sentence(400), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_field_path_is_read_from_the_list_or_from_the_sentence() {
+        let path = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id";
+        let said = answer(&json!({"message": format!("{path} must be known")}));
+        assert_eq!(said.field_path().as_deref(), Some(path));
+        let listed = answer(&json!({"error": {"errors": [{"field": "issue_date", "message": "is late"}]}}));
+        assert_eq!(listed.field_path().as_deref(), Some("issue_date"));
+        for plain in
+            ["the irn is wrong.", "e.g. so", "see https://a.b/c", "1.5 is too much", "Invoice.Id is wrong"]
+        {
+            assert_eq!(answer(&json!({"message": plain})).field_path(), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn the_reference_of_an_error_is_kept() {
+        let error = answer(&json!({"error": {"id": "e-1", "handler": "invoice_actions"}})).authority_error();
+        let error = error.unwrap();
+        assert_eq!((error.id.as_deref(), error.handler.as_deref()), (Some("e-1"), Some("invoice_actions")));
+        assert_eq!(answer(&json!({"error": "text"})).authority_error(), None);
+    }
+
+    #[test]
+    fn only_a_json_object_is_an_envelope() {
+        for text in ["", "[1,2,3]", "null", "\"text\"", "<xml/>", "{\"code\":", "\u{0}"] {
+            assert!(Answer::parse(text.as_bytes()).is_none(), "{text}");
+        }
+        assert!(Answer::parse(b" {}").is_some());
+        assert!(Answer::parse(b"\xef\xbb\xbf{}").is_some());
+    }
+
+    #[test]
+    fn a_long_sentence_is_cut() {
+        let long = answer(&json!({"message": "ä".repeat(10_000)}));
+        assert_eq!(long.sentence(400).chars().count(), SENTENCE_CHARS_MAX);
+    }
+}

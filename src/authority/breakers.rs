@@ -1,0 +1,170 @@
+//! The breakers of one client, shared: a lock around each state machine, and a permit that cannot be lost.
+//!
+//! A permit dropped without a verdict (its caller went away) counts for nothing and frees the place of a probe.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::breaker::{Admission, Breaker, BreakerView, Verdict};
+use super::failure::{Failure, Kind};
+use super::operation::Operation;
+use crate::domain::clock::SharedClock;
+
+/// One breaker per operation.
+pub(super) struct Breakers {
+    clock: SharedClock,
+    breakers: [Mutex<Breaker>; Operation::ALL.len()],
+    changes: watch::Sender<u64>,
+}
+
+/// Leave for one call.
+pub(super) struct Permit {
+    breakers: Arc<Breakers>,
+    operation: Operation,
+    admission: Admission,
+    verdict: Verdict,
+}
+
+impl Breakers {
+    pub(super) fn new(clock: SharedClock) -> Arc<Self> {
+        let breakers = std::array::from_fn(|_| Mutex::new(Breaker::new()));
+        Arc::new(Self { clock, breakers, changes: watch::Sender::new(0) })
+    }
+
+    /// Leave to call, or the time to wait.
+    pub(super) fn admit(self: &Arc<Self>, operation: Operation) -> Result<Permit, Duration> {
+        let admission = self.lock(operation).admit(self.now());
+        match admission {
+            Admission::Held(wait) => Err(wait),
+            Admission::Call | Admission::Probe => {
+                Ok(Permit { breakers: Arc::clone(self), operation, admission, verdict: Verdict::Neutral })
+            }
+        }
+    }
+
+    pub(super) fn views(&self) -> Vec<BreakerView> {
+        let now = self.now();
+        Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
+    }
+
+    /// A number that grows whenever a breaker opens or closes.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn settle(&self, permit: &Permit) {
+        let changed = self.lock(permit.operation).settle(permit.admission, permit.verdict, self.now());
+        if changed {
+            self.changes.send_modify(|count| *count += 1);
+            let view = self.lock(permit.operation).view(permit.operation, self.now());
+            tracing::warn!(
+                operation = permit.operation.name(),
+                state = view.state.name(),
+                calls = view.calls,
+                failures = view.failures,
+                "a breaker of the authority changed its state"
+            );
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
+        self.breakers[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit {
+    /// Gives the verdict of the call.
+    pub(super) fn settle<T>(mut self, result: &Result<T, Failure>) {
+        self.verdict = verdict(result);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.breakers.settle(self);
+    }
+}
+
+/// A refusal is an answer. Throttling and the ambiguous words speak neither way.
+fn verdict<T>(result: &Result<T, Failure>) -> Verdict {
+    match result {
+        Ok(_) | Err(Failure::Refused { .. } | Failure::NotFound { .. }) => Verdict::Answered,
+        Err(Failure::Throttled { .. } | Failure::BreakerOpen { .. }) => Verdict::Neutral,
+        Err(Failure::Unknown { reason }) if reason.kind() == Kind::Ambiguous => Verdict::Neutral,
+        Err(Failure::Retryable { .. } | Failure::Unknown { .. }) => Verdict::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::breaker::BreakerState;
+    use super::super::failure::Cause;
+    use super::*;
+    use crate::domain::clock::MockClock;
+
+    const FAILED: Result<(), Failure> = Err(Failure::Retryable { reason: Cause::Cut });
+
+    fn opened() -> (Arc<MockClock>, Arc<Breakers>) {
+        let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let breakers = Breakers::new(clock.clone());
+        for _ in 0..20 {
+            breakers.admit(Operation::Sign).ok().unwrap().settle(&FAILED);
+        }
+        (clock, breakers)
+    }
+
+    fn state(breakers: &Breakers, operation: Operation) -> BreakerState {
+        breakers.views()[operation as usize].state
+    }
+
+    #[test]
+    fn breakers_of_other_operations_stay_closed() {
+        let (_, breakers) = opened();
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
+        assert_eq!(state(&breakers, Operation::Confirm), BreakerState::Closed);
+        assert_eq!(breakers.admit(Operation::Sign).err(), Some(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn a_probe_whose_caller_went_away_frees_its_place() {
+        let (clock, breakers) = opened();
+        clock.advance(Duration::from_secs(5));
+        let probe = breakers.admit(Operation::Sign).ok().unwrap();
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::HalfOpen);
+        drop(probe);
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
+        clock.advance(Duration::from_secs(5));
+        breakers.admit(Operation::Sign).ok().unwrap().settle(&Ok(()));
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
+    }
+
+    #[test]
+    fn opening_and_closing_are_announced() {
+        let (clock, breakers) = opened();
+        let mut changes = breakers.changes();
+        assert_eq!(*changes.borrow_and_update(), 1);
+        clock.advance(Duration::from_secs(5));
+        breakers.admit(Operation::Sign).ok().unwrap().settle(&Ok(()));
+        assert!(changes.has_changed().unwrap());
+    }
+
+    #[test]
+    fn duplicates_and_throttling_do_not_open_a_breaker() {
+        let (_, breakers) = opened();
+        let ambiguous: Result<(), _> =
+            Err(Failure::Unknown { reason: Cause::Ambiguous { message: String::new() } });
+        let throttled: Result<(), _> = Err(Failure::Throttled { retry_after: None });
+        for _ in 0..50 {
+            breakers.admit(Operation::Transmit).ok().unwrap().settle(&ambiguous);
+            breakers.admit(Operation::Transmit).ok().unwrap().settle(&throttled);
+        }
+        assert_eq!(state(&breakers, Operation::Transmit), BreakerState::Closed);
+    }
+}

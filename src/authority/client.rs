@@ -1,0 +1,222 @@
+//! Construction of the client, and the one path every call takes: breaker, exchange, judgement, counters, log line.
+//!
+//! Redirects and the system's proxy are off. Secrets stand in sensitive headers and nowhere else.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{ACCEPT, HeaderValue};
+use reqwest::{Certificate, Client, RequestBuilder, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::answer::Answer;
+use super::breaker::BreakerView;
+use super::breakers::Breakers;
+use super::call::Call;
+use super::classify;
+use super::download::EncryptedDocument;
+use super::exchange::{Reply, exchange};
+use super::failure::{Cause, Failure};
+use super::keys::CryptoError;
+use super::operation::Operation;
+use super::tally::{Outcome, Tallies, Tally};
+use crate::domain::clock::SharedClock;
+
+/// The longest wait for a connection; beyond it nothing was sent.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// The longest wait of a liveness check.
+const ALIVE_MAX: Duration = Duration::from_secs(5);
+
+/// Where the authority is and who we are to it.
+#[derive(Debug)]
+pub struct Settings {
+    /// The root, without `/api/v1`.
+    pub base_url: Url,
+    /// `x-api-key`, a UUID. Its first group is part of the key of downloads.
+    pub api_key: SecretString,
+    /// `x-api-secret`.
+    pub api_secret: SecretString,
+    /// PEM certificates to trust beside the system's, for deployments that omit their intermediate one.
+    pub extra_ca_pem: Option<Vec<u8>>,
+    /// The time for one whole call.
+    pub timeout: Duration,
+}
+
+/// Settings from which no client can be made.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("the authority's base URL must be http or https, with a host, without query and fragment")]
+    BaseUrl,
+    #[error("the authority's {0} holds characters that no header may hold")]
+    Header(&'static str),
+    #[error("the authority's extra CA file holds no readable PEM certificate")]
+    ExtraCa,
+    #[error("the authority's HTTP client cannot be built")]
+    Client(#[source] reqwest::Error),
+}
+
+/// A client of the authority. Clones share connections, breakers and counters.
+#[derive(Clone)]
+pub struct Authority(Arc<Shared>);
+
+struct Shared {
+    http: Client,
+    root: String,
+    api_key: SecretString,
+    headers: [(&'static str, HeaderValue); 2],
+    timeout: Duration,
+    breakers: Arc<Breakers>,
+    tallies: Tallies,
+}
+
+impl Authority {
+    /// # Errors
+    /// When a setting cannot be used, or the system has no usable certificates.
+    pub fn new(settings: Settings, clock: SharedClock) -> Result<Self, BuildError> {
+        let headers = [
+            ("x-api-key", sensitive(&settings.api_key, "API key")?),
+            ("x-api-secret", sensitive(&settings.api_secret, "API secret")?),
+        ];
+        Ok(Self(Arc::new(Shared {
+            root: root(&settings.base_url)?,
+            http: http(&settings)?,
+            api_key: settings.api_key,
+            headers,
+            timeout: settings.timeout,
+            breakers: Breakers::new(clock),
+            tallies: Tallies::default(),
+        })))
+    }
+
+    /// Every breaker, in the order of [`Operation::ALL`].
+    pub fn breakers(&self) -> Vec<BreakerView> {
+        self.0.breakers.views()
+    }
+
+    /// A number that grows whenever a breaker opens or closes.
+    pub fn breaker_changes(&self) -> watch::Receiver<u64> {
+        self.0.breakers.changes()
+    }
+
+    /// Calls and their time, per operation and outcome, zeros included.
+    pub fn counters(&self) -> Vec<Tally> {
+        self.0.tallies.all()
+    }
+
+    /// Decrypts a download with this client's own key.
+    pub fn decrypt(&self, document: &EncryptedDocument) -> Result<Value, CryptoError> {
+        document.decrypt(&self.0.api_key)
+    }
+
+    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No breaker, no keys.
+    pub async fn alive(&self) -> bool {
+        let wait = self.0.timeout.min(ALIVE_MAX);
+        let request = self.0.http.get(format!("{}/api", self.0.root)).timeout(wait);
+        let Ok(reply) = exchange(request.header(ACCEPT, "application/json"), wait).await else {
+            return false;
+        };
+        let body = serde_json::from_slice::<Value>(&reply.body).unwrap_or_default();
+        reply.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
+    }
+
+    /// Makes one call and reads its answer. An answer that `read` cannot make sense of is a garbled one.
+    pub(super) async fn send<T>(
+        &self,
+        call: Call<'_>,
+        read: impl FnOnce(Answer) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let operation = call.operation;
+        let permit = match self.0.breakers.admit(operation) {
+            Ok(permit) => permit,
+            Err(retry_after) => {
+                self.0.tallies.count(operation, Outcome::BreakerOpen, Duration::ZERO);
+                return Err(Failure::BreakerOpen { retry_after });
+            }
+        };
+        let started = Instant::now();
+        let irn = call.irn.unwrap_or_default();
+        let reply = exchange(self.request(&call), self.0.timeout).await;
+        let status = reply.as_ref().ok().map(|reply| reply.status);
+        let result = outcome(operation, reply, read);
+        permit.settle(&result);
+        let (outcome, duration) = (Outcome::of(&result), started.elapsed());
+        self.0.tallies.count(operation, outcome, duration);
+        tracing::debug!(
+            operation = operation.name(),
+            irn,
+            status,
+            outcome = outcome.name(),
+            duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            "called the authority"
+        );
+        result
+    }
+
+    fn request(&self, call: &Call<'_>) -> RequestBuilder {
+        let url = format!("{}{}", self.0.root, call.path);
+        let mut request = self.0.http.request(call.method.clone(), url).header(ACCEPT, "application/json");
+        if call.with_keys {
+            for (name, value) in &self.0.headers {
+                request = request.header(*name, value);
+            }
+        }
+        match call.body {
+            Some(body) => request.json(body),
+            None => request,
+        }
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Authority").field("root", &self.0.root).finish_non_exhaustive()
+    }
+}
+
+fn outcome<T>(
+    operation: Operation,
+    reply: Result<Reply, Cause>,
+    read: impl FnOnce(Answer) -> Option<T>,
+) -> Result<T, Failure> {
+    let reply = reply.map_err(|cause| classify::failure(operation, cause))?;
+    let answer = classify::judge(operation, &reply)?;
+    read(answer).ok_or_else(|| classify::failure(operation, Cause::Garbled { status: reply.status }))
+}
+
+fn http(settings: &Settings) -> Result<Client, BuildError> {
+    let extra = match &settings.extra_ca_pem {
+        Some(pem) => Certificate::from_pem_bundle(pem).map_err(|_| BuildError::ExtraCa)?,
+        None => Vec::new(),
+    };
+    if settings.extra_ca_pem.is_some() && extra.is_empty() {
+        return Err(BuildError::ExtraCa);
+    }
+    Client::builder()
+        .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
+        .timeout(settings.timeout)
+        .connect_timeout(CONNECT_MAX.min(settings.timeout / 2))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .tls_certs_merge(extra)
+        .build()
+        .map_err(BuildError::Client)
+}
+
+/// The base URL as text, without a slash at its end.
+fn root(base: &Url) -> Result<String, BuildError> {
+    let usable = matches!(base.scheme(), "http" | "https")
+        && base.has_host()
+        && base.query().is_none()
+        && base.fragment().is_none();
+    usable.then(|| base.as_str().trim_end_matches('/').to_owned()).ok_or(BuildError::BaseUrl)
+}
+
+fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, BuildError> {
+    let mut value = HeaderValue::from_str(secret.expose_secret()).map_err(|_| BuildError::Header(name))?;
+    value.set_sensitive(true);
+    Ok(value)
+}

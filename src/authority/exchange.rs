@@ -1,0 +1,96 @@
+//! One HTTP exchange: a request out, a bounded reply back, or the cause that there is none.
+//!
+//! The line that matters runs between causes where nothing was sent and those where something may have been.
+
+use std::time::Duration;
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use reqwest::{RequestBuilder, Response};
+
+use super::failure::Cause;
+
+/// The longest body read, in bytes: the product list is the largest the authority has.
+pub(super) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A whole reply.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) body: Vec<u8>,
+}
+
+/// Sends and reads to the end. `timeout` is the client's own, named in the cause.
+pub(super) async fn exchange(request: RequestBuilder, timeout: Duration) -> Result<Reply, Cause> {
+    let response = request.send().await.map_err(|error| cause(&error, timeout))?;
+    let status = response.status().as_u16();
+    let retry_after = retry_after(response.headers());
+    let body = body(response, timeout).await?.ok_or(Cause::Garbled { status })?;
+    Ok(Reply { status, retry_after, body })
+}
+
+/// The body, or None when it is longer than the limit.
+async fn body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8>>, Cause> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error, timeout))? {
+        if body.len() + chunk.len() > BODY_BYTES_MAX {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
+    if error.is_dns() {
+        Cause::Unreachable { problem: "its name does not resolve" }
+    } else if error.is_connect() {
+        Cause::Unreachable { problem: "no connection could be made" }
+    } else if error.is_builder() {
+        Cause::Unreachable { problem: "the request could not be formed" }
+    } else if error.is_timeout() {
+        Cause::TimedOut { after: timeout }
+    } else {
+        Cause::Cut
+    }
+}
+
+/// Retry-After in seconds, or as a date read against the reply's own Date (RFC 9110, 10.2.3).
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let parser = DateTimeParser::new();
+    let then = parser.parse_timestamp(text).ok()?;
+    let now = parser.parse_timestamp(headers.get(DATE)?.to_str().ok()?).ok()?;
+    Some(Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(retry_after: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(DATE, "Wed, 21 Oct 2015 07:28:00 GMT".parse().unwrap());
+        headers.insert(RETRY_AFTER, retry_after.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn retry_after_is_read_in_seconds_and_as_a_date() {
+        let cases = [
+            ("7", Some(7)),
+            ("Wed, 21 Oct 2015 07:29:30 GMT", Some(90)),
+            ("Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+            ("1.5", None),
+        ];
+        for (text, seconds) in cases {
+            assert_eq!(retry_after(&headers(text)), seconds.map(Duration::from_secs), "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The calls the authority offers, by name, and what a failure of each may have left behind.
+
+/// One kind of upstream call. Each has a breaker and counters of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    ValidateIrn,
+    Validate,
+    Sign,
+    Confirm,
+    UpdatePayment,
+    SystemHealth,
+    Lookup,
+    Transmit,
+    Acknowledge,
+    Pull,
+    Search,
+    Download,
+    Report,
+    Resource,
+}
+
+/// What a call that was not answered may have done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nature {
+    /// Nothing: it only reads.
+    Read,
+    /// Nothing, but a refusal may mean that the IRN is signed already.
+    Claim,
+    /// Its effect.
+    Effect,
+}
+
+impl Operation {
+    /// Every operation, in the order of its discriminant.
+    pub const ALL: [Self; 14] = [
+        Self::ValidateIrn,
+        Self::Validate,
+        Self::Sign,
+        Self::Confirm,
+        Self::UpdatePayment,
+        Self::SystemHealth,
+        Self::Lookup,
+        Self::Transmit,
+        Self::Acknowledge,
+        Self::Pull,
+        Self::Search,
+        Self::Download,
+        Self::Report,
+        Self::Resource,
+    ];
+
+    /// The name in logs, metrics and the operators' pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ValidateIrn => "validate_irn",
+            Self::Validate => "validate",
+            Self::Sign => "sign",
+            Self::Confirm => "confirm",
+            Self::UpdatePayment => "update_payment",
+            Self::SystemHealth => "system_health",
+            Self::Lookup => "lookup",
+            Self::Transmit => "transmit",
+            Self::Acknowledge => "acknowledge",
+            Self::Pull => "pull",
+            Self::Search => "search",
+            Self::Download => "download",
+            Self::Report => "report",
+            Self::Resource => "resource",
+        }
+    }
+
+    pub(super) fn nature(self) -> Nature {
+        match self {
+            Self::Sign | Self::UpdatePayment | Self::Transmit | Self::Acknowledge | Self::Report => {
+                Nature::Effect
+            }
+            Self::ValidateIrn => Nature::Claim,
+            _ => Nature::Read,
+        }
+    }
+}
+
+/// The eleven reference lists, by the names of the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResourceList {
+    InvoiceTypes,
+    PaymentMeans,
+    TaxCategories,
+    Currencies,
+    VatExemptions,
+    ProductCodes,
+    ServiceCodes,
+    InvoiceQuantityCodes,
+    Lgas,
+    States,
+    Countries,
+}
+
+impl ResourceList {
+    pub const ALL: [Self; 11] = [
+        Self::InvoiceTypes,
+        Self::PaymentMeans,
+        Self::TaxCategories,
+        Self::Currencies,
+        Self::VatExemptions,
+        Self::ProductCodes,
+        Self::ServiceCodes,
+        Self::InvoiceQuantityCodes,
+        Self::Lgas,
+        Self::States,
+        Self::Countries,
+    ];
+
+    /// The name in our paths, as in `/v1/core/resources/{name}`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvoiceTypes => "invoice-types",
+            Self::PaymentMeans => "payment-means",
+            Self::TaxCategories => "tax-categories",
+            Self::Currencies => "currencies",
+            Self::VatExemptions => "vat-exemptions",
+            Self::ProductCodes => "product-codes",
+            Self::ServiceCodes => "service-codes",
+            Self::InvoiceQuantityCodes => "invoice-quantity-codes",
+            Self::Lgas => "lgas",
+            Self::States => "states",
+            Self::Countries => "countries",
+        }
+    }
+
+    /// The list with this name in our paths.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|list| list.name() == name)
+    }
+
+    /// The name in the authority's paths, which differs for two lists.
+    pub fn upstream_name(self) -> &'static str {
+        match self {
+            Self::ProductCodes => "hs-codes",
+            Self::ServiceCodes => "services-codes",
+            other => other.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_stands_at_its_own_discriminant() {
+        for (index, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(operation as usize, index);
+        }
+    }
+
+    #[test]
+    fn two_lists_have_another_name_upstream() {
+        let differing: Vec<_> =
+            ResourceList::ALL.into_iter().filter(|list| list.name() != list.upstream_name()).collect();
+        assert_eq!(differing, [ResourceList::ProductCodes, ResourceList::ServiceCodes]);
+        assert_eq!(ResourceList::named("lgas"), Some(ResourceList::Lgas));
+        assert_eq!(ResourceList::named("hs-codes"), None);
+    }
+}

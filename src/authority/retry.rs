@@ -1,0 +1,112 @@
+//! Delays between tries: exponential with full jitter, never sooner than a Retry-After, bounded by time.
+//!
+//! The one home of the crate `backoff`, which computes the growing interval and nothing else: nobody sleeps here,
+//! and chance is an argument.
+
+use std::time::Duration;
+
+use backoff::SystemClock;
+use backoff::backoff::Backoff;
+use backoff::exponential::ExponentialBackoffBuilder;
+
+/// After this many doublings any interval has met its bound.
+const DOUBLINGS_MAX: u32 = 64;
+
+/// When to try again, and when to stop. `pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The longest delay after the first failed try.
+    pub initial: Duration,
+    /// The longest delay after any try.
+    pub max: Duration,
+    /// No try starts later than this after the first.
+    pub give_up_after: Duration,
+}
+
+impl RetryPolicy {
+    /// The delay after `attempts` failed tries, or None when the time is used up.
+    ///
+    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32: the
+    /// delay is that fraction of the interval. A `retry_after` wins, and the jitter then spreads the tries over
+    /// `initial` beyond it, so that all who were told the same moment do not come at once.
+    pub fn delay(
+        &self,
+        attempts: u32,
+        elapsed: Duration,
+        retry_after: Option<Duration>,
+        jitter: u32,
+    ) -> Option<Duration> {
+        let delay = match retry_after {
+            Some(wait) => wait.checked_add(fraction(self.initial, jitter))?,
+            None => fraction(self.interval(attempts), jitter),
+        };
+        (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
+    }
+
+    /// The longest delay after `attempts` tries: `initial`, doubled for each try but the first, up to `max`.
+    fn interval(&self, attempts: u32) -> Duration {
+        let mut intervals = ExponentialBackoffBuilder::<SystemClock>::new()
+            .with_initial_interval(self.initial.min(self.max))
+            .with_max_interval(self.max)
+            .with_multiplier(2.0)
+            .with_randomization_factor(0.0)
+            .with_max_elapsed_time(None)
+            .build();
+        let mut interval = self.initial.min(self.max);
+        for _ in 0..attempts.clamp(1, DOUBLINGS_MAX) {
+            interval = intervals.next_backoff().unwrap_or(self.max);
+        }
+        interval
+    }
+}
+
+/// `jitter` of `u32::MAX` parts of the interval.
+fn fraction(interval: Duration, jitter: u32) -> Duration {
+    let nanos = interval.as_nanos().saturating_mul(u128::from(jitter)) / u128::from(u32::MAX);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: RetryPolicy = RetryPolicy {
+        initial: Duration::from_millis(500),
+        max: Duration::from_secs(60),
+        give_up_after: Duration::from_hours(1),
+    };
+
+    fn delay(attempts: u32, jitter: u32) -> u128 {
+        POLICY.delay(attempts, Duration::ZERO, None, jitter).unwrap().as_millis()
+    }
+
+    #[test]
+    fn the_interval_doubles_up_to_its_bound() {
+        let longest: Vec<_> = [1, 2, 3, 7, 8, 9, 1_000, u32::MAX].map(|n| delay(n, u32::MAX)).into();
+        assert_eq!(longest, [500, 1_000, 2_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
+    }
+
+    #[test]
+    fn the_jitter_is_full() {
+        assert_eq!(delay(4, 0), 0);
+        assert_eq!(delay(4, u32::MAX / 2), 1_999);
+        assert_eq!(delay(4, u32::MAX), 4_000);
+    }
+
+    #[test]
+    fn a_retry_after_wins() {
+        let wait = Some(Duration::from_secs(120));
+        let delay = |jitter| POLICY.delay(1, Duration::ZERO, wait, jitter).unwrap();
+        assert_eq!(delay(0), Duration::from_secs(120));
+        assert_eq!(delay(u32::MAX), Duration::from_millis(120_500));
+    }
+
+    #[test]
+    fn no_try_starts_after_the_time_is_used_up() {
+        let nearly = POLICY.give_up_after.checked_sub(Duration::from_secs(1)).unwrap();
+        assert!(POLICY.delay(1, nearly, None, u32::MAX).is_some());
+        assert!(POLICY.delay(9, nearly, None, u32::MAX).is_none());
+        assert!(POLICY.delay(1, POLICY.give_up_after * 2, None, 0).is_none());
+        assert!(POLICY.delay(1, nearly, Some(Duration::MAX), 1).is_none());
+    }
+}

@@ -1,0 +1,181 @@
+//! A tiny HTTP server for tests that answers canned bytes, and may as well drop, stall or garble; and test keys.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::client::{Authority, Settings};
+use crate::domain::clock::{SharedClock, SystemClock};
+
+/// What the server does with a request.
+#[derive(Debug, Clone)]
+pub(super) enum Reaction {
+    /// Writes these bytes and closes the connection.
+    Bytes(Vec<u8>),
+    /// Closes the connection without a word.
+    Drop,
+    /// Says nothing for longer than any test waits.
+    Stall,
+    /// Writes these bytes, then says nothing more.
+    BytesThenStall(Vec<u8>),
+    /// Writes a header, then body bytes without end.
+    Endless,
+}
+
+/// A listening server and the requests it received, head and body as text.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    received: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers every request in the same way.
+    pub(super) async fn start(reaction: Reaction) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&received);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, reaction.clone(), Arc::clone(&log)));
+            }
+        });
+        Self { address, received }
+    }
+
+    /// Answers every request with a status and a body of JSON.
+    pub(super) async fn json(status: u16, body: &str) -> Self {
+        Self::start(Reaction::Bytes(http(status, "", body))).await
+    }
+
+    pub(super) fn received(&self) -> Vec<String> {
+        self.received.lock().unwrap().clone()
+    }
+
+    pub(super) fn authority(&self) -> Authority {
+        self.authority_at(Arc::new(SystemClock))
+    }
+
+    pub(super) fn authority_at(&self, clock: SharedClock) -> Authority {
+        authority(&format!("http://{}", self.address), clock)
+    }
+}
+
+/// A client with a short timeout.
+pub(super) fn authority(base_url: &str, clock: SharedClock) -> Authority {
+    let settings = Settings {
+        base_url: base_url.parse().unwrap(),
+        api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
+        api_secret: SecretString::from("the-secret"),
+        extra_ca_pem: None,
+        timeout: Duration::from_millis(400),
+    };
+    Authority::new(settings, clock).unwrap()
+}
+
+/// A whole HTTP response. `headers` are complete lines.
+pub(super) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    )
+    .into_bytes()
+}
+
+async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<String>>>) {
+    let request = read_request(&mut stream).await;
+    log.lock().unwrap().push(request);
+    match reaction {
+        Reaction::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
+        Reaction::Drop => {}
+        Reaction::Stall => tokio::time::sleep(Duration::from_secs(60)).await,
+        Reaction::BytesThenStall(bytes) => {
+            stream.write_all(&bytes).await.unwrap_or_default();
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+        Reaction::Endless => {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+            while stream.write_all(&[b' '; 65_536]).await.is_ok() {}
+        }
+    }
+}
+
+/// Reads until the head is complete and as many body bytes as it announces have come.
+async fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4_096];
+    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+        bytes.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n")
+            && body.len() >= announced(head)
+        {
+            break;
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn announced(head: &str) -> usize {
+    let line = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    line.map_or(0, |length| length.parse().unwrap())
+}
+
+/// A certificate as key files hold it.
+pub(super) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
+
+/// The key of a throw-away pair, as `SubjectPublicKeyInfo`.
+pub(super) const PUBLIC_KEY_PEM: &str = "\
+-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmQpyUT3abxDCDVPyXm/x
+tADdOlEa02cO5dKe1yEOavF0hxHvE2dtVKrQ5O77JKs61xyOZpfzpC5BTFAKc8Gs
+jwp0oqDus84ryPgBfcGGc+15arFVoPyjK0W4SDvInijAGt8ftAq27ic8DmLPAMOq
+8mlLGj8AUva74IuXZ8i0ltoL48MsGfKX5p5RTXD214jLCVwKDSaaNczDDKF1Tnkl
+QYrtFTlcBEi3qiVVEsLtUYhNcKuZcsdj6m2mv5xhGzuwIgKWT881bqSXtzdP7izR
+Xxg86CFY5DFFk+Da2qX7VYqRhulPpjCFg8Y+GU3xOk3TUbrklAFquYHjD4u+wqwa
+pwIDAQAB
+-----END PUBLIC KEY-----";
+
+/// The same key, as PKCS#1.
+pub(super) const RSA_PUBLIC_KEY_PEM: &str = "\
+-----BEGIN RSA PUBLIC KEY-----
+MIIBCgKCAQEAmQpyUT3abxDCDVPyXm/xtADdOlEa02cO5dKe1yEOavF0hxHvE2dt
+VKrQ5O77JKs61xyOZpfzpC5BTFAKc8Gsjwp0oqDus84ryPgBfcGGc+15arFVoPyj
+K0W4SDvInijAGt8ftAq27ic8DmLPAMOq8mlLGj8AUva74IuXZ8i0ltoL48MsGfKX
+5p5RTXD214jLCVwKDSaaNczDDKF1TnklQYrtFTlcBEi3qiVVEsLtUYhNcKuZcsdj
+6m2mv5xhGzuwIgKWT881bqSXtzdP7izRXxg86CFY5DFFk+Da2qX7VYqRhulPpjCF
+g8Y+GU3xOk3TUbrklAFquYHjD4u+wqwapwIDAQAB
+-----END RSA PUBLIC KEY-----";
+
+/// Its private half, PKCS#8 in base64.
+pub(super) const PRIVATE_KEY: &str = "\
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCZCnJRPdpvEMIN
+U/Jeb/G0AN06URrTZw7l0p7XIQ5q8XSHEe8TZ21UqtDk7vskqzrXHI5ml/OkLkFM
+UApzwayPCnSioO6zzivI+AF9wYZz7XlqsVWg/KMrRbhIO8ieKMAa3x+0CrbuJzwO
+Ys8Aw6ryaUsaPwBS9rvgi5dnyLSW2gvjwywZ8pfmnlFNcPbXiMsJXAoNJpo1zMMM
+oXVOeSVBiu0VOVwESLeqJVUSwu1RiE1wq5lyx2Pqbaa/nGEbO7AiApZPzzVupJe3
+N0/uLNFfGDzoIVjkMUWT4NrapftVipGG6U+mMIWDxj4ZTfE6TdNRuuSUAWq5geMP
+i77CrBqnAgMBAAECggEACYquIGRyEz0X4e2PwAMnwKY/txoFSV2rfzAKEj7v34t/
+qMfv9zesrQUS1v2A3cMy/Qjh1Er5eFZpF68FlGEJG9rarBKB5AtOn/vd610VmwSZ
+ANyVwV64LDpvXwD+EsEyYr8WuW8tTC80MLkkPU51yf0/VdZevU12ukilMZyurSuT
+bzAjdnpKnDD842thQLlH5WDTMJ44FszMNJVjjmHs8s8mDs3tN3paBGvgId8BsyD0
+MbPT0idZtCPtzkbspqPH2yoQDvh8iQzFaeFP2Unbj2csNQdtO+Al0DD4wtE3hFzx
+QXRPV4ZLJMvtmmZLPU0k9fzJL3sIkvprCT/UrjPyRQKBgQDF8qD3z1O00PsEinge
+aqE/C1luxJql9KkI3x6/BLZNqeICLEw2cqb1/mDwXiv3adrjJFu+xYdiOdfWc7EO
+3xKD4vstSIIOswg4HPwbG58ieBawos9ldp6GR1b+1H9zFMra1vkKy5Hen+nL+GgT
+jlxmgU4wQVM9/sa5hmLqr6jZLQKBgQDF7FPFNPjQVtozRKK6hB1pNwcGE7pZKJdz
+C0UZP2XYls7VtaooO6tR98wlOmV7yJaFyJSfQvfipXg5FRNR7BUlmX+0rttDZNB3
+Xo8kGf/bmgBS5DOLNce8A+8aeEbZPkyOeKKdpF0aYPDpk316q9fK/54KdQJCURUo
+AhqUWu7/owKBgA67xntrdSGKRITMAbDR4vqcT6XNAG3FzicY5GL3aNJTCL18qpeK
+5R5+NpzthXw+5sntVN7YOQF4qLYPmmgu9mPWqzdtpDCP5ta2YZVq8udP5PB0zdcR
+gy8fdDw3eN0J+SdcxOCm0k6tvGswLB74g6wlh7pTwmxk4EnC1O3+8SRpAoGAcLp0
+z/qmyIrfRpoOESuUUMvtrTFpTsTG1diSZ5nrWRwz/Ba3Lqkln88CMCX9jS4nRVWE
+CN2ssCNMwT5Wva84MC0oRnHdIpp1/bcW0hoY1yv0iUG+dciQ1W5sLehZefx4wCDH
+hgAKoy6ZqH+/1TGw+8bxbcVNHxZtdVcVanAMdf8CgYEAgmTBmBFnW4j5IOUqmRza
+LCHTdOqgwg+NpXGP7fhycAAFwObpX2PK/ICzY0mwiSsvsCr6x9UN9dwZkVP7DxeV
+3C82PlTam+GSWzFDcMROEMyL2CjdEDtguCaTFIPNgb1m6hhxRuLO9L5/JoD0wen7
+V/MOWN7z9YpjkGxTf0Mi7Jc=";

@@ -1,0 +1,192 @@
+//! Which addresses an outgoing call may connect to: public ones, and those of the operator's allow-list.
+//!
+//! IPv6 is refused unless it is global unicast, and every form that carries an IPv4 address inside is refused, so
+//! that no private address can hide in one. Source: the IANA special-purpose address registries.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// IPv4 networks that are not public, each with its name.
+const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
+    (v4(0, 0, 0, 0, 8), "this network, unspecified"),
+    (v4(10, 0, 0, 0, 8), "private"),
+    (v4(100, 64, 0, 0, 10), "shared by carriers"),
+    (v4(127, 0, 0, 0, 8), "loopback"),
+    (v4(168, 63, 129, 16, 32), "metadata of a cloud, in public space"),
+    (v4(169, 254, 0, 0, 16), "link-local, metadata"),
+    (v4(172, 16, 0, 0, 12), "private"),
+    (v4(192, 0, 0, 0, 24), "protocol assignments"),
+    (v4(192, 0, 2, 0, 24), "documentation"),
+    (v4(192, 52, 193, 0, 24), "multicast tunnels"),
+    (v4(192, 88, 99, 0, 24), "6to4 relays"),
+    (v4(192, 168, 0, 0, 16), "private"),
+    (v4(198, 18, 0, 0, 15), "benchmarking"),
+    (v4(198, 51, 100, 0, 24), "documentation"),
+    (v4(203, 0, 113, 0, 24), "documentation"),
+    (v4(224, 0, 0, 0, 4), "multicast"),
+    (v4(240, 0, 0, 0, 4), "reserved, broadcast"),
+];
+
+/// Global unicast: what lies outside is loopback, link-local, unique local, site-local, multicast, translated
+/// (64:ff9b::/96 and 64:ff9b:1::/48), mapped (`::ffff:0:0/96`), compatible (`::/96`) or unassigned.
+const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
+
+/// Networks within global unicast that are not public, each with its name.
+const SPECIAL_V6: [(Ipv6Net, &str); 4] = [
+    (v6(0x2001, 0, 0, 23), "protocol assignments, Teredo, benchmarking, identifiers"),
+    (v6(0x2001, 0xdb8, 0, 32), "documentation"),
+    (v6(0x2002, 0, 0, 16), "6to4"),
+    (v6(0x3fff, 0, 0, 20), "documentation"),
+];
+
+/// The guard's policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AddressPolicy {
+    /// Networks that may be called although they are not public, and over plain http.
+    /// `webhooks.allowed_networks`.
+    pub allowed: Vec<IpNet>,
+}
+
+impl AddressPolicy {
+    pub fn new(allowed: Vec<IpNet>) -> Self {
+        Self { allowed }
+    }
+
+    /// Whether a connection to this address may be made.
+    pub fn permits(&self, address: IpAddr) -> bool {
+        self.allows(address) || is_public(address)
+    }
+
+    /// Whether the address stands in the allow-list; a mapped IPv4 address is the one it maps to.
+    pub fn allows(&self, address: IpAddr) -> bool {
+        let canonical = address.to_canonical();
+        self.allowed.iter().any(|network| network.contains(&address) || network.contains(&canonical))
+    }
+
+    /// Whether the allow-list holds a loopback address.
+    pub(super) fn allows_loopback(&self) -> bool {
+        self.allows(Ipv4Addr::LOCALHOST.into()) || self.allows(Ipv6Addr::LOCALHOST.into())
+    }
+}
+
+/// Whether the address is one of the public Internet.
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => !SPECIAL_V4.iter().any(|(network, _)| network.contains(&address)),
+        IpAddr::V6(address) => {
+            GLOBAL_V6.contains(&address) && !SPECIAL_V6.iter().any(|(network, _)| network.contains(&address))
+        }
+    }
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
+}
+
+const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(allowed: &[&str]) -> AddressPolicy {
+        AddressPolicy::new(allowed.iter().map(|network| network.parse().unwrap()).collect())
+    }
+
+    fn permits(allowed: &[&str], address: &str) -> bool {
+        policy(allowed).permits(address.parse().unwrap())
+    }
+
+    #[test]
+    fn public_addresses_are_permitted() {
+        for address in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "100.63.255.255",
+            "100.128.0.1",
+            "172.15.255.255",
+            "172.32.0.1",
+            "192.0.1.1",
+            "198.17.0.1",
+            "198.20.0.1",
+            "223.255.255.255",
+            "2606:4700:4700::1111",
+            "2a00:1450::1",
+            "2001:200::1",
+            "2c0f::1",
+        ] {
+            assert!(permits(&[], address), "{address}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_not_public_are_refused() {
+        for address in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.100.100.200",
+            "127.0.0.1",
+            "127.255.255.254",
+            "168.63.129.16",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::7f00:1",
+            "::ffff:127.0.0.1",
+            "::ffff:8.8.8.8",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::808:808",
+            "64:ff9b:1::1",
+            "100::1",
+            "2001::1",
+            "2001:0:7f00:1::",
+            "2001:2::1",
+            "2001:10::1",
+            "2001:20::1",
+            "2001:db8::1",
+            "2002:7f00:1::",
+            "2002:808:808::1",
+            "3fff::1",
+            "4000::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+        ] {
+            assert!(!permits(&[], address), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_allow_list_opens_its_networks_and_no_others() {
+        let loopback = ["127.0.0.0/8", "::1/128"];
+        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "8.8.8.8"] {
+            assert!(permits(&loopback, address), "{address}");
+        }
+        for address in ["10.0.0.1", "::", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1"] {
+            assert!(!permits(&loopback, address), "{address}");
+        }
+    }
+}

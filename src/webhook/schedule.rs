@@ -1,0 +1,78 @@
+//! When the attempts at a delivery are made: a list of delays, each before its attempt. After the last attempt the
+//! delivery is a dead letter. `webhooks.retry_schedule_s`.
+
+use std::time::Duration;
+
+/// The longest Retry-After that is honoured.
+const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
+
+/// The delay before each attempt, as many as there are attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule(Vec<Duration>);
+
+impl Schedule {
+    pub fn new(delays: Vec<Duration>) -> Self {
+        Self(delays)
+    }
+
+    /// How many attempts a delivery has.
+    pub fn attempts(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The delay before the next attempt after `attempts_made`, or None when there is none: a dead letter.
+    ///
+    /// `jitter` is a random number over the whole range of u32 and lengthens the delay by up to a tenth. A
+    /// `retry_after` of up to 24 h lengthens it further where it asks for more.
+    pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
+        let delay = *self.0.get(attempts_made)?;
+        let extra = delay.as_nanos().saturating_mul(u128::from(jitter)) / (u128::from(u32::MAX) * 10);
+        let jittered = delay.saturating_add(Duration::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX)));
+        let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
+        Some(jittered.max(asked))
+    }
+}
+
+impl Default for Schedule {
+    /// At once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+    fn default() -> Self {
+        let seconds = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+        Self(seconds.map(Duration::from_secs).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_entry_is_the_delay_before_an_attempt() {
+        let schedule = Schedule::new([0, 1, 2].map(Duration::from_secs).into());
+        let delays: Vec<_> =
+            (0..5).map(|made| schedule.next(made, None, 0).map(|delay| delay.as_secs())).collect();
+        assert_eq!(delays, [Some(0), Some(1), Some(2), None, None]);
+        assert_eq!(schedule.attempts(), 3);
+        assert_eq!(Schedule::default().attempts(), 10);
+        assert_eq!(Schedule::new(Vec::new()).next(0, None, 0), None);
+    }
+
+    #[test]
+    fn jitter_lengthens_a_delay_by_up_to_a_tenth() {
+        let schedule = Schedule::default();
+        let seconds = |jitter| schedule.next(2, None, jitter).unwrap().as_millis();
+        assert_eq!([seconds(0), seconds(u32::MAX / 2), seconds(u32::MAX)], [300_000, 314_999, 330_000]);
+        assert_eq!(schedule.next(0, None, u32::MAX), Some(Duration::ZERO));
+        let endless = Schedule::new(vec![Duration::MAX]);
+        assert_eq!(endless.next(0, None, u32::MAX), Some(Duration::MAX));
+    }
+
+    #[test]
+    fn a_retry_after_is_honoured_up_to_a_day() {
+        let schedule = Schedule::default();
+        let next = |made, asked| schedule.next(made, Some(Duration::from_secs(asked)), 0).unwrap().as_secs();
+        assert_eq!(next(1, 60), 60);
+        assert_eq!(next(3, 60), 1_800);
+        assert_eq!(next(1, 1_000_000), 86_400);
+        assert_eq!(schedule.next(10, Some(Duration::from_secs(1)), 0), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! Which URLs may be set as a webhook and called: absolute, https, to a host that may be public.
+//!
+//! Plain http is for the allow-list alone. What a name resolves to is not known here; the resolver checks it at
+//! every connection.
+
+use ::url::{Host, Url};
+
+use super::address::AddressPolicy;
+
+/// The longest webhook URL, in characters.
+const CHARS_MAX: usize = 500;
+
+/// Ends of names that exist inside private networks only (RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`).
+const PRIVATE_ENDS: [&str; 5] = [".local", ".internal", ".test", ".home.arpa", ".localhost"];
+
+/// Why a URL may not be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UrlFault {
+    #[error("the URL may not be longer than 500 characters")]
+    TooLong,
+    #[error("the URL must be a valid absolute URL")]
+    Malformed,
+    #[error("the URL must use https")]
+    Scheme,
+    #[error("the URL may not carry a user name or password")]
+    UserInfo,
+    #[error("the URL must lead to a public address")]
+    AddressRefused,
+}
+
+impl AddressPolicy {
+    /// The URL, if it may be called as far as can be told without resolving its host.
+    pub fn check_url(&self, text: &str) -> Result<Url, UrlFault> {
+        if text.chars().count() > CHARS_MAX {
+            return Err(UrlFault::TooLong);
+        }
+        let url = absolute(text)?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(UrlFault::UserInfo);
+        }
+        let host = url.host().ok_or(UrlFault::Malformed)?;
+        if !self.may_be_reached(&host) {
+            return Err(UrlFault::AddressRefused);
+        }
+        if url.scheme() == "http" && !self.may_be_plain(&host) {
+            return Err(UrlFault::Scheme);
+        }
+        Ok(url)
+    }
+
+    /// Whether the host is an address that is permitted, or a name that may turn out to be.
+    fn may_be_reached(&self, host: &Host<&str>) -> bool {
+        match host {
+            Host::Ipv4(address) => self.permits((*address).into()),
+            Host::Ipv6(address) => self.permits((*address).into()),
+            Host::Domain(name) => !is_loopback_name(name) || self.allows_loopback(),
+        }
+    }
+
+    /// Whether the host is an address of the allow-list, or a private name that may turn out to be one.
+    fn may_be_plain(&self, host: &Host<&str>) -> bool {
+        match host {
+            Host::Ipv4(address) => self.allows((*address).into()),
+            Host::Ipv6(address) => self.allows((*address).into()),
+            Host::Domain(name) if is_loopback_name(name) => self.allows_loopback(),
+            Host::Domain(name) => !self.allowed.is_empty() && is_private_name(name),
+        }
+    }
+}
+
+/// Parses without the liberties that browsers take: no blanks, no backslashes, both slashes there.
+fn absolute(text: &str) -> Result<Url, UrlFault> {
+    let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\';
+    if text.contains(odd) {
+        return Err(UrlFault::Malformed);
+    }
+    let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(UrlFault::Scheme);
+    }
+    let authority = text.get(url.scheme().len()..).and_then(|rest| rest.strip_prefix("://"));
+    if authority.is_none_or(|rest| rest.starts_with('/')) {
+        return Err(UrlFault::Malformed);
+    }
+    Ok(url)
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// A name of one label, or below an end that is never public. The `url` crate has made it lower case.
+fn is_private_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    !name.contains('.') || PRIVATE_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(allowed: &[&str], text: &str) -> Result<(), UrlFault> {
+        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        AddressPolicy::new(allowed).check_url(text).map(drop)
+    }
+
+    const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+    #[test]
+    fn public_https_urls_may_be_called() {
+        for text in [
+            "https://example.com/hook?a=b#c",
+            "HTTPS://EXAMPLE.com:8443",
+            "https://1.1.1.1/",
+            "https://[2606:4700::1]/",
+            "https://bücher.example/",
+            "https://example.com./",
+        ] {
+            assert_eq!(check(&[], text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_absolute_urls_are_refused() {
+        for text in [
+            "",
+            "example.com",
+            "/hook",
+            "//example.com",
+            "https:",
+            "https://",
+            "https:///example.com",
+            "https:example.com",
+            "https:/example.com",
+            " https://example.com",
+            "https://example.com/a b",
+            "https://exa\tmple.com",
+            "https:\\\\example.com",
+            "https://exa mple.com",
+            "https://[::1",
+            "https://1.2.3.4.5/",
+            "https://example.com:99999/",
+        ] {
+            assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Malformed), "{text}");
+        }
+        for text in ["ftp://example.com", "file:///etc/passwd", "javascript:alert(1)", "gopher://127.0.0.1"] {
+            assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Scheme), "{text}");
+        }
+    }
+
+    #[test]
+    fn five_hundred_characters_are_the_limit() {
+        let url = |length: usize| format!("https://example.com/{}", "ä".repeat(length - 20));
+        assert_eq!(check(&[], &url(500)), Ok(()));
+        assert_eq!(check(&[], &url(501)), Err(UrlFault::TooLong));
+    }
+
+    #[test]
+    fn user_names_and_passwords_are_refused() {
+        for text in ["https://user@example.com", "https://user:pass@example.com", "https://:pass@example.com"]
+        {
+            assert_eq!(check(&[], text), Err(UrlFault::UserInfo), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_private_address_is_refused() {
+        for text in [
+            "https://127.0.0.1/",
+            "https://2130706433/",
+            "https://0177.0.0.1/",
+            "https://0x7f.1/",
+            "https://0x7f000001/",
+            "https://127.1/",
+            "https://127.0.0.1./",
+            "https://1%32%37.0.0.1/",
+            "https://①②⑦.0.0.1/",
+            "https://127。0。0。1/",
+            "https://[::1]/",
+            "https://[::ffff:127.0.0.1]/",
+            "https://[64:ff9b::7f00:1]/",
+            "https://[fd00:ec2::254]/",
+            "https://169.254.169.254/latest/meta-data",
+            "https://localhost/",
+            "https://LOCALHOST./",
+            "https://a.localhost/",
+            "https://0/",
+        ] {
+            assert_eq!(check(&[], text), Err(UrlFault::AddressRefused), "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_http_is_for_the_allow_list() {
+        for text in ["http://example.com/", "http://1.1.1.1/", "http://receiver/", "http://a.internal/"] {
+            assert_eq!(check(&[], text), Err(UrlFault::Scheme), "{text}");
+        }
+        for text in ["http://example.com/", "http://1.1.1.1/", "http://localhost.example.com/"] {
+            assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Scheme), "{text}");
+        }
+        for text in ["http://127.0.0.1:9/", "http://[::1]/", "http://localhost:8080/", "http://a.localhost/"]
+        {
+            assert_eq!(check(&LOOPBACK, text), Ok(()), "{text}");
+        }
+        for text in ["http://receiver:8080/", "http://hooks.internal/", "http://172.18.0.3/"] {
+            assert_eq!(check(&["172.16.0.0/12"], text), Ok(()), "{text}");
+        }
+        assert_eq!(check(&["172.16.0.0/12"], "http://localhost/"), Err(UrlFault::AddressRefused));
+    }
+}
