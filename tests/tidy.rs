@@ -29,24 +29,21 @@ use source::{Fault, Parsed, Source};
 
 /// Everything that is wrong with these files, in the order of paths and lines.
 fn faults(files: &[Source]) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = files.iter().flat_map(faults_of).collect();
+    let (files, mut faults) = source::parse_all(files);
+    faults.extend(files.iter().flat_map(faults_of));
     faults.sort();
     faults
 }
 
-fn faults_of(source: &Source) -> Vec<Fault> {
-    let file = match Parsed::of(source) {
-        Ok(file) => file,
-        Err(error) => return vec![Fault::at(&source.path, 1, format!("does not parse: {error}"))],
-    };
-    let uses = uses::paths_used(&file);
+fn faults_of(file: &Parsed<'_>) -> Vec<Fault> {
+    let uses = uses::paths_used(file);
     let checks = [
-        floors::faults(&file, &uses),
-        crates::faults(&file, &uses),
-        sizes::faults(&file),
-        names::faults(&file),
-        words::faults(&file),
-        docs::faults(&file),
+        floors::faults(file, &uses),
+        crates::faults(file, &uses),
+        sizes::faults(file),
+        names::faults(file),
+        words::faults(file),
+        docs::faults(file),
     ];
     checks.into_iter().flatten().collect()
 }

@@ -5,20 +5,17 @@ use crate::source::{Fault, Parsed};
 use crate::uses::Used;
 
 pub(crate) fn faults(file: &Parsed<'_>, uses: &[Used]) -> Vec<Fault> {
-    let homeless = HOMES.iter().filter(|(_, homes)| !file.is_in_any(homes)).filter_map(|(name, homes)| {
-        let what = format!("`{name}` is named only in {}", homes.join(", "));
-        Some(file.fault(first_line(uses, name)?, what))
-    });
+    let fault = |name: &str, what: String| Some(file.fault(first_line(uses, name)?, what));
     let unseen = UNSEEN.iter().filter(|(place, _)| file.is_in(place));
-    let seen = unseen.flat_map(|(place, names)| names.iter().map(move |name| (place, name))).filter_map(
-        |(place, name)| {
-            let what = format!("`{place}` must not see `{name}`");
-            Some(file.fault(first_line(uses, name)?, what))
-        },
-    );
-    let mut faults: Vec<Fault> = seen.collect();
+    let names = unseen.flat_map(|(place, names)| names.iter().map(move |name| (place, name)));
+    let mut faults: Vec<Fault> =
+        names.filter_map(|(place, name)| fault(name, format!("`{place}` must not see `{name}`"))).collect();
     // A crate that the place must not see at all is not reported a second time as far from home.
     if faults.is_empty() {
+        let away = HOMES.iter().filter(|(_, homes)| !file.is_in_any(homes));
+        let homeless = away.filter_map(|(name, homes)| {
+            fault(name, format!("`{name}` is named only in {}", homes.join(", ")))
+        });
         faults.extend(homeless);
     }
     faults

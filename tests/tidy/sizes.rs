@@ -8,14 +8,14 @@ use crate::rules::{
     FILE_LINES_MAX, FUNCTION_LINES_MAX, HANDLER_HOMES, HANDLER_LINES_MAX, PARAMETERS_MAX, ROUTE_ATTRIBUTES,
     ROUTE_TABLE_FILES, ROUTE_TABLE_FUNCTIONS,
 };
-use crate::source::{Fault, Parsed, Source, marks_test};
+use crate::source::{Fault, Parsed, Source, marks_test, parse_all};
 
 pub(crate) fn faults(file: &Parsed<'_>) -> Vec<Fault> {
     let functions = functions_of(file);
     let mut faults: Vec<Fault> =
         functions.iter().flat_map(|function| function_faults(file, function)).collect();
     let lines = file_lines(file);
-    if lines > FILE_LINES_MAX && !file.is_test() {
+    if lines > FILE_LINES_MAX && !file.is_test {
         faults.push(file.fault(lines, format!("the file has {lines} lines, {FILE_LINES_MAX} at most")));
     }
     faults
@@ -78,7 +78,7 @@ struct Function {
 }
 
 fn functions_of(file: &Parsed<'_>) -> Vec<Function> {
-    let mut collector = Collector { in_test: file.is_test(), found: Vec::new() };
+    let mut collector = Collector { in_test: file.is_test, found: Vec::new() };
     collector.visit_file(&file.tree);
     collector.found
 }
@@ -150,14 +150,13 @@ pub(crate) struct Medians {
 impl Medians {
     pub(crate) fn of(sources: &[Source]) -> Self {
         let mut medians = Self { files: Vec::new(), functions: Vec::new(), handlers: Vec::new() };
-        for file in sources.iter().filter_map(|source| Parsed::of(source).ok()).filter(|file| !file.is_test())
-        {
-            medians.files.push(file_lines(&file));
+        for file in parse_all(sources).0.iter().filter(|file| !file.is_test) {
+            medians.files.push(file_lines(file));
             for function in
-                functions_of(&file).iter().filter(|function| function.has_body && !function.in_test)
+                functions_of(file).iter().filter(|function| function.has_body && !function.in_test)
             {
                 medians.functions.push(function.lines);
-                medians.handlers.extend(is_handler(&file, function).then_some(function.body_lines));
+                medians.handlers.extend(is_handler(file, function).then_some(function.body_lines));
             }
         }
         medians
@@ -201,6 +200,14 @@ mod tests {
     fn tests_at_the_end_of_a_file_do_not_count() {
         let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "    const A: u8 = 1;\n".repeat(500));
         assert_eq!(complaints("src/store/lanes.rs", &tests), [""; 0]);
+    }
+
+    #[test]
+    fn a_test_module_in_a_file_of_its_own_does_not_count() {
+        let parent = Source::new("src/store/mod.rs", "//! Doc.\n#[cfg(test)]\nmod lane_tests;\n");
+        let long = "//! Doc.\n".to_owned() + &"const A: u8 = 1;\n".repeat(500);
+        let tests = Source::new("src/store/lane_tests.rs", &long);
+        assert_eq!(crate::faults(&[parent, tests]), []);
     }
 
     #[test]

@@ -45,11 +45,31 @@ pub(crate) struct Parsed<'a> {
     pub(crate) path: &'a str,
     pub(crate) text: &'a str,
     pub(crate) tree: syn::File,
+    /// Whether all of the file is test code, because its parent declares it under `#[cfg(test)]`.
+    pub(crate) is_test: bool,
+}
+
+/// Parses files that belong together; one that does not parse is a fault.
+pub(crate) fn parse_all(sources: &[Source]) -> (Vec<Parsed<'_>>, Vec<Fault>) {
+    let mut files = Vec::new();
+    let mut faults = Vec::new();
+    for source in sources {
+        match Parsed::of(source) {
+            Ok(file) => files.push(file),
+            Err(error) => faults.push(Fault::at(&source.path, 1, format!("does not parse: {error}"))),
+        }
+    }
+    let test_places: Vec<String> = files.iter().flat_map(Parsed::test_places).collect();
+    for file in &mut files {
+        file.is_test = test_places.iter().any(|place| file.is_in(place));
+    }
+    (files, faults)
 }
 
 impl<'a> Parsed<'a> {
     pub(crate) fn of(source: &'a Source) -> syn::Result<Self> {
-        Ok(Self { path: &source.path, text: &source.text, tree: syn::parse_file(&source.text)? })
+        let tree = syn::parse_file(&source.text)?;
+        Ok(Self { path: &source.path, text: &source.text, tree, is_test: false })
     }
 
     pub(crate) fn fault(&self, line: usize, what: String) -> Fault {
@@ -75,9 +95,18 @@ impl<'a> Parsed<'a> {
         self.path.ends_with("/mod.rs")
     }
 
-    /// Whether all of the file is test code: a `mod tests` that grew out of its file.
-    pub(crate) fn is_test(&self) -> bool {
-        self.steps().contains(&"tests")
+    /// Where the modules are that this file declares under `#[cfg(test)]` and keeps in files of their own.
+    fn test_places(&self) -> Vec<String> {
+        let bare = self.path.strip_suffix(".rs").unwrap_or(self.path);
+        let folder =
+            ["/mod", "/lib", "/main"].iter().find_map(|root| bare.strip_suffix(root)).unwrap_or(bare);
+        let modules = self.tree.items.iter().filter_map(|item| match item {
+            syn::Item::Mod(module) if module.content.is_none() && marks_test(&module.attrs) => {
+                Some(&module.ident)
+            }
+            _ => None,
+        });
+        modules.map(|name| format!("{folder}/{name}")).collect()
     }
 
     /// The names from the package's root to this file: `actors`, `taxpayer`, `batch`; `lib` for the root itself.

@@ -44,7 +44,7 @@ pub(crate) fn paths_used(file: &Parsed<'_>) -> Vec<Used> {
     let mut collector = Collector {
         module: file.module(),
         is_in_root_package: file.is_in_root_package(),
-        in_test: file.is_test(),
+        in_test: file.is_test,
         aliases: HashMap::new(),
         found: Vec::new(),
     };
