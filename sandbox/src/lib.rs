@@ -1,1 +1,31 @@
-pub fn x() {}
+//! A simulator of the tax authority: real HTTP, real checks, and every fault a network can show, on demand.
+//!
+//! It keeps one promise above all: an invoice is signed at most once, and it tells how often that was tried.
+//! It imports nothing of the service it stands beside. Deliberately absent: persistence (stop it and it forgets),
+//! transport security, and any opinion on how a client should retry.
+
+mod books;
+mod calls;
+mod clock;
+mod control;
+mod crypto;
+mod decimal;
+mod document;
+mod faults;
+mod gate;
+mod irn;
+mod lists;
+mod notices;
+mod operations;
+mod reply;
+mod route;
+mod server;
+mod state;
+mod wire;
+
+pub use books::{InvoiceSheet, PartyEnrolment};
+pub use calls::CallRecord;
+pub use faults::{FaultKind, FaultOrder};
+pub use route::Operation;
+pub use server::{Sandbox, Settings, start};
+pub use state::State;

@@ -1,0 +1,193 @@
+//! A signed invoice and the moves it can make.
+//!
+//! The document never changes after the signature; payment and transit do, forward only. A move that is not allowed
+//! says why, in the authority's words, and changes nothing.
+
+use jiff::{Timestamp, civil::Date};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Tally;
+use crate::{clock, route::Operation};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PaymentStatus {
+    Pending,
+    Partial,
+    Paid,
+    Rejected,
+}
+
+impl PaymentStatus {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "PENDING" => Self::Pending,
+            "PARTIAL" => Self::Partial,
+            "PAID" => Self::Paid,
+            "REJECTED" => Self::Rejected,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Partial => "PARTIAL",
+            Self::Paid => "PAID",
+            Self::Rejected => "REJECTED",
+        }
+    }
+}
+
+/// Where an invoice is between supplier and customer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transit {
+    Signed,
+    Transmitted,
+    Delivered,
+}
+
+impl Transit {
+    /// The word of the search filter `entry_status`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Signed => "SIGNED",
+            Self::Transmitted => "TRANSMITTED",
+            Self::Delivered => "DELIVERED",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Invoice {
+    pub(crate) irn: String,
+    pub(crate) business_id: String,
+    /// Compact JSON, as signed.
+    pub(crate) document: String,
+    pub(crate) invoice_type_code: String,
+    pub(crate) issue_date: String,
+    pub(crate) due_date: Option<String>,
+    pub(crate) supplier_tin: String,
+    pub(crate) customer_tin: Option<String>,
+    pub(crate) signed_at: Timestamp,
+    pub(crate) payment: PaymentStatus,
+    pub(crate) payment_reference: Option<String>,
+    pub(crate) transit: Transit,
+    pub(crate) sign_count: u32,
+    pub(crate) transmit_count: u32,
+    pub(crate) report_count: u32,
+}
+
+impl Invoice {
+    pub(crate) fn sync_day(&self) -> Date {
+        clock::day(self.signed_at)
+    }
+
+    /// PAID is final and PENDING is only a beginning; PARTIAL names what was paid.
+    pub(crate) fn pay(&mut self, status: PaymentStatus, reference: Option<&str>) -> Result<(), &'static str> {
+        match (self.payment, status, reference) {
+            (_, PaymentStatus::Pending, _) => Err("payment status cannot be set to PENDING"),
+            (PaymentStatus::Paid, _, _) => Err("payment status is already PAID and cannot be changed"),
+            (_, PaymentStatus::Partial, None) => Err("reference is required for a PARTIAL payment"),
+            _ => {
+                self.payment = status;
+                self.payment_reference = reference.map(str::to_owned);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn transmit(&mut self) -> Result<(), &'static str> {
+        if self.transit != Transit::Signed {
+            return Err("invoice already transmitted");
+        }
+        self.transit = Transit::Transmitted;
+        self.transmit_count += 1;
+        Ok(())
+    }
+
+    pub(crate) fn acknowledge(&mut self) -> Result<(), &'static str> {
+        match self.transit {
+            Transit::Signed => Err("invoice has not been transmitted"),
+            Transit::Delivered => Err("invoice transmission already acknowledged"),
+            Transit::Transmitted => {
+                self.transit = Transit::Delivered;
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn transmitted(&self) -> bool {
+        self.transit != Transit::Signed
+    }
+
+    pub(crate) fn delivered(&self) -> bool {
+        self.transit == Transit::Delivered
+    }
+
+    /// What `confirm` answers.
+    pub(crate) fn confirmation(&self) -> Value {
+        json!({
+            "irn": self.irn,
+            "issue_date": self.issue_date,
+            "due_date": self.due_date,
+            "sync_date": self.sync_day().to_string(),
+            "payment_status": self.payment.name(),
+            "transmitted": self.transmitted(),
+            "delivered": self.delivered(),
+        })
+    }
+
+    /// What a search lists.
+    pub(crate) fn summary(&self) -> Value {
+        let mut row = self.confirmation();
+        row["business_id"] = json!(self.business_id);
+        row["invoice_type_code"] = json!(self.invoice_type_code);
+        row["entry_status"] = json!(self.transit.name());
+        row["payment_reference"] = json!(self.payment_reference);
+        row
+    }
+}
+
+/// What the simulator itself knows of a reference number, as `GET /sandbox/invoices/{irn}` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InvoiceSheet {
+    pub irn: String,
+    pub signed: bool,
+    /// How often a signature was committed: never more than 1.
+    pub sign_count: u32,
+    /// How often a signature was asked for.
+    pub sign_attempts: u32,
+    pub transmitted: bool,
+    pub delivered: bool,
+    /// How often a transmission was committed: never more than 1.
+    pub transmit_count: u32,
+    pub transmit_attempts: u32,
+    pub acknowledge_attempts: u32,
+    pub confirm_attempts: u32,
+    /// How many reports were accepted for this reference number.
+    pub report_count: u32,
+    pub payment_status: Option<&'static str>,
+    pub payment_reference: Option<String>,
+}
+
+impl InvoiceSheet {
+    pub(crate) fn of(irn: &str, invoice: Option<&Invoice>, tally: &Tally) -> Self {
+        let attempts = |operation: Operation| tally.of(operation, irn);
+        Self {
+            irn: irn.to_owned(),
+            signed: invoice.is_some(),
+            sign_count: invoice.map_or(0, |found| found.sign_count),
+            sign_attempts: attempts(Operation::Sign),
+            transmitted: invoice.is_some_and(Invoice::transmitted),
+            delivered: invoice.is_some_and(Invoice::delivered),
+            transmit_count: invoice.map_or(0, |found| found.transmit_count),
+            transmit_attempts: attempts(Operation::Transmit),
+            acknowledge_attempts: attempts(Operation::Acknowledge),
+            confirm_attempts: attempts(Operation::Confirm),
+            report_count: invoice.map_or(0, |found| found.report_count),
+            payment_status: invoice.map(|found| found.payment.name()),
+            payment_reference: invoice.and_then(|found| found.payment_reference.clone()),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Businesses by id and parties by tax number, enrolled on first use.
+//!
+//! A party nobody enrolled is online: a simulator that had to be filled first would not be used. Only a business
+//! enrolled with a service id has its reference numbers held against it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Ledger;
+
+/// A party as the hub sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Party {
+    pub(crate) tin: String,
+    pub(crate) name: String,
+    pub(crate) online: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Business {
+    pub(crate) id: String,
+    pub(crate) tin: Option<String>,
+    /// Known only when it was enrolled with one.
+    pub(crate) service_id: Option<String>,
+}
+
+/// The body of `POST /sandbox/businesses`: who to enrol or change. One of `business_id` and `tin` is needed;
+/// what is left out stays as it is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartyEnrolment {
+    pub business_id: Option<String>,
+    pub tin: Option<String>,
+    pub name: Option<String>,
+    pub service_id: Option<String>,
+    pub online: Option<bool>,
+}
+
+impl Ledger {
+    pub(crate) fn enrol(&mut self, enrolment: &PartyEnrolment) -> Result<(), &'static str> {
+        let mut tin = enrolment.tin.clone();
+        if let Some(id) = &enrolment.business_id {
+            let business = self.business(id);
+            business.tin = tin.or_else(|| business.tin.take());
+            business.service_id = enrolment.service_id.clone().or_else(|| business.service_id.take());
+            tin = business.tin.clone();
+        }
+        match tin {
+            Some(tin) => self.change_party(&tin, enrolment),
+            None if enrolment.business_id.is_none() => return Err("business_id or tin is required"),
+            None if enrolment.online.is_some() || enrolment.name.is_some() => {
+                return Err("tin is required: this business has not used one yet");
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn change_party(&mut self, tin: &str, enrolment: &PartyEnrolment) {
+        let party = self.party(tin, "");
+        if let Some(name) = &enrolment.name {
+            party.name.clone_from(name);
+        }
+        party.online = enrolment.online.unwrap_or(party.online);
+    }
+
+    /// The business with this id, enrolled now if it is new.
+    pub(crate) fn business(&mut self, id: &str) -> &mut Business {
+        let key = id.to_lowercase();
+        self.businesses.entry(key.clone()).or_insert_with(|| Business {
+            id: key,
+            tin: None,
+            service_id: None,
+        })
+    }
+
+    /// The party with this tax number, enrolled and online if it is new. The first name told is kept.
+    pub(crate) fn party(&mut self, tin: &str, name: &str) -> &mut Party {
+        let enrol = || Party { tin: tin.to_owned(), name: name.to_owned(), online: true };
+        let party = self.parties.entry(tin.to_owned()).or_insert_with(enrol);
+        if party.name.is_empty() {
+            name.clone_into(&mut party.name);
+        }
+        party
+    }
+}

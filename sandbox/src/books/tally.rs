@@ -1,0 +1,30 @@
+//! How often each operation was asked for each reference number.
+//!
+//! Faults are drawn from these counts, so they depend on the calls of one invoice and never on its neighbours'.
+
+use std::collections::HashMap;
+
+use crate::route::Operation;
+
+#[derive(Default)]
+pub(crate) struct Tally(HashMap<String, [u32; Operation::COUNT]>);
+
+impl Tally {
+    /// Counts a call and says the how-manieth it is, from 1.
+    pub(crate) fn count(&mut self, operation: Operation, irn: &str) -> u32 {
+        let counts = match self.0.get_mut(irn) {
+            Some(counts) => counts,
+            None => self.0.entry(irn.to_owned()).or_insert([0; Operation::COUNT]),
+        };
+        counts[operation.index()] += 1;
+        counts[operation.index()]
+    }
+
+    pub(crate) fn of(&self, operation: Operation, irn: &str) -> u32 {
+        self.0.get(irn).map_or(0, |counts| counts[operation.index()])
+    }
+
+    pub(crate) fn knows(&self, irn: &str) -> bool {
+        self.0.contains_key(irn)
+    }
+}

@@ -1,0 +1,24 @@
+//! The one place that reads the wall clock.
+//!
+//! The simulator is the outside world, so its time is real; everything else here takes a time as an argument.
+
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the simulator is the outside world: its clock is the real one"
+)]
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// The day of a moment, in UTC.
+pub(crate) fn day(at: Timestamp) -> Date {
+    at.to_zoned(TimeZone::UTC).date()
+}
+
+/// A day in UTC, from its first moment to the first of the next.
+pub(crate) fn span(day: Date) -> Option<(Timestamp, Timestamp)> {
+    let start = |day: Date| day.to_zoned(TimeZone::UTC).ok().map(|start| start.timestamp());
+    Some((start(day)?, start(day.tomorrow().ok()?)?))
+}

@@ -1,0 +1,46 @@
+//! Businesses, access points and notices.
+
+use actix_web::{
+    HttpResponse,
+    web::{Data, Json},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer;
+use crate::{books::PartyEnrolment, state::State};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessPoint {
+    url: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Notice {
+    irn: String,
+    message: String,
+}
+
+pub(super) async fn enrol(state: Data<State>, enrolment: Json<PartyEnrolment>) -> HttpResponse {
+    answer(state.enrol(&enrolment).map(|()| json!({ "ok": true })))
+}
+
+pub(super) async fn register(state: Data<State>, access_point: Json<AccessPoint>) -> HttpResponse {
+    answer(state.register_access_point(&access_point.url).map(|()| json!({ "ok": true })))
+}
+
+pub(super) async fn list(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "access_points": state.notices.urls() }))
+}
+
+pub(super) async fn clear(state: Data<State>) -> HttpResponse {
+    state.notices.clear();
+    HttpResponse::Ok().json(json!({ "access_points": [] }))
+}
+
+pub(super) async fn notify(state: Data<State>, notice: Json<Notice>) -> HttpResponse {
+    state.notify(&notice.irn, &notice.message);
+    HttpResponse::Ok().json(json!({ "ok": true }))
+}

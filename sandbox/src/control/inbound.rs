@@ -1,0 +1,109 @@
+//! An invoice from a supplier elsewhere, addressed to a tax number here.
+//!
+//! It is planted signed and transmitted, as if another access point had sent it, and told to the registered ones.
+//! The customer downloads and acknowledges it like any other.
+
+use actix_web::{
+    HttpResponse,
+    web::{Data, Json},
+};
+use jiff::civil::Date;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer;
+use crate::{clock, document, operations, state::State};
+
+/// Business of the supplier nobody enrolled.
+const SUPPLIER_BUSINESS: &str = "5a0d0000-0000-4000-8000-000000000001";
+const SUPPLIER_SERVICE: &str = "5A0D0001";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Inbound {
+    /// The customer's tax number.
+    pub(crate) tin: String,
+    /// Made up when it is left out.
+    pub(crate) irn: Option<String>,
+    pub(crate) supplier_name: Option<String>,
+    pub(crate) supplier_tin: Option<String>,
+    pub(crate) customer_name: Option<String>,
+    /// A whole document in place of the usual one; its customer must carry `tin`.
+    pub(crate) document: Option<Value>,
+    /// False plants it silently, for `pull` to find.
+    pub(crate) notify: Option<bool>,
+}
+
+pub(super) async fn plant(state: Data<State>, inbound: Json<Inbound>) -> HttpResponse {
+    answer(state.plant(inbound.into_inner()).map(|irn| json!({ "irn": irn })))
+}
+
+impl State {
+    /// Plants an invoice addressed to a tax number and gives its reference number.
+    pub(crate) fn plant(&self, inbound: Inbound) -> Result<String, String> {
+        let today = clock::day(clock::now());
+        let planted = self.books.open().newest_first().count();
+        let document = match &inbound.document {
+            Some(document) => document.clone(),
+            None => usual(&inbound, today, planted),
+        };
+        let essence = document::check(&document)?;
+        if essence.customer.as_ref().is_none_or(|customer| customer.tin != inbound.tin) {
+            return Err("the document's customer has another tin".into());
+        }
+        let irn = essence.irn.clone();
+        if !operations::commit(self, essence, &document) {
+            return Err(format!("{irn} is signed already"));
+        }
+        if let Some(invoice) = self.books.open().invoice_mut(&irn) {
+            invoice.transmit()?;
+        }
+        if inbound.notify.unwrap_or(true) {
+            self.notices.tell(&irn, "TRANSMITTING");
+        }
+        Ok(irn)
+    }
+}
+
+fn usual(inbound: &Inbound, today: Date, planted: usize) -> Value {
+    let made_up = || format!("SUP{:05}-{SUPPLIER_SERVICE}-{}", planted + 1, today.strftime("%Y%m%d"));
+    let supplier_name = inbound.supplier_name.as_deref().unwrap_or("Simulated Supplier Ltd");
+    let supplier_tin = inbound.supplier_tin.as_deref().unwrap_or("99999999-0001");
+    json!({
+        "business_id": SUPPLIER_BUSINESS,
+        "irn": inbound.irn.clone().unwrap_or_else(made_up),
+        "payment_status": "PENDING",
+        "issue_date": today.to_string(),
+        "issue_time": "09:00:00",
+        "due_date": today.to_string(),
+        "invoice_type_code": "381",
+        "invoice_kind": "B2B",
+        "document_currency_code": "NGN",
+        "tax_currency_code": "NGN",
+        "accounting_supplier_party": party(supplier_name, supplier_tin),
+        "accounting_customer_party": party(inbound.customer_name.as_deref().unwrap_or("Customer"), &inbound.tin),
+        "tax_total": [{ "tax_amount": 750, "tax_subtotal": [{
+            "taxable_amount": 10000, "tax_amount": 750,
+            "tax_category": { "id": "STANDARD_VAT", "percent": 7.5 },
+        }] }],
+        "legal_monetary_total": {
+            "line_extension_amount": 10000, "tax_exclusive_amount": 10000, "tax_inclusive_amount": 10750,
+            "payable_amount": 10750,
+        },
+        "invoice_line": [{
+            "hsn_code": "8471.30", "product_category": "8471.30", "invoiced_quantity": 10,
+            "line_extension_amount": 10000,
+            "item": { "name": "Portable computer", "description": "Portable computer, used" },
+            "price": { "price_amount": 1000, "base_quantity": 1, "price_unit": "EA" },
+        }],
+    })
+}
+
+fn party(name: &str, tin: &str) -> Value {
+    json!({
+        "party_name": name, "tin": tin, "email": "accounts@example.com", "telephone": "+2348030000000",
+        "postal_address": {
+            "street_name": "1 Marina", "city_name": "Lagos", "postal_zone": "101001", "country": "NG",
+        },
+    })
+}

@@ -1,0 +1,73 @@
+//! The control interface under `/sandbox`: JSON, without keys, for tests and for people with curl.
+//!
+//! | Method | Path | Does |
+//! |---|---|---|
+//! | POST, GET, DELETE | `/sandbox/faults` | orders, lists, clears faults |
+//! | GET, DELETE | `/sandbox/calls` | lists, forgets calls |
+//! | GET | `/sandbox/invoices/{irn}` | what is known of a reference number |
+//! | POST | `/sandbox/businesses` | enrols, sets online and offline |
+//! | POST, GET, DELETE | `/sandbox/access-points` | registers, lists, forgets notice URLs |
+//! | POST | `/sandbox/notices` | sends a notice now |
+//! | POST | `/sandbox/inbound` | plants an invoice from another supplier |
+//! | GET | `/sandbox/crypto_keys` | the keys file |
+
+mod hub;
+mod inbound;
+mod observe;
+mod orders;
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    error::{Error, InternalError, JsonPayloadError},
+    web::{self, ServiceConfig},
+};
+use serde_json::json;
+
+pub(crate) fn routes(routes: &mut ServiceConfig) {
+    let scope = web::scope("/sandbox")
+        .service(
+            web::resource("/faults")
+                .route(web::post().to(orders::add))
+                .route(web::get().to(orders::list))
+                .route(web::delete().to(orders::clear)),
+        )
+        .service(
+            web::resource("/calls")
+                .route(web::get().to(observe::calls))
+                .route(web::delete().to(observe::forget)),
+        )
+        .route("/invoices/{irn}", web::get().to(observe::invoice))
+        .route("/crypto_keys", web::get().to(observe::crypto_keys))
+        .route("/businesses", web::post().to(hub::enrol))
+        .service(
+            web::resource("/access-points")
+                .route(web::post().to(hub::register))
+                .route(web::get().to(hub::list))
+                .route(web::delete().to(hub::clear)),
+        )
+        .route("/notices", web::post().to(hub::notify))
+        .route("/inbound", web::post().to(inbound::plant))
+        .default_service(web::to(unknown));
+    routes.service(scope);
+}
+
+async fn unknown() -> HttpResponse {
+    HttpResponse::NotFound().json(json!({ "error": "no such path in the control interface" }))
+}
+
+/// A body the control interface cannot read, in its own form.
+pub(crate) fn refuse_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
+    let response = refuse(&error.to_string());
+    InternalError::from_response(error, response).into()
+}
+
+fn refuse(why: &str) -> HttpResponse {
+    HttpResponse::UnprocessableEntity().json(json!({ "error": why }))
+}
+
+fn answer(outcome: Result<serde_json::Value, String>) -> HttpResponse {
+    match outcome {
+        Ok(body) => HttpResponse::Ok().json(body),
+        Err(why) => refuse(&why),
+    }
+}

@@ -1,0 +1,30 @@
+//! What happened: calls, invoices, keys.
+
+use actix_web::{
+    HttpResponse,
+    web::{Data, Path},
+};
+use serde_json::json;
+
+use super::answer;
+use crate::state::State;
+
+pub(super) async fn calls(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "calls": state.calls() }))
+}
+
+pub(super) async fn forget(state: Data<State>) -> HttpResponse {
+    state.clear_calls();
+    HttpResponse::Ok().json(json!({ "calls": [] }))
+}
+
+pub(super) async fn invoice(state: Data<State>, irn: Path<String>) -> HttpResponse {
+    match state.invoice(&irn) {
+        Some(sheet) => HttpResponse::Ok().json(sheet),
+        None => HttpResponse::NotFound().json(json!({ "error": "no call ever named this reference number" })),
+    }
+}
+
+pub(super) async fn crypto_keys(state: Data<State>) -> HttpResponse {
+    answer(state.crypto_keys())
+}

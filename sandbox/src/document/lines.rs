@@ -1,0 +1,58 @@
+//! The invoice lines: what was sold, classified, priced, and adding up.
+
+use rust_decimal::Decimal;
+
+use super::node::{Fault, Node};
+use crate::decimal;
+
+pub(super) fn check(root: &Node<'_>, expected: Decimal) -> Result<(), Fault> {
+    let node = root.at("invoice_line");
+    let amounts: Result<Vec<Decimal>, Fault> = node.items()?.iter().map(line).collect();
+    let summed = decimal::sum(amounts?.into_iter()).ok_or_else(|| node.fault("is too large"))?;
+    if decimal::agree(summed, expected) {
+        return Ok(());
+    }
+    Err(node.fault("must add up to legalmonetarytotal.lineextensionamount"))
+}
+
+fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
+    either(line, "hsn_code", "isic_code")?;
+    either(line, "product_category", "service_category")?;
+    line.at("invoiced_quantity").amount_above_zero()?;
+    for rate in ["discount_rate", "fee_rate"] {
+        line.at(rate).if_any(percentage)?;
+    }
+    for amount in ["discount_amount", "fee_amount"] {
+        line.at(amount).if_any(Node::amount_from_zero)?;
+    }
+    let item = line.at("item");
+    item.object()?;
+    item.at("name").text()?;
+    price(&line.at("price"))?;
+    line.at("line_extension_amount").amount_from_zero()
+}
+
+/// A product's member, or a service's in its place.
+fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
+    let service = line.at(service);
+    let node = if service.is_absent() { line.at(product) } else { service };
+    node.text().map(|_| ())
+}
+
+fn percentage(node: &Node<'_>) -> Result<(), Fault> {
+    if node.amount_from_zero()? > Decimal::ONE_HUNDRED {
+        return Err(node.fault("must not be greater than 100"));
+    }
+    Ok(())
+}
+
+fn price(price: &Node<'_>) -> Result<(), Fault> {
+    price.object()?;
+    price.at("price_amount").amount_from_zero()?;
+    price.at("base_quantity").amount_above_zero()?;
+    let unit = price.at("price_unit");
+    if unit.text()?.len() > 3 {
+        return Err(unit.fault("must be a maximum of 3 characters"));
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! A place in a document: its value and its path as the authority writes it.
+//!
+//! `tax_total[0].tax_subtotal[0].tax_category.id` reads `taxtotal[0].taxsubtotal[0].taxcategory.id`: the authority
+//! shows the names of its structs, in lower case. A missing member is null here, so that asking never fails.
+
+use std::collections::HashSet;
+
+use jiff::civil::Date;
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use crate::decimal;
+
+/// A path and what it must be, as one text.
+pub(crate) type Fault = String;
+
+static NULL: Value = Value::Null;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Node<'a> {
+    value: &'a Value,
+    path: String,
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn root(name: &str, value: &'a Value) -> Self {
+        Self { value, path: name.to_owned() }
+    }
+
+    pub(crate) fn at(&self, member: &str) -> Self {
+        let value = self.value.get(member).unwrap_or(&NULL);
+        Self { value, path: format!("{}.{}", self.path, member.replace('_', "")) }
+    }
+
+    pub(crate) fn fault(&self, rule: &str) -> Fault {
+        format!("{} {rule}", self.path)
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        self.value.is_null()
+    }
+
+    /// Runs a check unless the member is missing or null.
+    pub(crate) fn if_any<T>(
+        &self,
+        check: impl FnOnce(&Self) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        if self.is_absent() { Ok(None) } else { check(self).map(Some) }
+    }
+
+    fn required(&self) -> Result<&'a Value, Fault> {
+        if self.is_absent() { Err(self.fault("is required")) } else { Ok(self.value) }
+    }
+
+    pub(crate) fn object(&self) -> Result<(), Fault> {
+        if self.required()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
+    }
+
+    /// A text that is not blank.
+    pub(crate) fn text(&self) -> Result<&'a str, Fault> {
+        let text = self.required()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
+        if text.trim().is_empty() { Err(self.fault("is required")) } else { Ok(text) }
+    }
+
+    pub(crate) fn text_if_any(&self) -> Result<Option<&'a str>, Fault> {
+        self.if_any(Self::text)
+    }
+
+    pub(crate) fn uuid(&self) -> Result<&'a str, Fault> {
+        let text = self.text()?;
+        if is_uuid(text) { Ok(text) } else { Err(self.fault("must be a valid UUID")) }
+    }
+
+    pub(crate) fn date(&self) -> Result<Date, Fault> {
+        let text = self.text()?;
+        let date = if text.len() == 10 { Date::strptime("%Y-%m-%d", text).ok() } else { None };
+        date.ok_or_else(|| self.fault("must be a date of the form YYYY-MM-DD"))
+    }
+
+    /// One of the codes of a reference list.
+    pub(crate) fn one_of(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
+        let text = self.text()?;
+        if codes.contains(text) { Ok(text) } else { Err(self.fault("must be a known code")) }
+    }
+
+    pub(crate) fn word(&self, words: &[&str]) -> Result<&'a str, Fault> {
+        let text = self.text()?;
+        if words.contains(&text) {
+            Ok(text)
+        } else {
+            Err(self.fault(&format!("must be one of {}", words.join(", "))))
+        }
+    }
+
+    pub(crate) fn amount(&self) -> Result<Decimal, Fault> {
+        decimal::of_value(self.required()?).ok_or_else(|| self.fault("must be a number"))
+    }
+
+    /// An amount that is not below zero.
+    pub(crate) fn amount_from_zero(&self) -> Result<Decimal, Fault> {
+        let amount = self.amount()?;
+        if amount < Decimal::ZERO { Err(self.fault("must not be less than 0")) } else { Ok(amount) }
+    }
+
+    pub(crate) fn amount_above_zero(&self) -> Result<Decimal, Fault> {
+        let amount = self.amount()?;
+        if amount > Decimal::ZERO { Ok(amount) } else { Err(self.fault("must be greater than 0")) }
+    }
+
+    /// The items of a list that has at least one.
+    pub(crate) fn items(&self) -> Result<Vec<Self>, Fault> {
+        let items = self.required()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
+        if items.is_empty() {
+            return Err(self.fault("must contain at least 1 item"));
+        }
+        Ok(self.numbered(items))
+    }
+
+    pub(crate) fn items_if_any(&self) -> Result<Vec<Self>, Fault> {
+        let items =
+            self.if_any(|node| node.value.as_array().ok_or_else(|| node.fault("must be an array")))?;
+        Ok(items.map(|items| self.numbered(items)).unwrap_or_default())
+    }
+
+    fn numbered(&self, items: &'a [Value]) -> Vec<Self> {
+        let item = |(index, value)| Self { value, path: format!("{}[{index}]", self.path) };
+        items.iter().enumerate().map(item).collect()
+    }
+}
+
+/// Five groups of hexadecimal digits: 8-4-4-4-12.
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let hex = |group: &str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.into_iter().all(hex)
+}

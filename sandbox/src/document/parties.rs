@@ -1,0 +1,55 @@
+//! Supplier and customer: who they are and where they live.
+//!
+//! A customer is needed except where the invoice says it is sold to a consumer, or does not say what it is.
+
+use super::node::{Fault, Node};
+
+/// A party's tax number and name, as the document gives them.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub(crate) tin: String,
+    pub(crate) name: String,
+}
+
+pub(super) fn check(party: &Node<'_>) -> Result<Named, Fault> {
+    party.object()?;
+    let name = party.at("party_name").text()?.to_owned();
+    let tin = party.at("tin").text()?.to_owned();
+    let email = party.at("email");
+    if !email.text()?.contains('@') {
+        return Err(email.fault("must be a valid email"));
+    }
+    party.at("telephone").if_any(telephone)?;
+    address(&party.at("postal_address"))?;
+    Ok(Named { tin, name })
+}
+
+pub(super) fn check_customer(root: &Node<'_>) -> Result<Option<Named>, Fault> {
+    let customer = root.at("accounting_customer_party");
+    match root.at("invoice_kind").text_if_any()? {
+        Some("B2B" | "B2G") => check(&customer).map(Some),
+        _ => customer.if_any(check),
+    }
+}
+
+fn telephone(node: &Node<'_>) -> Result<(), Fault> {
+    let text = node.text()?;
+    let digits = text.strip_prefix('+').unwrap_or_default();
+    if (6..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    Err(node.fault("must start with + and hold the country code"))
+}
+
+fn address(address: &Node<'_>) -> Result<(), Fault> {
+    address.object()?;
+    address.at("street_name").text()?;
+    address.at("city_name").text()?;
+    address.at("postal_zone").text_if_any()?;
+    let country = address.at("country");
+    let code = country.text()?;
+    if code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Ok(());
+    }
+    Err(country.fault("must be a country code of 2 letters"))
+}

@@ -1,0 +1,34 @@
+//! The tax totals: at least one, each the sum of its parts.
+
+use rust_decimal::Decimal;
+
+use super::node::{Fault, Node};
+use crate::{decimal, lists};
+
+/// Checks `tax_total` and gives the whole tax.
+pub(super) fn check(root: &Node<'_>) -> Result<Decimal, Fault> {
+    let node = root.at("tax_total");
+    let totals: Result<Vec<Decimal>, Fault> = node.items()?.iter().map(total).collect();
+    decimal::sum(totals?.into_iter()).ok_or_else(|| node.fault("is too large"))
+}
+
+fn total(total: &Node<'_>) -> Result<Decimal, Fault> {
+    let amount = total.at("tax_amount");
+    let stated = amount.amount_from_zero()?;
+    let parts: Result<Vec<Decimal>, Fault> = total.at("tax_subtotal").items()?.iter().map(subtotal).collect();
+    let summed = decimal::sum(parts?.into_iter()).ok_or_else(|| amount.fault("is too large"))?;
+    if decimal::agree(stated, summed) {
+        return Ok(stated);
+    }
+    Err(amount.fault("must be the sum of its tax subtotals"))
+}
+
+fn subtotal(part: &Node<'_>) -> Result<Decimal, Fault> {
+    part.at("taxable_amount").amount_from_zero()?;
+    let amount = part.at("tax_amount").amount_from_zero()?;
+    let category = part.at("tax_category");
+    category.object()?;
+    category.at("id").one_of(&lists::TAX_CATEGORIES)?;
+    category.at("percent").amount_from_zero()?;
+    Ok(amount)
+}

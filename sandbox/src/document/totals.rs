@@ -1,0 +1,24 @@
+//! The legal monetary total: four amounts that agree with each other and with the tax.
+
+use rust_decimal::Decimal;
+
+use super::node::{Fault, Node};
+use crate::decimal;
+
+/// Checks the totals and gives the line extension amount, which the lines must add up to.
+pub(super) fn check(totals: &Node<'_>, tax: Decimal) -> Result<Decimal, Fault> {
+    totals.object()?;
+    let lines = totals.at("line_extension_amount").amount_from_zero()?;
+    let exclusive = totals.at("tax_exclusive_amount").amount_from_zero()?;
+    let node = totals.at("tax_inclusive_amount");
+    let inclusive = node.amount_from_zero()?;
+    totals.at("payable_amount").amount_from_zero()?;
+    if inclusive < exclusive {
+        return Err(node.fault("must not be less than tax_exclusive_amount"));
+    }
+    let expected = exclusive.checked_add(tax).ok_or_else(|| node.fault("is too large"))?;
+    if decimal::agree(inclusive, expected) {
+        return Ok(lines);
+    }
+    Err(node.fault("must be tax_exclusive_amount plus the tax total"))
+}

@@ -1,0 +1,169 @@
+//! A fault as it is ordered: what, for which calls, how often.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+use super::Effect;
+use crate::{decimal, route::Operation};
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The answer is late; the effect is not.
+    Latency,
+    /// 500 without an effect.
+    ServerError,
+    /// 429 with Retry-After, without an effect.
+    Throttled,
+    /// The ambiguous 400 (or 422), without an effect.
+    Busy,
+    /// The effect happens, the reply is never sent.
+    CommitThenDrop,
+    /// The connection is reset before anything happens.
+    Reset,
+    /// The effect happens, the reply is no JSON.
+    Garbage,
+    /// The effect happens, the reply is XML.
+    Xml,
+    /// The effect happens, the reply lacks its data.
+    MissingFields,
+    /// The customer's access point does not answer.
+    AccessPointOffline,
+    /// The self health check says no.
+    HealthDown,
+    /// 503 for every call.
+    Outage,
+}
+
+impl FaultKind {
+    /// Conditions last until they are cleared; the other kinds hit one call unless told otherwise.
+    fn is_condition(self) -> bool {
+        matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
+    }
+
+    fn applies_to(self, operation: Operation) -> bool {
+        match self {
+            Self::AccessPointOffline => matches!(operation, Operation::Lookup | Operation::Transmit),
+            Self::HealthDown => operation == Operation::Health,
+            _ => true,
+        }
+    }
+}
+
+/// The body of `POST /sandbox/faults`. Without `operation` or with `"*"`: every operation the kind makes sense for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultOrder {
+    pub operation: Option<String>,
+    pub kind: FaultKind,
+    /// Only calls about this invoice.
+    pub irn: Option<String>,
+    /// How many calls it hits before it is spent.
+    pub times: Option<u32>,
+    /// From 0 to 1: the chance of each call.
+    pub probability: Option<Number>,
+    /// How late the answer is; goes with every kind.
+    pub latency_ms: Option<u64>,
+    /// For `throttled`; 1 by default.
+    pub retry_after_s: Option<u64>,
+    /// Seconds it is in force, from the order on.
+    pub for_s: Option<u64>,
+    /// Another status for `server_error`, `busy` or `outage`.
+    pub status: Option<u16>,
+}
+
+impl FaultOrder {
+    /// A fault of this kind for the next call of any operation, or lasting where the kind is a condition.
+    pub fn of(kind: FaultKind) -> Self {
+        Self {
+            operation: None,
+            kind,
+            irn: None,
+            times: None,
+            probability: None,
+            latency_ms: None,
+            retry_after_s: None,
+            for_s: None,
+            status: None,
+        }
+    }
+
+    #[must_use]
+    pub fn on(mut self, operation: Operation) -> Self {
+        self.operation = Some(operation.name().to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn times(mut self, times: u32) -> Self {
+        self.times = Some(times);
+        self
+    }
+
+    /// The order with its operation understood and its limits checked.
+    pub(crate) fn check(&self) -> Result<Checked, String> {
+        let operation = match self.operation.as_deref() {
+            None | Some("*") => None,
+            Some(name) => Some(parse_operation(name)?),
+        };
+        if let Some(operation) = operation
+            && !self.kind.applies_to(operation)
+        {
+            return Err(format!("this kind of fault does not apply to {}", operation.name()));
+        }
+        if self.status.is_some_and(|status| !(400..=599).contains(&status)) {
+            return Err("status must be from 400 to 599".into());
+        }
+        Ok(Checked { operation, chance: self.chance()?, remaining: self.remaining() })
+    }
+
+    fn remaining(&self) -> Option<u32> {
+        let lasting = self.kind.is_condition() || self.probability.is_some() || self.for_s.is_some();
+        self.times.or(if lasting { None } else { Some(1) })
+    }
+
+    /// The probability in millionths.
+    fn chance(&self) -> Result<Option<u64>, String> {
+        let Some(number) = &self.probability else { return Ok(None) };
+        let millionths = decimal::of_number(number)
+            .and_then(|probability| probability.checked_mul(1_000_000.into()))
+            .and_then(|millionths| u64::try_from(millionths).ok())
+            .filter(|millionths| *millionths <= 1_000_000);
+        millionths.map(Some).ok_or_else(|| "probability must be from 0 to 1".into())
+    }
+
+    pub(crate) fn concerns(&self, irn: Option<&str>) -> bool {
+        self.irn.is_none() || self.irn.as_deref() == irn
+    }
+
+    pub(crate) fn effect(&self) -> Effect {
+        let usual = Effect::of(self.kind);
+        Effect {
+            kind: self.kind,
+            latency_ms: self.latency_ms.unwrap_or(usual.latency_ms),
+            retry_after_s: self.retry_after_s.unwrap_or(usual.retry_after_s),
+            status: self.status,
+        }
+    }
+}
+
+/// What checking an order finds out.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) operation: Option<Operation>,
+    /// Millionths.
+    pub(crate) chance: Option<u64>,
+    /// Calls left; nothing is no limit.
+    pub(crate) remaining: Option<u32>,
+}
+
+impl Checked {
+    pub(crate) fn covers(&self, kind: FaultKind, operation: Operation) -> bool {
+        self.operation.is_none_or(|only| only == operation) && kind.applies_to(operation)
+    }
+}
+
+fn parse_operation(name: &str) -> Result<Operation, String> {
+    serde_json::from_value(name.into()).map_err(|_| format!("unknown operation {name}"))
+}

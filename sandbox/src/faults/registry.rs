@@ -1,0 +1,103 @@
+//! The faults in force, asked once a call.
+//!
+//! In the order they were added, the first that fires is the one that happens. A fault that is spent or out of time
+//! stays listed until it is cleared, so that a test can see what it did.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{
+    Effect,
+    draw::draw,
+    order::{Checked, FaultOrder},
+};
+use crate::{clock, route::Operation};
+
+/// The call a fault may hit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) irn: Option<&'a str>,
+    /// The how-manieth call of this operation about this invoice, from 1.
+    pub(crate) nth: u32,
+    pub(crate) at: Timestamp,
+}
+
+struct Fault {
+    id: u64,
+    order: FaultOrder,
+    checked: Checked,
+    until: Option<Timestamp>,
+    hits: u64,
+}
+
+pub(crate) struct Faults {
+    seed: u64,
+    faults: Mutex<Vec<Fault>>,
+}
+
+impl Faults {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, faults: Mutex::default() }
+    }
+
+    /// Puts a fault in force and says its id.
+    pub(crate) fn add(&self, order: FaultOrder) -> Result<u64, String> {
+        let checked = order.check()?;
+        let until = order.for_s.map(|seconds| after(clock::now(), seconds)).transpose()?;
+        let mut faults = self.lock();
+        let id = faults.last().map_or(1, |last| last.id + 1);
+        faults.push(Fault { id, order, checked, until, hits: 0 });
+        Ok(id)
+    }
+
+    /// What happens to this call, if anything.
+    pub(crate) fn strike(&self, moment: &Moment) -> Option<Effect> {
+        let mut faults = self.lock();
+        let fault = faults.iter_mut().find(|fault| fault.fires(self.seed, moment))?;
+        fault.hits += 1;
+        if let Some(remaining) = &mut fault.checked.remaining {
+            *remaining -= 1;
+        }
+        Some(fault.order.effect())
+    }
+
+    pub(crate) fn list(&self) -> Value {
+        self.lock().iter().map(Fault::show).collect()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Fault>> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Fault {
+    fn fires(&self, seed: u64, moment: &Moment) -> bool {
+        self.checked.covers(self.order.kind, moment.operation)
+            && self.order.concerns(moment.irn)
+            && self.checked.remaining != Some(0)
+            && self.until.is_none_or(|until| moment.at < until)
+            && self.checked.chance.is_none_or(|chance| draw(seed, self.id, moment) < chance)
+    }
+
+    fn show(&self) -> Value {
+        json!({
+            "id": self.id,
+            "order": self.order,
+            "remaining": self.checked.remaining,
+            "until": self.until.map(|until| until.to_string()),
+            "hits": self.hits,
+        })
+    }
+}
+
+fn after(now: Timestamp, seconds: u64) -> Result<Timestamp, String> {
+    let wait = i64::try_from(seconds).map(SignedDuration::from_secs).map_err(|_| "for_s is too large")?;
+    now.checked_add(wait).map_err(|_| "for_s is too large".to_owned())
+}

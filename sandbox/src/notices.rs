@@ -1,0 +1,93 @@
+//! Telling the registered access points what happened to an invoice: `{ irn, message }`, unsigned.
+//!
+//! Each access point has a queue of its own, so a slow one holds up nobody else, and its notices keep their order.
+//! A notice that is not taken is repeated twice and then given up: `pull` is there for the missed ones.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::Serialize;
+use tokio::{
+    runtime::Handle,
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+};
+
+const ATTEMPT_DELAYS_MS: [u64; 3] = [0, 250, 1000];
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Serialize)]
+struct Notice {
+    irn: String,
+    message: String,
+}
+
+struct AccessPoint {
+    url: String,
+    queue: UnboundedSender<Notice>,
+}
+
+pub(crate) struct Notices {
+    access_points: Mutex<Vec<AccessPoint>>,
+    /// Where the queues are worked off, whatever thread registers an access point.
+    runtime: Handle,
+}
+
+impl Notices {
+    pub(crate) fn new(runtime: Handle) -> Self {
+        Self { access_points: Mutex::default(), runtime }
+    }
+
+    /// Registers a URL; the same one again changes nothing.
+    pub(crate) fn register(&self, url: &str) -> Result<(), String> {
+        let parsed = reqwest::Url::parse(url).map_err(|error| format!("url: {error}"))?;
+        let mut access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
+        if access_points.iter().any(|known| known.url == url) {
+            return Ok(());
+        }
+        let (queue, notices) = unbounded_channel();
+        self.runtime.spawn(deliver_all(parsed, notices));
+        access_points.push(AccessPoint { url: url.to_owned(), queue });
+        Ok(())
+    }
+
+    pub(crate) fn urls(&self) -> Vec<String> {
+        let access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
+        access_points.iter().map(|access_point| access_point.url.clone()).collect()
+    }
+
+    /// Forgets every access point; what is queued is still delivered.
+    pub(crate) fn clear(&self) {
+        self.access_points.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Queues a notice for every access point.
+    pub(crate) fn tell(&self, irn: &str, message: &str) {
+        let access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
+        for access_point in access_points.iter() {
+            let notice = Notice { irn: irn.to_owned(), message: message.to_owned() };
+            if access_point.queue.send(notice).is_err() {
+                tracing::warn!(url = access_point.url, "nobody works off the notices of an access point");
+            }
+        }
+    }
+}
+
+async fn deliver_all(url: reqwest::Url, mut notices: UnboundedReceiver<Notice>) {
+    let client = reqwest::Client::new();
+    while let Some(notice) = notices.recv().await {
+        deliver(&client, &url, &notice).await;
+    }
+}
+
+async fn deliver(client: &reqwest::Client, url: &reqwest::Url, notice: &Notice) {
+    for delay in ATTEMPT_DELAYS_MS {
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        let answer = client.post(url.clone()).timeout(TIMEOUT).json(notice).send().await;
+        if answer.is_ok_and(|answer| answer.status().is_success()) {
+            return;
+        }
+    }
+    tracing::warn!(irn = notice.irn, message = notice.message, "a notice was not taken");
+}

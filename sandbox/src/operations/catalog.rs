@@ -1,0 +1,37 @@
+//! What the authority knows beside invoices: the businesses of an entity, and its lists.
+
+use serde_json::{Value, json};
+
+use super::Answer;
+use crate::{
+    books::{Business, Ledger},
+    gate::Call,
+    lists,
+    reply::Refusal,
+    route::Subject,
+    state::State,
+};
+
+/// Every enrolled business: one entity stands for all, as one key pair does.
+pub(super) fn entity(call: &Call, state: &State) -> Answer {
+    let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
+    let ledger = state.books.open();
+    let businesses: Vec<Value> = ledger.businesses.values().map(|business| show(business, &ledger)).collect();
+    Ok(json!({ "id": id, "businesses": businesses }))
+}
+
+fn show(business: &Business, ledger: &Ledger) -> Value {
+    let party = business.tin.as_ref().and_then(|tin| ledger.parties.get(tin));
+    let service_id = business.service_id.as_deref().unwrap_or("00000000");
+    json!({
+        "id": business.id,
+        "name": party.map(|party| &party.name),
+        "tin": business.tin,
+        "irn_template": format!("{{{{invoice_id}}}}-{service_id}-{{{{YYYYMMDD}}}}"),
+    })
+}
+
+pub(super) fn list(call: &Call) -> Answer {
+    let Subject::List(name) = &call.subject else { return Err(Refusal::unknown_route()) };
+    lists::rows(name).ok_or_else(Refusal::unknown_route)
+}

@@ -1,0 +1,40 @@
+//! Is this reference number free and well formed?
+
+use super::{Answer, body, ok};
+use crate::{
+    document::{Node, check_irn},
+    gate::Call,
+    irn::Irn,
+    reply::Refusal,
+    state::State,
+};
+
+pub(super) fn validate(call: &Call, state: &State) -> Answer {
+    let root = Node::root("irnrequest", body(call)?);
+    root.at("invoice_reference").text().map_err(refuse)?;
+    let business_id = root.at("business_id").uuid().map_err(refuse)?;
+    let irn = check_irn(&root.at("irn")).map_err(refuse)?;
+    belongs(state, business_id, irn)?;
+    if state.books.open().invoice(irn).is_some() {
+        return Err(Refusal::ambiguous(400));
+    }
+    Ok(ok())
+}
+
+/// Enrols the business; one that was enrolled with a service id has only reference numbers that carry it.
+pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
+    let mut ledger = state.books.open();
+    let expected = ledger.business(business_id).service_id.as_deref();
+    let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();
+    if expected.is_none_or(|expected| expected.eq_ignore_ascii_case(found)) {
+        return Ok(());
+    }
+    Err(Refusal::field("irnrequest.irn", "must hold the service id of the business"))
+}
+
+fn refuse(fault: String) -> Refusal {
+    match fault.split_once(' ') {
+        Some((field, rule)) => Refusal::field(field, rule),
+        None => Refusal::document(fault),
+    }
+}

@@ -1,0 +1,49 @@
+//! Value added tax after a payment: a report stands for itself and needs no signed invoice.
+//!
+//! Numbers come as strings. The same report again is accepted again: the authority keeps the last.
+
+use super::{Answer, body};
+use crate::{decimal, document::Node, gate::Call, reply::Refusal, state::State};
+
+const TEXTS: [&str; 8] = [
+    "agent_tin",
+    "beneficiary_tin",
+    "irn",
+    "currency",
+    "item_description",
+    "transaction_date",
+    "integrator_service_id",
+    "vat_status",
+];
+const NUMBERS: [&str; 4] = ["base_amount", "vat_rate", "vat_calculated", "total_amount"];
+const VAT_STATUSES: [&str; 5] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT", "EXEMPT", "NON_VATABLE"];
+
+pub(super) fn report(call: &Call, state: &State) -> Answer {
+    let root = Node::root("vatpostpaymentrequest", body(call)?);
+    check(&root).map_err(Refusal::document)?;
+    let irn = call.irn().unwrap_or_default();
+    if let Some(invoice) = state.books.open().invoice_mut(irn) {
+        invoice.report_count += 1;
+    }
+    Ok(serde_json::json!({ "ok": true, "irn": irn }))
+}
+
+fn check(root: &Node<'_>) -> Result<(), String> {
+    for name in TEXTS {
+        root.at(name).text()?;
+    }
+    for name in NUMBERS {
+        number(&root.at(name))?;
+    }
+    root.at("other_taxes").if_any(number)?;
+    root.at("transaction_date").date()?;
+    root.at("vat_status").word(&VAT_STATUSES)?;
+    Ok(())
+}
+
+fn number(node: &Node<'_>) -> Result<(), String> {
+    match decimal::of_text(node.text()?) {
+        Some(_) => Ok(()),
+        None => Err(node.fault("must be a number in a string")),
+    }
+}

@@ -1,0 +1,89 @@
+//! Finding invoices: by business, or in transit.
+//!
+//! Page numbers begin at 1. An odd page or size falls back to its default, as the authority does.
+
+use std::collections::HashMap;
+
+use jiff::{Timestamp, civil::Date};
+use serde_json::{Value, json};
+
+use super::Answer;
+use crate::{books::Invoice, clock, gate::Call, reply::Refusal, route::Subject, state::State};
+
+const SIZE_DEFAULT: usize = 20;
+const SIZE_MAX: usize = 100;
+
+/// `{ items, page }` of one business, newest first.
+pub(super) fn search(call: &Call, state: &State) -> Answer {
+    let Subject::Business(business) = &call.subject else {
+        return Err(Refusal::unknown_route());
+    };
+    let business = business.to_lowercase();
+    let ledger = state.books.open();
+    let found: Vec<&Invoice> = ledger
+        .newest_first()
+        .filter(|invoice| invoice.business_id == business && fits(invoice, &call.query))
+        .collect();
+    let (page, size) =
+        (number(&call.query, "page", 1), number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX));
+    let skipped = page.saturating_sub(1).saturating_mul(size);
+    let items: Vec<Value> = found.iter().skip(skipped).take(size).map(|invoice| invoice.summary()).collect();
+    let page = json!({
+        "page": page,
+        "size": size,
+        "total_count": found.len(),
+        "has_next_page": found.len() > skipped.saturating_add(size),
+        "has_previous_page": page > 1,
+    });
+    Ok(json!({ "items": items, "page": page }))
+}
+
+fn fits(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
+    let is =
+        |name: &str, value: &str| query.get(name).is_none_or(|wanted| wanted.eq_ignore_ascii_case(value));
+    is("irn", &invoice.irn)
+        && is("payment_status", invoice.payment.name())
+        && is("entry_status", invoice.transit.name())
+        && is("invoice_type_code", &invoice.invoice_type_code)
+}
+
+fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize {
+    query.get(name).and_then(|text| text.parse().ok()).filter(|number| *number > 0).unwrap_or(default)
+}
+
+/// Transmitted invoices, oldest first: those still to be acknowledged, or with `confirmed=true` those that were.
+/// `from` and `to` are days or RFC 3339 times and bound the signature.
+pub(super) fn pull(call: &Call, state: &State) -> Answer {
+    let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
+    let (from, to) = (bound(call, "from")?, bound(call, "to")?);
+    let within = |invoice: &&Invoice| {
+        from.is_none_or(|(from, _)| from <= invoice.signed_at)
+            && to.is_none_or(|(_, to)| invoice.signed_at < to)
+    };
+    let ledger = state.books.open();
+    let mut rows: Vec<Value> = ledger
+        .newest_first()
+        .filter(|invoice| invoice.transmitted() && invoice.delivered() == confirmed)
+        .filter(within)
+        .map(in_transit)
+        .collect();
+    rows.reverse();
+    Ok(json!(rows))
+}
+
+fn in_transit(invoice: &Invoice) -> Value {
+    json!({
+        "irn": invoice.irn,
+        "message": if invoice.delivered() { "ACKNOWLEDGED" } else { "TRANSMITTING" },
+        "supplier_tin": invoice.supplier_tin,
+        "customer_tin": invoice.customer_tin,
+    })
+}
+
+/// The first moment of a bound and the first after it: a day is as long as it is.
+fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
+    let Some(text) = call.query.get(name) else { return Ok(None) };
+    let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));
+    let span = moment.or_else(|| text.parse::<Date>().ok().and_then(clock::span));
+    span.map(Some).ok_or_else(|| Refusal::field(name, "must be a date"))
+}

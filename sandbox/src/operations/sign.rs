@@ -1,0 +1,69 @@
+//! Checking, signing and confirming a document.
+//!
+//! A signature is final. A second one is refused in the same words a busy authority uses, whatever its content.
+
+use serde_json::Value;
+
+use super::{Answer, body, irn::belongs, ok, with_invoice};
+use crate::{
+    books::{Invoice, PaymentStatus, Transit},
+    clock,
+    document::{self, Essence},
+    faults::is_rejected,
+    gate::Call,
+    reply::Refusal,
+    state::State,
+};
+
+pub(super) fn validate(call: &Call, state: &State) -> Answer {
+    accept(body(call)?, state)?;
+    Ok(ok())
+}
+
+pub(super) fn sign(call: &Call, state: &State) -> Answer {
+    let document = body(call)?;
+    let essence = accept(document, state)?;
+    if commit(state, essence, document) { Ok(ok()) } else { Err(Refusal::ambiguous(400)) }
+}
+
+pub(super) fn confirm(call: &Call, state: &State) -> Answer {
+    with_invoice(call, state, |invoice| Ok(invoice.confirmation()))
+}
+
+fn accept(document: &Value, state: &State) -> Result<Essence, Refusal> {
+    let essence = document::check(document).map_err(Refusal::document)?;
+    if is_rejected(&essence.irn) {
+        let words = "invoicerequest.invoice.invoiceline[0].hsncode must be a known code";
+        return Err(Refusal::document(words.to_owned()));
+    }
+    belongs(state, &essence.business_id, &essence.irn)?;
+    Ok(essence)
+}
+
+/// Puts a signed invoice into the books, with its parties; false where the reference number is taken.
+pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool {
+    let mut ledger = state.books.open();
+    ledger.party(&essence.supplier.tin, &essence.supplier.name);
+    ledger.business(&essence.business_id).tin.get_or_insert_with(|| essence.supplier.tin.clone());
+    if let Some(customer) = &essence.customer {
+        ledger.party(&customer.tin, &customer.name);
+    }
+    let payment = essence.payment_status.as_deref().and_then(PaymentStatus::parse);
+    ledger.sign(Invoice {
+        irn: essence.irn,
+        business_id: essence.business_id.to_lowercase(),
+        document: document.to_string(),
+        invoice_type_code: essence.invoice_type_code,
+        issue_date: essence.issue_date,
+        due_date: essence.due_date,
+        supplier_tin: essence.supplier.tin,
+        customer_tin: essence.customer.map(|customer| customer.tin),
+        signed_at: clock::now(),
+        payment: payment.unwrap_or(PaymentStatus::Pending),
+        payment_reference: None,
+        transit: Transit::Signed,
+        sign_count: 0,
+        transmit_count: 0,
+        report_count: 0,
+    })
+}

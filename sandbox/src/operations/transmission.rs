@@ -1,0 +1,78 @@
+//! The hub between access points: who is reachable, sending, and the receipt.
+//!
+//! Whether a party is online is told by `online` on it. Transmission needs a signature and a customer who is online;
+//! it happens once.
+
+use serde_json::{Value, json};
+
+use super::{Answer, ok, with_invoice};
+use crate::{
+    books::{Invoice, Ledger},
+    gate::Call,
+    reply::Refusal,
+    route::Subject,
+    state::State,
+};
+
+/// Both parties of an invoice, or the one with a tax number.
+pub(super) fn lookup(call: &Call, state: &State) -> Answer {
+    let mut ledger = state.books.open();
+    if let Subject::Tin(tin) = &call.subject {
+        return Ok(party(&mut ledger, tin, !call.offline));
+    }
+    let irn = call.irn().unwrap_or_default();
+    let parties = |invoice: &Invoice| (invoice.supplier_tin.clone(), invoice.customer_tin.clone());
+    let found = ledger.invoice(irn).map(parties);
+    let (supplier, customer) = found.ok_or_else(|| Refusal::new(404, "invoice not found"))?;
+    let customer = customer.map(|tin| party(&mut ledger, &tin, !call.offline));
+    Ok(json!({ "irn": irn, "supplier": party(&mut ledger, &supplier, true), "customer": customer }))
+}
+
+fn party(ledger: &mut Ledger, tin: &str, reachable: bool) -> Value {
+    let party = ledger.party(tin, "");
+    let online = party.online && reachable;
+    json!({
+        "tin": party.tin,
+        "party_name": party.name,
+        "online": online,
+        "access_point": { "name": "Simulated access point", "status": if online { "ONLINE" } else { "OFFLINE" } },
+    })
+}
+
+pub(super) fn transmit(call: &Call, state: &State) -> Answer {
+    let irn = call.irn().unwrap_or_default();
+    {
+        let mut ledger = state.books.open();
+        reach(&mut ledger, irn, call.offline)?;
+        let invoice = ledger.invoice_mut(irn).ok_or_else(|| Refusal::new(404, "invoice not found"))?;
+        invoice.transmit().map_err(|words| Refusal::new(400, words))?;
+    }
+    state.notices.tell(irn, "TRANSMITTING");
+    state.notices.tell(irn, "TRANSMITTED");
+    Ok(ok())
+}
+
+/// Refuses unless both access points answer.
+fn reach(ledger: &mut Ledger, irn: &str, offline: bool) -> Result<(), Refusal> {
+    let Some(invoice) = ledger.invoice(irn) else { return Err(Refusal::new(404, "invoice not found")) };
+    let supplier = invoice.supplier_tin.clone();
+    let Some(customer) = invoice.customer_tin.clone() else {
+        return Err(Refusal::new(400, "invoice has no customer to transmit to"));
+    };
+    if !ledger.party(&supplier, "").online {
+        return Err(Refusal::new(400, "the access point of the supplier is offline"));
+    }
+    if offline || !ledger.party(&customer, "").online {
+        return Err(Refusal::new(400, "the access point of the customer is offline"));
+    }
+    Ok(())
+}
+
+pub(super) fn acknowledge(call: &Call, state: &State) -> Answer {
+    if call.body["message"] != "ACKNOWLEDGED" {
+        return Err(Refusal::field("transmitrequest.message", "must be ACKNOWLEDGED"));
+    }
+    with_invoice(call, state, |invoice| invoice.acknowledge().map_err(|words| Refusal::new(400, words)))?;
+    state.notices.tell(call.irn().unwrap_or_default(), "ACKNOWLEDGED");
+    Ok(ok())
+}

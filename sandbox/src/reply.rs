@@ -1,0 +1,92 @@
+//! The envelope of every answer, and what a refusal says.
+//!
+//! Success is `{ code, data, message }`; failure is `{ code, data: null, message, error }`, where `error` comes in
+//! the several forms the authority is known for. Nothing here knows HTTP libraries.
+
+use serde_json::{Value, json};
+
+/// What a duplicate and a busy authority both say, word for word.
+pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
+
+/// An answer before a fault spoils it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+    /// Seconds, for the header Retry-After.
+    pub(crate) retry_after_s: Option<u64>,
+}
+
+impl Reply {
+    pub(crate) fn success(status: u16, data: &Value) -> Self {
+        let body = json!({ "code": status, "data": data, "message": "success" });
+        Self { status, body, retry_after_s: None }
+    }
+
+    pub(crate) fn bare(status: u16, body: Value) -> Self {
+        Self { status, body, retry_after_s: None }
+    }
+}
+
+/// How the `error` member of a failure looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shape {
+    /// `{ id, handler, public_message }`
+    Plain,
+    /// with `details`, which repeats the words
+    Details,
+    /// with `errors: [{ field, message }]`
+    Fields(String),
+    /// no `error` at all
+    Absent,
+}
+
+/// Why a call is refused, in the authority's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    status: u16,
+    words: String,
+    shape: Shape,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, words: impl Into<String>) -> Self {
+        Self { status, words: words.into(), shape: Shape::Plain }
+    }
+
+    pub(crate) fn ambiguous(status: u16) -> Self {
+        Self::new(status, AMBIGUOUS)
+    }
+
+    /// A fault of the document: one lower-cased struct path and what it must be.
+    pub(crate) fn document(words: String) -> Self {
+        Self { status: 400, words, shape: Shape::Details }
+    }
+
+    pub(crate) fn field(field: &str, rule: &str) -> Self {
+        Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
+    }
+
+    pub(crate) fn unknown_route() -> Self {
+        Self { status: 404, words: "the requested route does not exist".into(), shape: Shape::Absent }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The failure envelope; `id` is what the authority's own support would ask for.
+    pub(crate) fn reply(&self, id: &str, handler: &str) -> Reply {
+        let mut body = json!({ "code": self.status, "data": null, "message": self.words });
+        let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });
+        match &self.shape {
+            Shape::Absent => return Reply::bare(self.status, body),
+            Shape::Plain => {}
+            Shape::Details => error["details"] = json!(self.words),
+            Shape::Fields(field) => error["errors"] = json!([{ "field": field, "message": self.words }]),
+        }
+        body["error"] = error;
+        Reply::bare(self.status, body)
+    }
+}

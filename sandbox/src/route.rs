@@ -1,0 +1,142 @@
+//! The authority's route table: a method and a path become an operation and what it is about.
+//!
+//! Paths come without `/api` or `/api/v1`. A known path under another method is as unknown as any other.
+
+use serde::{Deserialize, Serialize};
+
+/// What the authority can be asked; the names are those of the control interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    Root,
+    IrnValidate,
+    Validate,
+    Sign,
+    Confirm,
+    Download,
+    Update,
+    Search,
+    Health,
+    Lookup,
+    Transmit,
+    Acknowledge,
+    Pull,
+    Report,
+    Entity,
+    Resources,
+}
+
+impl Operation {
+    pub(crate) const COUNT: usize = 16;
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::IrnValidate => "irn_validate",
+            Self::Validate => "validate",
+            Self::Sign => "sign",
+            Self::Confirm => "confirm",
+            Self::Download => "download",
+            Self::Update => "update",
+            Self::Search => "search",
+            Self::Health => "health",
+            Self::Lookup => "lookup",
+            Self::Transmit => "transmit",
+            Self::Acknowledge => "acknowledge",
+            Self::Pull => "pull",
+            Self::Report => "report",
+            Self::Entity => "entity",
+            Self::Resources => "resources",
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Health and reference lists are open to everybody.
+    pub(crate) fn is_public(self) -> bool {
+        matches!(self, Self::Root | Self::Health | Self::Resources)
+    }
+
+    pub(crate) fn success_code(self) -> u16 {
+        if self == Self::Sign { 201 } else { 200 }
+    }
+}
+
+/// What the last part of a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// The body says, or there is none.
+    None,
+    Irn(String),
+    Tin(String),
+    Business(String),
+    Entity(String),
+    List(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) operation: Operation,
+    pub(crate) subject: Subject,
+}
+
+impl Route {
+    pub(crate) fn find(method: &str, path: &str) -> Option<Self> {
+        let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let (operation, subject) = match (method, &segments[..]) {
+            ("GET", []) => (Operation::Root, Subject::None),
+            ("POST", ["vat", "postpayment"]) => (Operation::Report, Subject::None),
+            ("GET", ["entity", id]) => (Operation::Entity, Subject::Entity((*id).to_owned())),
+            (_, ["invoice", "transmit", rest @ ..]) => transmission(method, rest)?,
+            (_, ["invoice", rest @ ..]) => invoice(method, rest)?,
+            _ => return None,
+        };
+        Some(Self { operation, subject })
+    }
+}
+
+fn invoice(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
+    let irn = |irn: &str| Subject::Irn(irn.to_owned());
+    Some(match (method, rest) {
+        ("POST", ["irn", "validate"]) => (Operation::IrnValidate, Subject::None),
+        ("POST", ["validate"]) => (Operation::Validate, Subject::None),
+        ("POST", ["sign"]) => (Operation::Sign, Subject::None),
+        ("GET", ["confirm", of]) => (Operation::Confirm, irn(of)),
+        ("GET", ["download", of]) => (Operation::Download, irn(of)),
+        ("PATCH", ["update", of]) => (Operation::Update, irn(of)),
+        ("GET", ["resources", list]) => (Operation::Resources, Subject::List((*list).to_owned())),
+        ("GET", [business]) => (Operation::Search, Subject::Business((*business).to_owned())),
+        _ => return None,
+    })
+}
+
+fn transmission(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
+    let irn = |irn: &str| Subject::Irn(irn.to_owned());
+    Some(match (method, rest) {
+        ("GET", ["self-health-check"]) => (Operation::Health, Subject::None),
+        ("GET", ["pull"]) => (Operation::Pull, Subject::None),
+        ("GET", ["lookup", "tin", tin]) => (Operation::Lookup, Subject::Tin((*tin).to_owned())),
+        ("GET", ["lookup", of]) => (Operation::Lookup, irn(of)),
+        ("POST", [of]) => (Operation::Transmit, irn(of)),
+        ("PATCH", [of]) => (Operation::Acknowledge, irn(of)),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fixed_word_wins_over_a_business_and_a_lookup_over_a_transmission() {
+        let operation = |method, path| Route::find(method, path).map(|route| route.operation);
+        assert_eq!(operation("GET", "/invoice/transmit/pull"), Some(Operation::Pull));
+        assert_eq!(operation("GET", "/invoice/transmit/lookup/tin/1"), Some(Operation::Lookup));
+        assert_eq!(operation("PATCH", "/invoice/transmit/A"), Some(Operation::Acknowledge));
+        assert_eq!(operation("GET", "/invoice/some-business"), Some(Operation::Search));
+        assert_eq!(operation("GET", "/invoice/sign/x"), None);
+        assert_eq!(operation("DELETE", "/invoice/sign"), None);
+    }
+}

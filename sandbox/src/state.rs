@@ -1,0 +1,89 @@
+//! Everything the simulator knows, shared by its workers and by tests in the same process.
+//!
+//! The control interface and these methods are two doors to the same room: whatever one can do, so can the other.
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use crate::{
+    books::{Books, InvoiceSheet, PartyEnrolment},
+    calls::{CallLog, CallRecord},
+    crypto::CryptoKeys,
+    faults::{FaultOrder, Faults},
+    notices::Notices,
+    server::Settings,
+};
+
+/// The simulator's memory.
+pub struct State {
+    pub(crate) settings: Settings,
+    pub(crate) books: Books,
+    pub(crate) faults: Faults,
+    pub(crate) calls: CallLog,
+    pub(crate) keys: CryptoKeys,
+    pub(crate) notices: Notices,
+}
+
+impl State {
+    pub(crate) fn new(settings: Settings, runtime: Handle) -> Self {
+        Self {
+            faults: Faults::new(settings.seed),
+            settings,
+            books: Books::default(),
+            calls: CallLog::default(),
+            keys: CryptoKeys::default(),
+            notices: Notices::new(runtime),
+        }
+    }
+
+    /// Every call received, oldest first, the last 100,000.
+    pub fn calls(&self) -> Vec<CallRecord> {
+        self.calls.all()
+    }
+
+    pub fn clear_calls(&self) {
+        self.calls.clear();
+    }
+
+    /// Puts a fault in force and gives its id; the error says what is wrong with the order.
+    pub fn add_fault(&self, order: FaultOrder) -> Result<u64, String> {
+        self.faults.add(order)
+    }
+
+    pub fn clear_faults(&self) {
+        self.faults.clear();
+    }
+
+    /// What is known of a reference number; nothing when no call ever named it.
+    pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
+        let ledger = self.books.open();
+        let invoice = ledger.invoice(irn);
+        let known = invoice.is_some() || ledger.tally.knows(irn);
+        known.then(|| InvoiceSheet::of(irn, invoice, &ledger.tally))
+    }
+
+    /// Enrols a business or a party, or changes what is known of it.
+    pub fn enrol(&self, enrolment: &PartyEnrolment) -> Result<(), String> {
+        self.books.open().enrol(enrolment).map_err(str::to_owned)
+    }
+
+    /// Registers the URL of an access point for notices.
+    pub fn register_access_point(&self, url: &str) -> Result<(), String> {
+        self.notices.register(url)
+    }
+
+    /// Sends a notice to every access point, whether or not anything happened.
+    pub fn notify(&self, irn: &str, message: &str) {
+        self.notices.tell(irn, message);
+    }
+
+    /// The keys file: `public_key` (base64 of the PEM) and `certificate` (base64).
+    pub fn crypto_keys(&self) -> Result<Value, String> {
+        self.keys.file()
+    }
+
+    /// The plain text of a QR code that was made with the simulator's keys.
+    pub fn open_qr(&self, qr_code: &str) -> Result<String, String> {
+        self.keys.open_qr(qr_code)
+    }
+}

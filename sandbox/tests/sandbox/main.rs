@@ -1,0 +1,9 @@
+//! The simulator over real HTTP, as its users meet it.
+
+mod control;
+mod faults;
+mod hub;
+mod magic;
+mod pipeline;
+mod sealed;
+mod support;

@@ -1,0 +1,118 @@
+//! A started simulator and a client that speaks to it.
+
+use reqwest::{Client, Method, RequestBuilder, Response};
+use sandbox::{FaultOrder, InvoiceSheet, Sandbox, Settings};
+use serde_json::{Value, json};
+
+pub(crate) const API_KEY: &str = "3f6a1c9e-5b0d-4b52-9a55-0a4d1c9f7e21";
+pub(crate) const API_SECRET: &str = "secret of the tests";
+pub(crate) const BUSINESS: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
+pub(crate) const IRN: &str = "INV001-94AD90FB-20261121";
+pub(crate) const SUPPLIER_TIN: &str = "11111111-0001";
+pub(crate) const CUSTOMER_TIN: &str = "22222222-0001";
+pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
+
+pub(crate) struct Authority {
+    pub(crate) sandbox: Sandbox,
+    client: Client,
+}
+
+/// A status and a body.
+pub(crate) type Answer = (u16, Value);
+
+impl Authority {
+    pub(crate) async fn start() -> Self {
+        Self::with_seed(1).await
+    }
+
+    pub(crate) async fn with_seed(seed: u64) -> Self {
+        let settings = Settings {
+            bind: "127.0.0.1:0".into(),
+            api_key: API_KEY.into(),
+            api_secret: API_SECRET.into(),
+            seed,
+        };
+        let sandbox = sandbox::start(settings).await.unwrap();
+        // A pooled connection that was broken would be tried again silently: each call gets its own.
+        let client = Client::builder().pool_max_idle_per_host(0).build().unwrap();
+        Self { sandbox, client }
+    }
+
+    /// A call to the authority with the right keys.
+    pub(crate) fn call(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, &format!("/api/v1{path}"))
+            .header("x-api-key", API_KEY)
+            .header("x-api-secret", API_SECRET)
+    }
+
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.sandbox.base_url()))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        read(self.call(Method::GET, path).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        read(self.call(Method::POST, path).json(body).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
+        read(self.call(Method::PATCH, path).json(body).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn try_sign(&self, irn: &str) -> reqwest::Result<Response> {
+        self.call(Method::POST, "/invoice/sign").json(&document(irn)).send().await
+    }
+
+    pub(crate) async fn sign(&self, irn: &str) -> Answer {
+        read(self.try_sign(irn).await.unwrap()).await
+    }
+
+    pub(crate) async fn control(&self, method: Method, path: &str, body: &Value) -> Answer {
+        read(self.bare(method, &format!("/sandbox{path}")).json(body).send().await.unwrap()).await
+    }
+
+    pub(crate) fn fault(&self, order: FaultOrder) {
+        self.sandbox.state().add_fault(order).unwrap();
+    }
+
+    pub(crate) fn sheet(&self, irn: &str) -> InvoiceSheet {
+        self.sandbox.state().invoice(irn).unwrap()
+    }
+}
+
+pub(crate) async fn read(response: Response) -> Answer {
+    let status = response.status().as_u16();
+    (status, response.json().await.unwrap())
+}
+
+pub(crate) fn document(irn: &str) -> Value {
+    let party = |name: &str, tin: &str| {
+        json!({
+            "party_name": name, "tin": tin, "email": "books@example.com", "telephone": "+2348030000000",
+            "postal_address": {
+                "street_name": "1 Marina", "city_name": "Lagos", "postal_zone": "101001", "country": "NG",
+            },
+        })
+    };
+    json!({
+        "business_id": BUSINESS, "irn": irn, "payment_status": "PENDING", "invoice_kind": "B2B",
+        "issue_date": "2026-11-21", "due_date": "2026-12-21", "invoice_type_code": "381",
+        "document_currency_code": "NGN", "tax_currency_code": "NGN",
+        "accounting_supplier_party": party("Dangoyaro Mills", SUPPLIER_TIN),
+        "accounting_customer_party": party("Ikeja Bakery", CUSTOMER_TIN),
+        "tax_total": [{ "tax_amount": 7.5, "tax_subtotal": [
+            { "taxable_amount": 100.00, "tax_amount": 7.5, "tax_category": { "id": "STANDARD_VAT", "percent": 7.5 } },
+        ] }],
+        "legal_monetary_total": {
+            "line_extension_amount": 100, "tax_exclusive_amount": 100, "tax_inclusive_amount": 107.5,
+            "payable_amount": 107.5,
+        },
+        "invoice_line": [{
+            "hsn_code": "1006.30", "product_category": "1006.30", "invoiced_quantity": 10,
+            "line_extension_amount": 100, "item": { "name": "Rice", "description": "Long grain" },
+            "price": { "price_amount": 10, "base_quantity": 1, "price_unit": "KGM" },
+        }],
+    })
+}
