@@ -1,3 +1,4 @@
 //! Floor 2: the actors.
 
 pub mod supervision;
+pub mod taxpayer;

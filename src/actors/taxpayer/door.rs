@@ -1,0 +1,154 @@
+//! The way to the taxpayers' actors: one method a command, each with its own reply.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use crate::actors::supervision::{CommandId, Refused, Registry};
+use crate::actors::taxpayer::command::{Command, Created, NotDone, Onboarding, Reply, StepOutcome, Which};
+use crate::domain::codes::{SettableStatus, Subscription};
+use crate::domain::delivery::Endpoint;
+use crate::domain::ids::TaxpayerId;
+use crate::domain::invoice::{Draft, Invoice};
+use crate::domain::irn::Irn;
+use crate::domain::party::{ProfileChange, Taxpayer};
+use crate::domain::payment::Notice;
+use crate::domain::pipeline::{Request, Run};
+use crate::domain::refusal::Refusal;
+use crate::store::failure::StoreError;
+
+/// Why the books did not change.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The database is not available: the same may work in a moment.
+    #[error(transparent)]
+    Store(StoreError),
+    #[error("too many requests for this taxpayer are under way")]
+    Busy { retry_after: Duration },
+    #[error("too many requests are under way")]
+    Overloaded { retry_after: Duration },
+    #[error("command {command_id} was interrupted: read the invoice before sending it again")]
+    Interrupted { command_id: CommandId },
+    #[error("command {reference} failed twice and was put aside")]
+    Quarantined { reference: CommandId },
+}
+
+pub(crate) type Answer = Result<Reply, NotDone>;
+
+/// Every taxpayer's actor, started when it is first asked.
+pub struct Taxpayers(Registry<TaxpayerId, Command, Answer>);
+
+/// Sends a command and takes the one reply that belongs to it.
+macro_rules! ask {
+    ($door:expr, $taxpayer:expr, $command:expr, $reply:pat => $value:expr) => {
+        match $door.send($taxpayer, $command).await? {
+            $reply => Ok($value),
+            other => Err(Failure::Store(StoreError::Corrupt {
+                table: "replies",
+                id: $taxpayer.to_string(),
+                reason: format!("unexpected reply {other:?}"),
+            })),
+        }
+    };
+}
+
+impl Taxpayers {
+    pub(crate) fn new(registry: Registry<TaxpayerId, Command, Answer>) -> Self {
+        Self(registry)
+    }
+
+    pub fn registry(&self) -> &Registry<TaxpayerId, Command, Answer> {
+        &self.0
+    }
+
+    /// Adds a taxpayer under an id that was taken for it.
+    pub async fn onboard(&self, id: TaxpayerId, onboarding: Onboarding) -> Result<Taxpayer, Failure> {
+        ask!(self, id, Command::Onboard(Box::new(onboarding)), Reply::Taxpayer(taxpayer) => *taxpayer)
+    }
+
+    pub async fn create(&self, id: TaxpayerId, draft: Draft) -> Result<Created, Failure> {
+        ask!(self, id, Command::Create(Box::new(draft)), Reply::Created(created) => *created)
+    }
+
+    pub async fn set_status(
+        &self,
+        id: TaxpayerId,
+        which: Which,
+        status: SettableStatus,
+        remark: String,
+    ) -> Result<Invoice, Failure> {
+        ask!(self, id, Command::SetStatus { which, status, remark }, Reply::Invoice(invoice) => *invoice)
+    }
+
+    pub async fn pay(
+        &self,
+        id: TaxpayerId,
+        which: Which,
+        notice: Notice,
+        reference: Option<String>,
+        remark: String,
+    ) -> Result<Invoice, Failure> {
+        let command = Command::Pay { which, notice, reference, remark };
+        ask!(self, id, command, Reply::Invoice(invoice) => *invoice)
+    }
+
+    /// Starts a run of the pipeline, or attaches to the one there is.
+    pub async fn open_run(&self, id: TaxpayerId, request: Request) -> Result<Run, Failure> {
+        ask!(self, id, Command::OpenRun(Box::new(request)), Reply::Run(run) => *run)
+    }
+
+    pub async fn record_step(&self, id: TaxpayerId, outcome: StepOutcome) -> Result<Run, Failure> {
+        ask!(self, id, Command::RecordStep(Box::new(outcome)), Reply::Run(run) => *run)
+    }
+
+    /// Records that the authority has the receipt of a transmission.
+    pub async fn record_receipt(&self, id: TaxpayerId, irn: Irn) -> Result<(), Failure> {
+        ask!(self, id, Command::RecordReceipt { irn }, Reply::Done => ())
+    }
+
+    pub async fn change_profile(&self, id: TaxpayerId, change: ProfileChange) -> Result<Taxpayer, Failure> {
+        ask!(self, id, Command::ChangeProfile(Box::new(change)), Reply::Taxpayer(taxpayer) => *taxpayer)
+    }
+
+    pub async fn set_subscription(&self, id: TaxpayerId, to: Subscription) -> Result<Taxpayer, Failure> {
+        ask!(self, id, Command::SetSubscription(to), Reply::Taxpayer(taxpayer) => *taxpayer)
+    }
+
+    /// Sets the URL and, where they are given, the events of the webhook.
+    pub async fn set_webhook(
+        &self,
+        id: TaxpayerId,
+        url: String,
+        enabled_events: Option<Vec<String>>,
+    ) -> Result<Endpoint, Failure> {
+        let command = Command::SetWebhook { url, enabled_events };
+        ask!(self, id, command, Reply::Endpoint(endpoint) => *endpoint)
+    }
+
+    pub async fn rotate_secret(&self, id: TaxpayerId, secret: SecretString) -> Result<(), Failure> {
+        ask!(self, id, Command::RotateSecret { secret }, Reply::Done => ())
+    }
+
+    pub async fn rotate_key(&self, id: TaxpayerId, key: SecretString) -> Result<(), Failure> {
+        ask!(self, id, Command::RotateKey { key }, Reply::Done => ())
+    }
+
+    pub async fn disable_endpoint(&self, id: TaxpayerId, reason: String) -> Result<(), Failure> {
+        ask!(self, id, Command::DisableEndpoint { reason }, Reply::Done => ())
+    }
+
+    async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {
+        match self.0.send(&id, command).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(NotDone::Refused(refusal))) => Err(Failure::Refused(refusal)),
+            Ok(Err(NotDone::Store(error))) => Err(Failure::Store(error)),
+            Err(Refused::Busy { retry_after }) => Err(Failure::Busy { retry_after }),
+            Err(Refused::Overloaded { retry_after }) => Err(Failure::Overloaded { retry_after }),
+            Err(Refused::Interrupted { command_id }) => Err(Failure::Interrupted { command_id }),
+            Err(Refused::Quarantined { reference }) => Err(Failure::Quarantined { reference }),
+            Err(Refused::Stopped) => Err(Failure::Overloaded { retry_after: Duration::from_secs(1) }),
+        }
+    }
+}
