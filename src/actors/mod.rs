@@ -1,4 +1,5 @@
 //! Floor 2: the actors.
 
+pub mod pipeline;
 pub mod supervision;
 pub mod taxpayer;

@@ -1,0 +1,8 @@
+//! The pipeline: one supervised actor per running run drives an invoice through the authority.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | who starts and awaits runs | `door`, `waiters` |
+
+pub mod door;
+pub mod waiters;
