@@ -6,7 +6,7 @@ use actix_web::{
 };
 use serde_json::json;
 
-use super::answer;
+use super::answer::answer;
 use crate::state::State;
 
 pub(super) async fn calls(state: Data<State>) -> HttpResponse {

@@ -4,13 +4,16 @@
 
 use serde_json::Value;
 
-use super::{Answer, body, irn::belongs, ok, with_invoice};
+use super::{
+    answer::{Answer, body, ok, with_invoice},
+    irn::belongs,
+};
 use crate::{
     books::{Invoice, PaymentStatus, Transit},
+    call::Call,
     clock,
     document::{self, Essence},
     faults::is_rejected,
-    gate::Call,
     reply::Refusal,
     state::State,
 };
@@ -53,7 +56,7 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
         irn: essence.irn,
         business_id: essence.business_id.to_lowercase(),
         document: document.to_string(),
-        invoice_type_code: essence.invoice_type_code,
+        type_code: essence.invoice_type_code,
         issue_date: essence.issue_date,
         due_date: essence.due_date,
         supplier_tin: essence.supplier.tin,

@@ -6,4 +6,6 @@ mod hub;
 mod magic;
 mod pipeline;
 mod sealed;
+// Helpers may unwrap like tests: clippy tells by the attribute.
+#[cfg(test)]
 mod support;
