@@ -1,4 +1,5 @@
 //! The simulator over real HTTP, as its users meet it.
+#![cfg(test)] // Helpers unwrap like the tests they serve: clippy tells by this.
 
 mod control;
 mod faults;
@@ -6,6 +7,4 @@ mod hub;
 mod magic;
 mod pipeline;
 mod sealed;
-// Helpers may unwrap like tests: clippy tells by the attribute.
-#[cfg(test)]
 mod support;
