@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | POST, GET, DELETE | `/sandbox/faults` | orders, lists, clears faults |
 //! | GET, DELETE | `/sandbox/calls` | lists, forgets calls |
-//! | GET | `/sandbox/invoices/{irn}` | what is known of a reference number |
+//! | GET | `/sandbox/invoices`, `/sandbox/invoices/{irn}` | every signed invoice; what is known of a reference number |
 //! | POST | `/sandbox/businesses` | enrols, sets online and offline |
 //! | POST, GET, DELETE | `/sandbox/access-points` | registers, lists, forgets notice URLs |
 //! | POST | `/sandbox/notices` | sends a notice now |
@@ -34,6 +34,7 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
                 .route(web::get().to(observe::calls))
                 .route(web::delete().to(observe::forget)),
         )
+        .route("/invoices", web::get().to(observe::invoices))
         .route("/invoices/{irn}", web::get().to(observe::invoice))
         .route("/crypto_keys", web::get().to(observe::crypto_keys))
         .route("/businesses", web::post().to(hub::enrol))

@@ -25,6 +25,10 @@ pub(super) async fn invoice(state: Data<State>, irn: Path<String>) -> HttpRespon
     }
 }
 
+pub(super) async fn invoices(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "invoices": state.invoices() }))
+}
+
 pub(super) async fn crypto_keys(state: Data<State>) -> HttpResponse {
     answer(state.crypto_keys())
 }

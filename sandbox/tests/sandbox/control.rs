@@ -72,6 +72,8 @@ async fn an_invoice_tells_its_state_and_how_often_it_was_signed() {
         "report_count": 0, "payment_status": "PENDING", "payment_reference": null,
     });
     assert_eq!(body, expected);
+    let (_, body) = authority.control(Method::GET, "/invoices", &Value::Null).await;
+    assert_eq!(body, json!({ "invoices": [expected] }));
 }
 
 #[actix_rt::test]
