@@ -1,15 +1,15 @@
 //! The record of every call received, oldest first, bounded.
 //!
-//! A call is recorded when its handling ends, however it ends: the `Recording` writes itself down when dropped,
-//! so a caller that hung up leaves a line as well, with the status `abandoned`.
+//! A call is listed when it arrives, as `pending`, and its line is completed when its handling ends, however it
+//! ends: the `Recording` completes it when dropped. What was answered is recorded, not whether the caller was still
+//! there to read it.
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{clock, route::Operation};
@@ -20,10 +20,11 @@ pub(crate) const CALLS_MAX: usize = 100_000;
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
+    Pending,
     Answered(u16),
     /// The connection was broken on purpose.
     Dropped,
-    /// The caller hung up before the answer.
+    /// Its handling was cut short, as by a stop.
     Abandoned,
 }
 
@@ -35,7 +36,7 @@ pub struct CallRecord {
     /// Absent for a path the authority does not know.
     pub operation: Option<Operation>,
     pub irn: Option<String>,
-    /// The HTTP status, or "dropped" or "abandoned".
+    /// The HTTP status, or "pending", "dropped" or "abandoned".
     #[serde(rename = "status", serialize_with = "show_ending")]
     pub(crate) ending: Ending,
     /// RFC 3339, UTC: when the call arrived.
@@ -48,7 +49,7 @@ impl CallRecord {
     pub fn status(&self) -> Option<u16> {
         match self.ending {
             Ending::Answered(status) => Some(status),
-            Ending::Dropped | Ending::Abandoned => None,
+            Ending::Pending | Ending::Dropped | Ending::Abandoned => None,
         }
     }
 }
@@ -57,73 +58,94 @@ impl CallRecord {
 fn show_ending<S: serde::Serializer>(ending: &Ending, serializer: S) -> Result<S::Ok, S::Error> {
     match ending {
         Ending::Answered(status) => serializer.serialize_u16(*status),
+        Ending::Pending => serializer.serialize_str("pending"),
         Ending::Dropped => serializer.serialize_str("dropped"),
         Ending::Abandoned => serializer.serialize_str("abandoned"),
     }
 }
 
 #[derive(Default)]
-pub(crate) struct CallLog {
-    records: Mutex<VecDeque<CallRecord>>,
+pub(crate) struct CallLog(Mutex<Lines>);
+
+#[derive(Default)]
+struct Lines {
+    /// The number of the first line still held.
+    first: u64,
+    records: VecDeque<CallRecord>,
+}
+
+impl Lines {
+    fn push(&mut self, record: CallRecord) -> u64 {
+        if self.records.len() == CALLS_MAX {
+            self.records.pop_front();
+            self.first += 1;
+        }
+        self.records.push_back(record);
+        self.first + self.records.len() as u64 - 1
+    }
+
+    /// A line, unless it was pushed out or cleared meanwhile.
+    fn line(&mut self, number: u64) -> Option<&mut CallRecord> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.records.get_mut(index)
+    }
+
+    fn clear(&mut self) {
+        self.first += self.records.len() as u64;
+        self.records.clear();
+    }
 }
 
 impl CallLog {
-    pub(crate) fn begin(&self, method: &str, path: &str) -> Recording<'_> {
-        Recording {
-            log: self,
-            method: method.to_owned(),
-            path: path.to_owned(),
-            operation: None,
-            irn: None,
-            ending: Ending::Abandoned,
-            at: clock::now(),
-            started: Instant::now(),
-        }
+    /// Lists a call that has just arrived.
+    pub(crate) fn begin(&self, request: &Arrival<'_>) -> Recording<'_> {
+        let line = self.lock().push(CallRecord {
+            method: request.method.to_owned(),
+            path: request.path.to_owned(),
+            operation: request.operation,
+            irn: request.irn.map(str::to_owned),
+            ending: Ending::Pending,
+            at: clock::now().to_string(),
+            duration_ms: 0,
+        });
+        Recording { log: self, line, ending: Ending::Abandoned, started: Instant::now() }
     }
 
     pub(crate) fn all(&self) -> Vec<CallRecord> {
-        self.lock().iter().cloned().collect()
+        self.lock().records.iter().cloned().collect()
     }
 
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 
-    fn push(&self, record: CallRecord) {
-        let mut records = self.lock();
-        if records.len() == CALLS_MAX {
-            records.pop_front();
-        }
-        records.push_back(record);
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<CallRecord>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// What is known of a call when it arrives.
+pub(crate) struct Arrival<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) irn: Option<&'a str>,
 }
 
 /// A call in progress.
 pub(crate) struct Recording<'a> {
     log: &'a CallLog,
-    method: String,
-    path: String,
-    pub(crate) operation: Option<Operation>,
-    pub(crate) irn: Option<String>,
+    line: u64,
     pub(crate) ending: Ending,
-    at: Timestamp,
     started: Instant,
 }
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        self.log.push(CallRecord {
-            method: std::mem::take(&mut self.method),
-            path: std::mem::take(&mut self.path),
-            operation: self.operation,
-            irn: self.irn.take(),
-            ending: self.ending,
-            at: self.at.to_string(),
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if let Some(record) = self.log.lock().line(self.line) {
+            record.ending = self.ending;
+            record.duration_ms = duration_ms;
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! transport security, and any opinion on how a client should retry.
 
 mod books;
+mod call;
 mod calls;
 mod clock;
 mod control;
@@ -20,11 +21,13 @@ mod operations;
 mod reply;
 mod route;
 mod server;
+mod spoil;
 mod state;
 mod wire;
 
 pub use books::{InvoiceSheet, PartyEnrolment};
 pub use calls::CallRecord;
+pub use control::Inbound;
 pub use faults::{FaultKind, FaultOrder};
 pub use route::Operation;
 pub use server::{Sandbox, Settings, start};

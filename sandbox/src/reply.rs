@@ -37,6 +37,8 @@ enum Shape {
     Details,
     /// with `errors: [{ field, message }]`
     Fields(String),
+    /// the words themselves
+    Text,
     /// no `error` at all
     Absent,
 }
@@ -67,13 +69,13 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    pub(crate) fn unknown_route() -> Self {
-        Self { status: 404, words: "the requested route does not exist".into(), shape: Shape::Absent }
+    /// A failure of the machine, which says little.
+    pub(crate) fn breakdown(status: u16, words: &str) -> Self {
+        Self { status, words: words.to_owned(), shape: Shape::Text }
     }
 
-    #[cfg(test)]
-    pub(crate) fn words(&self) -> &str {
-        &self.words
+    pub(crate) fn unknown_route() -> Self {
+        Self { status: 404, words: "the requested route does not exist".into(), shape: Shape::Absent }
     }
 
     /// The failure envelope; `id` is what the authority's own support would ask for.
@@ -82,6 +84,7 @@ impl Refusal {
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });
         match &self.shape {
             Shape::Absent => return Reply::bare(self.status, body),
+            Shape::Text => error = json!(self.words),
             Shape::Plain => {}
             Shape::Details => error["details"] = json!(self.words),
             Shape::Fields(field) => error["errors"] = json!([{ "field": field, "message": self.words }]),

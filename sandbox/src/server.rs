@@ -19,7 +19,8 @@ const WORKERS: usize = 2;
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 const SHUTDOWN_S: u64 = 1;
 
-#[derive(Debug, Clone)]
+/// Where it listens and what it accepts.
+#[derive(Clone)]
 pub struct Settings {
     /// Address and port; port 0 takes a free one.
     pub bind: String,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::{
-    books::{Books, InvoiceSheet, PartyEnrolment},
+    books::{Books, Invoice, InvoiceSheet, PartyEnrolment},
     calls::{CallLog, CallRecord},
     crypto::CryptoKeys,
     faults::{FaultOrder, Faults},
@@ -60,6 +60,13 @@ impl State {
         let invoice = ledger.invoice(irn);
         let known = invoice.is_some() || ledger.tally.knows(irn);
         known.then(|| InvoiceSheet::of(irn, invoice, &ledger.tally))
+    }
+
+    /// Every signed invoice, in the order of signature.
+    pub fn invoices(&self) -> Vec<InvoiceSheet> {
+        let ledger = self.books.open();
+        let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, Some(invoice), &ledger.tally);
+        ledger.oldest_first().map(sheet).collect()
     }
 
     /// Enrols a business or a party, or changes what is known of it.

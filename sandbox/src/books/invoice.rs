@@ -64,7 +64,7 @@ pub(crate) struct Invoice {
     pub(crate) business_id: String,
     /// Compact JSON, as signed.
     pub(crate) document: String,
-    pub(crate) invoice_type_code: String,
+    pub(crate) type_code: String,
     pub(crate) issue_date: String,
     pub(crate) due_date: Option<String>,
     pub(crate) supplier_tin: String,
@@ -128,7 +128,6 @@ impl Invoice {
     /// What `confirm` answers.
     pub(crate) fn confirmation(&self) -> Value {
         json!({
-            "irn": self.irn,
             "issue_date": self.issue_date,
             "due_date": self.due_date,
             "sync_date": self.sync_day().to_string(),
@@ -141,8 +140,9 @@ impl Invoice {
     /// What a search lists.
     pub(crate) fn summary(&self) -> Value {
         let mut row = self.confirmation();
+        row["irn"] = json!(self.irn);
         row["business_id"] = json!(self.business_id);
-        row["invoice_type_code"] = json!(self.invoice_type_code);
+        row["invoice_type_code"] = json!(self.type_code);
         row["entry_status"] = json!(self.transit.name());
         row["payment_reference"] = json!(self.payment_reference);
         row

@@ -1,64 +1,13 @@
 //! What the authority knows: invoices by reference number, businesses and parties, and how often each was asked for.
-//!
-//! One lock guards all of it, so a decision and its effect are one step: of two concurrent signs one wins.
-//! Deliberately absent: removal. An authority does not forget.
 
 mod invoice;
+mod ledger;
 mod party;
 mod tally;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 pub use invoice::InvoiceSheet;
 pub(crate) use invoice::{Invoice, PaymentStatus, Transit};
+pub(crate) use ledger::{Books, Ledger};
 pub use party::PartyEnrolment;
-pub(crate) use party::{Business, Party};
+pub(crate) use party::{Business, Party, ServiceId};
 pub(crate) use tally::Tally;
-
-#[derive(Default)]
-pub(crate) struct Books(Mutex<Ledger>);
-
-impl Books {
-    pub(crate) fn open(&self) -> MutexGuard<'_, Ledger> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct Ledger {
-    invoices: HashMap<String, Invoice>,
-    /// Reference numbers in the order they were signed.
-    order: Vec<String>,
-    pub(crate) businesses: BTreeMap<String, Business>,
-    pub(crate) parties: BTreeMap<String, Party>,
-    pub(crate) tally: Tally,
-}
-
-impl Ledger {
-    pub(crate) fn invoice(&self, irn: &str) -> Option<&Invoice> {
-        self.invoices.get(irn)
-    }
-
-    pub(crate) fn invoice_mut(&mut self, irn: &str) -> Option<&mut Invoice> {
-        self.invoices.get_mut(irn)
-    }
-
-    /// Signed invoices, newest first.
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Invoice> {
-        self.order.iter().rev().filter_map(|irn| self.invoices.get(irn))
-    }
-
-    /// Commits a signature; false, and nothing changes, when the reference number is taken.
-    pub(crate) fn sign(&mut self, invoice: Invoice) -> bool {
-        let irn = invoice.irn.clone();
-        if self.invoices.contains_key(&irn) {
-            return false;
-        }
-        self.order.push(irn.clone());
-        self.invoices.entry(irn).or_insert(invoice).sign_count += 1;
-        true
-    }
-}

@@ -19,8 +19,24 @@ pub(crate) struct Party {
 pub(crate) struct Business {
     pub(crate) id: String,
     pub(crate) tin: Option<String>,
-    /// Known only when it was enrolled with one.
-    pub(crate) service_id: Option<String>,
+    pub(crate) service_id: Option<ServiceId>,
+}
+
+/// The middle segment of a business's reference numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ServiceId {
+    /// Enrolled with the business: its reference numbers must carry it.
+    Enrolled(String),
+    /// Read off a reference number the business used.
+    Seen(String),
+}
+
+impl ServiceId {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Enrolled(text) | Self::Seen(text) => text,
+        }
+    }
 }
 
 /// The body of `POST /sandbox/businesses`: who to enrol or change. One of `business_id` and `tin` is needed;
@@ -40,9 +56,10 @@ impl Ledger {
         let mut tin = enrolment.tin.clone();
         if let Some(id) = &enrolment.business_id {
             let business = self.business(id);
-            business.tin = tin.or_else(|| business.tin.take());
-            business.service_id = enrolment.service_id.clone().or_else(|| business.service_id.take());
-            tin = business.tin.clone();
+            business.tin = tin.take().or_else(|| business.tin.take());
+            let service_id = enrolment.service_id.clone().map(ServiceId::Enrolled);
+            business.service_id = service_id.or_else(|| business.service_id.take());
+            tin.clone_from(&business.tin);
         }
         match tin {
             Some(tin) => self.change_party(&tin, enrolment),

@@ -7,7 +7,7 @@ use actix_web::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer;
+use super::answer::answer;
 use crate::{books::PartyEnrolment, state::State};
 
 #[derive(Deserialize)]

@@ -11,41 +11,42 @@ use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer;
+use super::answer::answer;
 use crate::{clock, document, operations, state::State};
 
 /// Business of the supplier nobody enrolled.
 const SUPPLIER_BUSINESS: &str = "5a0d0000-0000-4000-8000-000000000001";
 const SUPPLIER_SERVICE: &str = "5A0D0001";
 
-#[derive(Debug, Deserialize)]
+/// The body of `POST /sandbox/inbound`.
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Inbound {
+pub struct Inbound {
     /// The customer's tax number.
-    pub(crate) tin: String,
+    pub tin: String,
     /// Made up when it is left out.
-    pub(crate) irn: Option<String>,
-    pub(crate) supplier_name: Option<String>,
-    pub(crate) supplier_tin: Option<String>,
-    pub(crate) customer_name: Option<String>,
+    pub irn: Option<String>,
+    pub supplier_name: Option<String>,
+    pub supplier_tin: Option<String>,
+    pub customer_name: Option<String>,
     /// A whole document in place of the usual one; its customer must carry `tin`.
-    pub(crate) document: Option<Value>,
+    pub document: Option<Value>,
     /// False plants it silently, for `pull` to find.
-    pub(crate) notify: Option<bool>,
+    pub notify: Option<bool>,
 }
 
 pub(super) async fn plant(state: Data<State>, inbound: Json<Inbound>) -> HttpResponse {
-    answer(state.plant(inbound.into_inner()).map(|irn| json!({ "irn": irn })))
+    answer(state.plant(&inbound).map(|irn| json!({ "irn": irn })))
 }
 
 impl State {
     /// Plants an invoice addressed to a tax number and gives its reference number.
-    pub(crate) fn plant(&self, inbound: Inbound) -> Result<String, String> {
+    pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
-        let planted = self.books.open().newest_first().count();
+        let planted = self.books.open().invoice_count();
         let document = match &inbound.document {
             Some(document) => document.clone(),
-            None => usual(&inbound, today, planted),
+            None => usual(inbound, today, planted),
         };
         let essence = document::check(&document)?;
         if essence.customer.as_ref().is_none_or(|customer| customer.tin != inbound.tin) {

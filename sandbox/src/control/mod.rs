@@ -4,24 +4,22 @@
 //! |---|---|---|
 //! | POST, GET, DELETE | `/sandbox/faults` | orders, lists, clears faults |
 //! | GET, DELETE | `/sandbox/calls` | lists, forgets calls |
-//! | GET | `/sandbox/invoices/{irn}` | what is known of a reference number |
+//! | GET | `/sandbox/invoices`, `/sandbox/invoices/{irn}` | every signed invoice; what is known of a reference number |
 //! | POST | `/sandbox/businesses` | enrols, sets online and offline |
 //! | POST, GET, DELETE | `/sandbox/access-points` | registers, lists, forgets notice URLs |
 //! | POST | `/sandbox/notices` | sends a notice now |
 //! | POST | `/sandbox/inbound` | plants an invoice from another supplier |
 //! | GET | `/sandbox/crypto_keys` | the keys file |
 
+mod answer;
 mod hub;
 mod inbound;
 mod observe;
 mod orders;
 
-use actix_web::{
-    HttpRequest, HttpResponse,
-    error::{Error, InternalError, JsonPayloadError},
-    web::{self, ServiceConfig},
-};
-use serde_json::json;
+use actix_web::web::{self, ServiceConfig};
+pub(crate) use answer::refuse_json;
+pub use inbound::Inbound;
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {
     let scope = web::scope("/sandbox")
@@ -36,6 +34,7 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
                 .route(web::get().to(observe::calls))
                 .route(web::delete().to(observe::forget)),
         )
+        .route("/invoices", web::get().to(observe::invoices))
         .route("/invoices/{irn}", web::get().to(observe::invoice))
         .route("/crypto_keys", web::get().to(observe::crypto_keys))
         .route("/businesses", web::post().to(hub::enrol))
@@ -47,27 +46,6 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
         )
         .route("/notices", web::post().to(hub::notify))
         .route("/inbound", web::post().to(inbound::plant))
-        .default_service(web::to(unknown));
+        .default_service(web::to(answer::unknown));
     routes.service(scope);
-}
-
-async fn unknown() -> HttpResponse {
-    HttpResponse::NotFound().json(json!({ "error": "no such path in the control interface" }))
-}
-
-/// A body the control interface cannot read, in its own form.
-pub(crate) fn refuse_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
-    let response = refuse(&error.to_string());
-    InternalError::from_response(error, response).into()
-}
-
-fn refuse(why: &str) -> HttpResponse {
-    HttpResponse::UnprocessableEntity().json(json!({ "error": why }))
-}
-
-fn answer(outcome: Result<serde_json::Value, String>) -> HttpResponse {
-    match outcome {
-        Ok(body) => HttpResponse::Ok().json(body),
-        Err(why) => refuse(&why),
-    }
 }

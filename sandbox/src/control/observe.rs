@@ -6,7 +6,7 @@ use actix_web::{
 };
 use serde_json::json;
 
-use super::answer;
+use super::answer::answer;
 use crate::state::State;
 
 pub(super) async fn calls(state: Data<State>) -> HttpResponse {
@@ -23,6 +23,10 @@ pub(super) async fn invoice(state: Data<State>, irn: Path<String>) -> HttpRespon
         Some(sheet) => HttpResponse::Ok().json(sheet),
         None => HttpResponse::NotFound().json(json!({ "error": "no call ever named this reference number" })),
     }
+}
+
+pub(super) async fn invoices(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "invoices": state.invoices() }))
 }
 
 pub(super) async fn crypto_keys(state: Data<State>) -> HttpResponse {

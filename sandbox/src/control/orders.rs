@@ -6,7 +6,7 @@ use actix_web::{
 };
 use serde_json::json;
 
-use super::refuse;
+use super::answer::refuse;
 use crate::{faults::FaultOrder, state::State};
 
 pub(super) async fn add(state: Data<State>, order: Json<FaultOrder>) -> HttpResponse {

@@ -36,8 +36,9 @@ impl<'a> Node<'a> {
         format!("{} {rule}", self.path)
     }
 
+    /// Missing, null or an empty text: the authority does not tell them apart.
     pub(crate) fn is_absent(&self) -> bool {
-        self.value.is_null()
+        self.value.is_null() || self.value == ""
     }
 
     /// Runs a check unless the member is missing or null.

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    books::{Business, Ledger},
-    gate::Call,
+    books::{Business, Ledger, ServiceId},
+    call::Call,
     lists,
     reply::Refusal,
     route::Subject,
@@ -22,7 +22,7 @@ pub(super) fn entity(call: &Call, state: &State) -> Answer {
 
 fn show(business: &Business, ledger: &Ledger) -> Value {
     let party = business.tin.as_ref().and_then(|tin| ledger.parties.get(tin));
-    let service_id = business.service_id.as_deref().unwrap_or("00000000");
+    let service_id = business.service_id.as_ref().map_or("00000000", ServiceId::text);
     json!({
         "id": business.id,
         "name": party.map(|party| &party.name),

@@ -1,16 +1,18 @@
 //! Handing out a signed document, sealed for the caller.
 
-use super::Answer;
-use crate::{crypto, gate::Call, reply::Refusal, state::State};
+use serde_json::Value;
+
+use super::answer::{Answer, with_invoice};
+use crate::{books::Invoice, call::Call, crypto, reply::Refusal, state::State};
 
 pub(super) fn download(call: &Call, state: &State) -> Answer {
-    let document = super::with_invoice(call, state, |invoice| Ok(with_payment(&invoice.document, invoice)))?;
+    let document = with_invoice(call, state, |invoice| Ok(with_payment(&invoice.document, invoice)))?;
     crypto::seal(&document, &call.api_key).map_err(|_| Refusal::new(500, "unable to encrypt the invoice"))
 }
 
 /// The document never changes; the payment status shown with it is today's.
-fn with_payment(document: &str, invoice: &crate::books::Invoice) -> String {
-    let Ok(mut document) = serde_json::from_str::<serde_json::Value>(document) else {
+fn with_payment(document: &str, invoice: &Invoice) -> String {
+    let Ok(mut document) = serde_json::from_str::<Value>(document) else {
         return document.to_owned();
     };
     document["payment_status"] = invoice.payment.name().into();

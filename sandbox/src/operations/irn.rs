@@ -1,9 +1,10 @@
 //! Is this reference number free and well formed?
 
-use super::{Answer, body, ok};
+use super::answer::{Answer, body, ok};
 use crate::{
+    books::ServiceId,
+    call::Call,
     document::{Node, check_irn},
-    gate::Call,
     irn::Irn,
     reply::Refusal,
     state::State,
@@ -24,10 +25,11 @@ pub(super) fn validate(call: &Call, state: &State) -> Answer {
 /// Enrols the business; one that was enrolled with a service id has only reference numbers that carry it.
 pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.books.open();
-    let expected = ledger.business(business_id).service_id.as_deref();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();
-    if expected.is_none_or(|expected| expected.eq_ignore_ascii_case(found)) {
-        return Ok(());
+    let seen = || ServiceId::Seen(found.to_owned());
+    match ledger.business(business_id).service_id.get_or_insert_with(seen) {
+        ServiceId::Enrolled(expected) if !expected.eq_ignore_ascii_case(found) => {}
+        _ => return Ok(()),
     }
     Err(Refusal::field("irnrequest.irn", "must hold the service id of the business"))
 }

@@ -3,6 +3,7 @@
 //! An operation takes the call and the books and answers data or a refusal. It never waits: what takes time (notices)
 //! is queued.
 
+mod answer;
 mod catalog;
 mod download;
 mod irn;
@@ -12,11 +13,11 @@ mod search;
 mod sign;
 mod transmission;
 
-use serde_json::{Value, json};
+use answer::Answer;
+use serde_json::json;
+pub(crate) use sign::commit;
 
-use crate::{books::Invoice, gate::Call, reply::Refusal, route::Operation, state::State};
-
-type Answer = Result<Value, Refusal>;
+use crate::{call::Call, route::Operation, state::State};
 
 pub(crate) fn perform(call: &Call, state: &State) -> Answer {
     match call.operation {
@@ -37,29 +38,4 @@ pub(crate) fn perform(call: &Call, state: &State) -> Answer {
         Operation::Entity => catalog::entity(call, state),
         Operation::Resources => catalog::list(call),
     }
-}
-
-pub(crate) use sign::commit;
-
-fn ok() -> Value {
-    json!({ "ok": true })
-}
-
-fn body(call: &Call) -> Result<&Value, Refusal> {
-    if call.body.is_object() {
-        Ok(&call.body)
-    } else {
-        Err(Refusal::new(400, "unable to parse the request body"))
-    }
-}
-
-/// Works on the signed invoice the path names, or says 404.
-fn with_invoice<T>(
-    call: &Call,
-    state: &State,
-    work: impl FnOnce(&mut Invoice) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
-    let mut ledger = state.books.open();
-    let invoice = ledger.invoice_mut(call.irn().unwrap_or_default());
-    work(invoice.ok_or_else(|| Refusal::new(404, "invoice not found"))?)
 }

@@ -1,7 +1,7 @@
 //! Changing the payment status of a signed invoice.
 
-use super::{Answer, body, ok, with_invoice};
-use crate::{books::PaymentStatus, gate::Call, reply::Refusal, state::State};
+use super::answer::{Answer, body, ok, with_invoice};
+use crate::{books::PaymentStatus, call::Call, reply::Refusal, state::State};
 
 pub(super) fn update(call: &Call, state: &State) -> Answer {
     let body = body(call)?;

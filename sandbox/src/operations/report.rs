@@ -2,8 +2,8 @@
 //!
 //! Numbers come as strings. The same report again is accepted again: the authority keeps the last.
 
-use super::{Answer, body};
-use crate::{decimal, document::Node, gate::Call, reply::Refusal, state::State};
+use super::answer::{Answer, body};
+use crate::{call::Call, decimal, document::Node, reply::Refusal, state::State};
 
 const TEXTS: [&str; 8] = [
     "agent_tin",

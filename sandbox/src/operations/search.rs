@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use jiff::{Timestamp, civil::Date};
 use serde_json::{Value, json};
 
-use super::Answer;
-use crate::{books::Invoice, clock, gate::Call, reply::Refusal, route::Subject, state::State};
+use super::answer::Answer;
+use crate::{books::Invoice, call::Call, clock, reply::Refusal, route::Subject, state::State};
 
 const SIZE_DEFAULT: usize = 20;
 const SIZE_MAX: usize = 100;
@@ -21,7 +21,8 @@ pub(super) fn search(call: &Call, state: &State) -> Answer {
     let business = business.to_lowercase();
     let ledger = state.books.open();
     let found: Vec<&Invoice> = ledger
-        .newest_first()
+        .oldest_first()
+        .rev()
         .filter(|invoice| invoice.business_id == business && fits(invoice, &call.query))
         .collect();
     let (page, size) =
@@ -44,7 +45,7 @@ fn fits(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
     is("irn", &invoice.irn)
         && is("payment_status", invoice.payment.name())
         && is("entry_status", invoice.transit.name())
-        && is("invoice_type_code", &invoice.invoice_type_code)
+        && is("invoice_type_code", &invoice.type_code)
 }
 
 fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize {
@@ -61,13 +62,12 @@ pub(super) fn pull(call: &Call, state: &State) -> Answer {
             && to.is_none_or(|(_, to)| invoice.signed_at < to)
     };
     let ledger = state.books.open();
-    let mut rows: Vec<Value> = ledger
-        .newest_first()
+    let rows: Vec<Value> = ledger
+        .oldest_first()
         .filter(|invoice| invoice.transmitted() && invoice.delivered() == confirmed)
         .filter(within)
         .map(in_transit)
         .collect();
-    rows.reverse();
     Ok(json!(rows))
 }
 

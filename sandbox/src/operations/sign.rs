@@ -4,13 +4,16 @@
 
 use serde_json::Value;
 
-use super::{Answer, body, irn::belongs, ok, with_invoice};
+use super::{
+    answer::{Answer, body, ok, with_invoice},
+    irn::belongs,
+};
 use crate::{
     books::{Invoice, PaymentStatus, Transit},
+    call::Call,
     clock,
     document::{self, Essence},
     faults::is_rejected,
-    gate::Call,
     reply::Refusal,
     state::State,
 };
@@ -42,6 +45,7 @@ fn accept(document: &Value, state: &State) -> Result<Essence, Refusal> {
 
 /// Puts a signed invoice into the books, with its parties; false where the reference number is taken.
 pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool {
+    let document = document.to_string();
     let mut ledger = state.books.open();
     ledger.party(&essence.supplier.tin, &essence.supplier.name);
     ledger.business(&essence.business_id).tin.get_or_insert_with(|| essence.supplier.tin.clone());
@@ -52,8 +56,8 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
     ledger.sign(Invoice {
         irn: essence.irn,
         business_id: essence.business_id.to_lowercase(),
-        document: document.to_string(),
-        invoice_type_code: essence.invoice_type_code,
+        document,
+        type_code: essence.invoice_type_code,
         issue_date: essence.issue_date,
         due_date: essence.due_date,
         supplier_tin: essence.supplier.tin,

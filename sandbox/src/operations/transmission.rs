@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, ok, with_invoice};
+use super::answer::{Answer, ok, with_invoice};
 use crate::{
     books::{Invoice, Ledger},
-    gate::Call,
+    call::Call,
     reply::Refusal,
     route::Subject,
     state::State,

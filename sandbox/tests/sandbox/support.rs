@@ -33,9 +33,7 @@ impl Authority {
             seed,
         };
         let sandbox = sandbox::start(settings).await.unwrap();
-        // A pooled connection that was broken would be tried again silently: each call gets its own.
-        let client = Client::builder().pool_max_idle_per_host(0).build().unwrap();
-        Self { sandbox, client }
+        Self { sandbox, client: Client::new() }
     }
 
     /// A call to the authority with the right keys.

@@ -1,0 +1,60 @@
+//! The books themselves, behind one lock.
+//!
+//! A decision and its effect happen under the same lock, so they are one step: of two concurrent signs one wins.
+//! Deliberately absent: removal. An authority does not forget.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Business, Invoice, Party, Tally};
+
+#[derive(Default)]
+pub(crate) struct Books(Mutex<Ledger>);
+
+impl Books {
+    pub(crate) fn open(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    invoices: HashMap<String, Invoice>,
+    /// Reference numbers in the order they were signed.
+    order: Vec<String>,
+    pub(crate) businesses: BTreeMap<String, Business>,
+    pub(crate) parties: BTreeMap<String, Party>,
+    pub(crate) tally: Tally,
+}
+
+impl Ledger {
+    pub(crate) fn invoice(&self, irn: &str) -> Option<&Invoice> {
+        self.invoices.get(irn)
+    }
+
+    pub(crate) fn invoice_mut(&mut self, irn: &str) -> Option<&mut Invoice> {
+        self.invoices.get_mut(irn)
+    }
+
+    pub(crate) fn invoice_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Signed invoices in the order they were signed.
+    pub(crate) fn oldest_first(&self) -> impl DoubleEndedIterator<Item = &Invoice> {
+        self.order.iter().filter_map(|irn| self.invoices.get(irn))
+    }
+
+    /// Commits a signature; false, and nothing changes, when the reference number is taken.
+    pub(crate) fn sign(&mut self, invoice: Invoice) -> bool {
+        let irn = invoice.irn.clone();
+        if self.invoices.contains_key(&irn) {
+            return false;
+        }
+        self.order.push(irn.clone());
+        self.invoices.entry(irn).or_insert(invoice).sign_count += 1;
+        true
+    }
+}

@@ -1,0 +1,62 @@
+//! A call to the authority, read off the wire once.
+//!
+//! A body that is no JSON is null here; the operations that need one refuse it.
+
+use std::collections::HashMap;
+
+use actix_web::{HttpRequest, web::Query};
+use serde_json::Value;
+
+use crate::route::{Operation, Route, Subject};
+
+pub(crate) struct Call {
+    pub(crate) operation: Operation,
+    pub(crate) subject: Subject,
+    pub(crate) query: HashMap<String, String>,
+    pub(crate) body: Value,
+    pub(crate) api_key: String,
+    pub(crate) api_secret: String,
+    /// The customer's access point does not answer.
+    pub(crate) offline: bool,
+    /// The self health check says no.
+    pub(crate) unhealthy: bool,
+}
+
+impl Call {
+    /// Nothing, where the authority has no such route.
+    pub(crate) fn read(request: &HttpRequest, body: &[u8]) -> Option<Self> {
+        let route = Route::find(request.method().as_str(), below_root(request)?)?;
+        let query = Query::from_query(request.query_string()).map(Query::into_inner).unwrap_or_default();
+        Some(Self {
+            operation: route.operation,
+            subject: route.subject,
+            query,
+            body: serde_json::from_slice(body).unwrap_or_default(),
+            api_key: header(request, "x-api-key"),
+            api_secret: header(request, "x-api-secret"),
+            offline: false,
+            unhealthy: false,
+        })
+    }
+
+    /// The reference number it is about: of the path, else of the body.
+    pub(crate) fn irn(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Irn(irn) => Some(irn),
+            _ => self.body["irn"].as_str(),
+        }
+    }
+}
+
+/// The path without `/api` and without the version.
+fn below_root(request: &HttpRequest) -> Option<&str> {
+    match request.match_info().get("path") {
+        Some("v1") => Some(""),
+        Some(path) => Some(path),
+        None => (request.path() == "/api").then_some(""),
+    }
+}
+
+fn header(request: &HttpRequest, name: &str) -> String {
+    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,104 @@
+//! The order in which a document is checked, and the members that stand alone.
+
+use serde_json::Value;
+
+use super::{
+    lines,
+    node::{Fault, Node},
+    parties::{self, Named},
+    taxes, totals,
+};
+use crate::{irn::Irn, lists};
+
+/// What a signature keeps of a document beside its text.
+#[derive(Debug, Clone)]
+pub(crate) struct Essence {
+    pub(crate) business_id: String,
+    pub(crate) irn: String,
+    pub(crate) invoice_type_code: String,
+    pub(crate) issue_date: String,
+    pub(crate) due_date: Option<String>,
+    pub(crate) payment_status: Option<String>,
+    pub(crate) supplier: Named,
+    pub(crate) customer: Option<Named>,
+}
+
+const PAYMENT_STATUSES: [&str; 4] = ["PENDING", "PARTIAL", "PAID", "REJECTED"];
+const INVOICE_KINDS: [&str; 3] = ["B2B", "B2C", "B2G"];
+/// Credit note and debit note: both change an earlier invoice.
+const CHANGES_ANOTHER: [&str; 2] = ["380", "384"];
+
+/// Checks a document and takes out what is indexed.
+pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
+    let root = Node::root("invoicerequest.invoice", document);
+    let business_id = root.at("business_id").uuid()?.to_owned();
+    let irn = check_irn(&root.at("irn"))?.to_owned();
+    let (issue_date, due_date) = dates(&root)?;
+    let invoice_type_code = root.at("invoice_type_code").one_of(&lists::INVOICE_TYPES)?.to_owned();
+    currencies_and_statuses(&root)?;
+    let supplier = parties::check(&root.at("accounting_supplier_party"))?;
+    let customer = parties::check_customer(&root)?;
+    references(&root, &invoice_type_code)?;
+    payment_means(&root)?;
+    let tax = taxes::check(&root)?;
+    let lines = totals::check(&root.at("legal_monetary_total"), tax)?;
+    lines::check(&root, lines)?;
+    let payment_status = root.at("payment_status").text_if_any()?.map(str::to_owned);
+    Ok(Essence {
+        business_id,
+        irn,
+        invoice_type_code,
+        issue_date,
+        due_date,
+        payment_status,
+        supplier,
+        customer,
+    })
+}
+
+/// A reference number of the right form.
+pub(crate) fn check_irn<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
+    let text = node.text()?;
+    Irn::parse(text).map_err(|rule| node.fault(rule))?;
+    Ok(text)
+}
+
+fn dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
+    let issue = root.at("issue_date").date()?;
+    let due = root.at("due_date");
+    let due_date = due.if_any(Node::date)?;
+    if due_date.is_some_and(|due_date| due_date < issue) {
+        return Err(due.fault("must not be before issue_date"));
+    }
+    root.at("tax_point_date").if_any(Node::date)?;
+    root.at("actual_delivery_date").if_any(Node::date)?;
+    Ok((issue.to_string(), due_date.map(|date| date.to_string())))
+}
+
+fn currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
+    root.at("document_currency_code").one_of(&lists::CURRENCIES)?;
+    root.at("tax_currency_code").one_of(&lists::CURRENCIES)?;
+    root.at("payment_status").if_any(|node| node.word(&PAYMENT_STATUSES))?;
+    root.at("invoice_kind").if_any(|node| node.word(&INVOICE_KINDS))?;
+    Ok(())
+}
+
+fn references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Fault> {
+    let node = root.at("billing_reference");
+    if CHANGES_ANOTHER.contains(&invoice_type_code) {
+        node.items()?;
+    }
+    for reference in node.items_if_any()? {
+        check_irn(&reference.at("irn"))?;
+        reference.at("issue_date").date()?;
+    }
+    Ok(())
+}
+
+fn payment_means(root: &Node<'_>) -> Result<(), Fault> {
+    for means in root.at("payment_means").items_if_any()? {
+        means.at("payment_means_code").one_of(&lists::PAYMENT_MEANS)?;
+        means.at("payment_due_date").if_any(Node::date)?;
+    }
+    Ok(())
+}

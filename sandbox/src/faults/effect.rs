@@ -1,0 +1,26 @@
+//! What a fault does to the one call it hits.
+
+use super::FaultKind;
+
+/// What happens to one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) kind: FaultKind,
+    /// How late the answer is; 0 is at once.
+    pub(crate) latency_ms: u64,
+    pub(crate) retry_after_s: u64,
+    /// Replaces the usual status of `server_error`, `busy` and `outage`.
+    pub(crate) status: Option<u16>,
+}
+
+impl Effect {
+    pub(crate) fn of(kind: FaultKind) -> Self {
+        let latency_ms = if kind == FaultKind::Latency { 1000 } else { 0 };
+        Self { kind, latency_ms, retry_after_s: 1, status: None }
+    }
+
+    /// Seconds, for the header Retry-After.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        (self.kind == FaultKind::Throttled).then_some(self.retry_after_s)
+    }
+}

@@ -1,0 +1,31 @@
+//! What every operation shares: the plain success, a body that is an object, an invoice that is signed.
+
+use serde_json::{Value, json};
+
+use crate::{books::Invoice, call::Call, reply::Refusal, state::State};
+
+/// Data, or why not.
+pub(super) type Answer = Result<Value, Refusal>;
+
+pub(super) fn ok() -> Value {
+    json!({ "ok": true })
+}
+
+pub(super) fn body(call: &Call) -> Result<&Value, Refusal> {
+    if call.body.is_object() {
+        Ok(&call.body)
+    } else {
+        Err(Refusal::new(400, "unable to parse the request body"))
+    }
+}
+
+/// Works on the signed invoice the path names, or says 404.
+pub(super) fn with_invoice<T>(
+    call: &Call,
+    state: &State,
+    work: impl FnOnce(&mut Invoice) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let mut ledger = state.books.open();
+    let invoice = ledger.invoice_mut(call.irn().unwrap_or_default());
+    work(invoice.ok_or_else(|| Refusal::new(404, "invoice not found"))?)
+}
