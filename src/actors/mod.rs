@@ -1,5 +1,14 @@
 //! Floor 2: the actors.
+//!
+//! | Room | What lives there |
+//! |---|---|
+//! | `supervision` | what makes an actix actor a supervised one |
+//! | `taxpayer` | one actor per active taxpayer, the only writer of its books |
+//! | `pipeline` | one actor per running run, between an invoice and the authority |
+//! | `wake`, `waiters` | who is told in this process that something was committed |
 
 pub mod pipeline;
 pub mod supervision;
 pub mod taxpayer;
+pub mod waiters;
+pub mod wake;

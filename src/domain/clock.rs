@@ -47,6 +47,11 @@ impl Clock for MockClock {
     }
 }
 
+/// The system's source of chance, good for keys and secrets.
+pub fn chance() -> impl rand::CryptoRng {
+    rand::rng()
+}
+
 /// A new identifier, ordered by time so that an index stays compact.
 #[expect(clippy::disallowed_methods, reason = "the one place where identifiers are drawn")]
 pub fn new_id() -> Uuid {

@@ -26,6 +26,7 @@ words! {
         Health = "health",
         AccessPoints = "access-points",
         Send = "send",
+        Receipt = "receipt",
     }
 }
 
@@ -78,7 +79,7 @@ impl Step {
             Self::DataCheck => Some(Stage::Validated),
             Self::Confirm => Some(Stage::Submitted),
             Self::Send => Some(Stage::Transmitted),
-            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints => None,
+            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints | Self::Receipt => None,
         }
     }
 }

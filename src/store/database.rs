@@ -23,6 +23,9 @@ const SQLITE_READERS_MAX: u32 = 4;
 /// Rows a statement writes at most, so that its values stay below what both databases bind.
 pub(crate) const ROWS_PER_STATEMENT: usize = 500;
 
+/// A transaction that writes. Dropped without a commit, it leaves nothing.
+pub type Transaction = DatabaseTransaction;
+
 /// The open database.
 #[derive(Clone)]
 pub struct Store {
@@ -60,7 +63,7 @@ impl Store {
     }
 
     /// Starts a transaction that writes.
-    pub async fn begin(&self) -> Result<DatabaseTransaction, StoreError> {
+    pub async fn begin(&self) -> Result<Transaction, StoreError> {
         let options = TransactionOptions {
             access_mode: Some(AccessMode::ReadWrite).filter(|_| self.backend() == DbBackend::Postgres),
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate)

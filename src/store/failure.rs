@@ -3,7 +3,7 @@
 use sea_orm::DbErr;
 
 /// A failure of the store.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, is locked or gave up: the same may work in a moment.
     #[error("the database is not available: {0}")]

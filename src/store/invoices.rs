@@ -150,7 +150,7 @@ const CHANGING: [Column; 18] = [
 ];
 
 /// Adds entries to the payment ledger.
-pub async fn post(tx: &DatabaseTransaction, entries: Vec<payment_entry::Model>) -> Result<(), StoreError> {
+pub async fn post(tx: &DatabaseTransaction, entries: &[payment_entry::Model]) -> Result<(), StoreError> {
     for chunk in entries.chunks(ROWS_PER_STATEMENT) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
         payment_entry::Entity::insert_many(rows).exec_without_returning(tx).await?;

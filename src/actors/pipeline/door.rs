@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::actors::pipeline::waiters::Waiters;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::waiters::Waiters;
 use crate::authority::{Authority, Confirmation, Failure as AuthorityFailure};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;

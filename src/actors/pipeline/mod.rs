@@ -2,7 +2,6 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | who starts and awaits runs | `door`, `waiters` |
+//! | who starts and awaits runs | `door` |
 
 pub mod door;
-pub mod waiters;

@@ -25,6 +25,12 @@ impl CommandId {
     }
 }
 
+impl From<CommandId> for Uuid {
+    fn from(id: CommandId) -> Self {
+        id.0
+    }
+}
+
 impl Default for CommandId {
     fn default() -> Self {
         Self::new()

@@ -123,7 +123,7 @@ pub enum Duplicate {
 }
 
 /// Why a command was not carried out.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum NotDone {
     #[error(transparent)]
     Refused(Refusal),

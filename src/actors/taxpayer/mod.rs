@@ -3,8 +3,18 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what may be asked | `command` |
-//! | who asks it | `door` |
+//! | what may be asked, and who asks it | `command`, `door` |
+//! | one batch, one transaction | `bookkeeper` |
+//! | what a batch needs, works on and writes | `load`, `books`, `desk`, `changes` |
+//! | what each command does | `decide` |
 
+mod bookkeeper;
+mod books;
+mod changes;
 pub mod command;
+mod decide;
+mod desk;
 pub mod door;
+mod load;
+
+pub use bookkeeper::Desktop;

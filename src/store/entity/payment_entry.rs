@@ -1,6 +1,10 @@
 //! The payment ledger: an entry a payment update, numbered by the event it caused.
 
+use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
+
+use crate::domain::invoice::Invoice;
+use crate::domain::payment::Posting;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "payment_entries")]
@@ -21,3 +25,19 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// The entry of a posting; its number is that of the event it caused.
+    pub fn of(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: invoice.taxpayer_id.0,
+            sequence,
+            invoice_id: invoice.id.0,
+            status: posting.status.to_string(),
+            amount: posting.amount.to_string(),
+            reference: None,
+            remark: None,
+            at: now.as_microsecond(),
+        }
+    }
+}

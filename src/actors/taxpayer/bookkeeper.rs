@@ -1,0 +1,159 @@
+//! The worker of a taxpayer's actor: one batch is one transaction. It locks the taxpayer's lane, decides each
+//! command alone, writes what they changed together, commits, and only then are the replies given.
+
+use std::sync::Arc;
+
+use crate::actors::supervision::{Batch, CommandId, Task, Worker};
+use crate::actors::taxpayer::books::Books;
+use crate::actors::taxpayer::command::{Command, NotDone, Reply};
+use crate::actors::taxpayer::decide::decide;
+use crate::actors::taxpayer::desk::Desk;
+use crate::actors::taxpayer::door::Answer;
+use crate::actors::taxpayer::load;
+use crate::actors::wake::Wakers;
+use crate::domain::clock::SharedClock;
+use crate::domain::ids::TaxpayerId;
+use crate::store::database::{Store, Transaction};
+use crate::store::events;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind};
+
+/// How often an interrupted commit is asked about before its outcome is left to the caller.
+const COMMIT_LOOKUPS: u32 = 20;
+const COMMIT_LOOKUP_EVERY: std::time::Duration = std::time::Duration::from_millis(250);
+
+type Answers = Vec<(CommandId, Answer)>;
+
+/// What every bookkeeper works with.
+#[derive(Clone)]
+pub struct Desktop {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub wakers: Wakers,
+}
+
+/// Keeps one taxpayer's books.
+pub(crate) struct Bookkeeper {
+    pub(crate) id: TaxpayerId,
+    pub(crate) desktop: Arc<Desktop>,
+    pub(crate) books: Option<Books>,
+}
+
+impl Worker for Bookkeeper {
+    type Command = Command;
+    type Reply = Answer;
+
+    fn name(command: &Command) -> &'static str {
+        command.name()
+    }
+
+    async fn work(mut self, batch: Batch<Command>) -> (Self, Answers) {
+        let answers = match self.together(&batch, batch.tasks()).await {
+            Err(error) if batch.tasks().len() > 1 && !matches!(error, StoreError::Unavailable(_)) => {
+                self.one_by_one(&batch).await
+            }
+            Err(error) => refuse_all(batch.tasks(), &error),
+            Ok(answers) => answers,
+        };
+        (self, answers)
+    }
+}
+
+impl Bookkeeper {
+    /// A row that only one command wants must not fail its neighbours.
+    async fn one_by_one(&mut self, batch: &Batch<Command>) -> Answers {
+        let mut answers = Vec::with_capacity(batch.tasks().len());
+        for task in batch.tasks() {
+            let task = std::slice::from_ref(task);
+            answers.extend(match self.together(batch, task).await {
+                Ok(answers) => answers,
+                Err(error) => refuse_all(task, &error),
+            });
+        }
+        answers
+    }
+
+    /// Works tasks off in one transaction.
+    async fn together(
+        &mut self,
+        batch: &Batch<Command>,
+        tasks: &[Task<Command>],
+    ) -> Result<Answers, StoreError> {
+        let ids = load::fresh_ids(&self.desktop.store, tasks).await?;
+        let tx = self.desktop.store.begin().await?;
+        let books = self.open_books(&tx).await?;
+        let now = self.desktop.clock.now();
+        let mut desk = load::desk(&tx, self.id, books, (tasks, ids), now).await?;
+        let answers = answer(&tx, &mut desk, tasks).await?;
+        if desk.changes.is_empty() {
+            tx.rollback().await?;
+            return Ok(answers);
+        }
+        desk.write(&self.desktop.store, &tx).await?;
+        batch.committing();
+        if let Err(error) = tx.commit().await {
+            self.settle(tasks, error.into()).await?;
+        }
+        self.after_commit(desk);
+        Ok(answers)
+    }
+
+    /// Locks the lane; the books in memory are good if nobody else has written since.
+    async fn open_books(&mut self, tx: &Transaction) -> Result<Books, StoreError> {
+        let version = lanes::lock(tx, LaneKind::Taxpayer, &self.id.to_string()).await?;
+        match self.books.take().filter(|books| books.version + 1 == version) {
+            Some(books) => Ok(Books { version, ..books }),
+            None => Books::load(tx, self.id, version).await,
+        }
+    }
+
+    /// A commit that failed may have happened all the same: the log tells. When it cannot be read for a
+    /// while, the error stands, and the callers are told that the database is not available.
+    async fn settle(&self, tasks: &[Task<Command>], error: StoreError) -> Result<(), StoreError> {
+        let commands: Vec<_> = tasks.iter().map(|task| task.id.into()).collect();
+        for _ in 0..COMMIT_LOOKUPS {
+            match events::any_of_commands(&self.desktop.store, self.id, &commands).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(error),
+                Err(_) => tokio::time::sleep(COMMIT_LOOKUP_EVERY).await,
+            }
+        }
+        Err(error)
+    }
+
+    fn after_commit(&mut self, desk: Desk) {
+        let wakers = &self.desktop.wakers;
+        if !desk.changes.due_runs.is_empty() {
+            wakers.runs.notify_one();
+        }
+        if !desk.changes.deliveries.is_empty() {
+            wakers.endpoints.notify_one();
+        }
+        for run in &desk.changes.runs {
+            wakers.waiters.wake(*run);
+        }
+        self.books = Some(desk.books);
+    }
+}
+
+/// Decides each command alone. A step's outcome counts only from whoever holds the run's lane.
+async fn answer(tx: &Transaction, desk: &mut Desk, tasks: &[Task<Command>]) -> Result<Answers, StoreError> {
+    let mut answers = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let held = match &**task {
+            Command::RecordStep(outcome) => lanes::fence(tx, &outcome.lease).await,
+            _ => Ok(()),
+        };
+        let answer: Result<Reply, NotDone> = match held {
+            Ok(()) => decide(desk, task.id.into(), task).map_err(NotDone::Refused),
+            Err(StoreError::Stale) => Err(NotDone::Store(StoreError::Stale)),
+            Err(error) => return Err(error),
+        };
+        answers.push((task.id, answer));
+    }
+    Ok(answers)
+}
+
+fn refuse_all(tasks: &[Task<Command>], error: &StoreError) -> Answers {
+    tasks.iter().map(|task| (task.id, Err(NotDone::Store(error.clone())))).collect()
+}

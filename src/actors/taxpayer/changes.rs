@@ -1,0 +1,151 @@
+//! What a batch writes, in one transaction and in set-based statements: a row a change, an insert a table.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::actors::taxpayer::command::NewContact;
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::caller::KeyKind;
+use crate::domain::delivery::Delivery;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::ids::{CustomerId, InvoiceId, RunId, TaxpayerId};
+use crate::domain::pipeline::Verdict;
+use crate::store::database::{Store, Transaction};
+use crate::store::entity::{contact, payment_entry};
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::{customers, deliveries, events, invoices, keys, runs, taxpayers, webhooks};
+
+/// How long a replaced signing secret signs along.
+const SECRET_OVERLAP: Duration = Duration::from_hours(24);
+
+/// What has changed on the desk.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) invoices: BTreeSet<InvoiceId>,
+    pub(crate) customers: BTreeSet<CustomerId>,
+    pub(crate) runs: BTreeSet<RunId>,
+    pub(crate) taxpayer: bool,
+    pub(crate) new_contact: Option<NewContact>,
+    /// The endpoint is to be written; the secret is for one that is new.
+    pub(crate) endpoint: Option<SecretString>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) deliveries: Vec<(Delivery, EventKind)>,
+    pub(crate) postings: Vec<payment_entry::Model>,
+    pub(crate) ended_steps: Vec<EndedStep>,
+    pub(crate) due_runs: Vec<RunId>,
+    pub(crate) released: Vec<(Lease, Option<Duration>)>,
+    pub(crate) key: Option<SecretString>,
+    pub(crate) secret: Option<SecretString>,
+}
+
+/// A call of a run whose outcome is known.
+#[derive(Debug)]
+pub(crate) struct EndedStep {
+    pub(crate) attempt_id: uuid::Uuid,
+    pub(crate) verdict: Verdict,
+    pub(crate) duration_ms: i64,
+}
+
+/// The key of a run's lane: whose it is and which.
+pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
+    format!("{taxpayer}/{run}")
+}
+
+impl Changes {
+    /// Whether there is anything to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.invoices.is_empty()
+            && self.customers.is_empty()
+            && self.runs.is_empty()
+            && !self.taxpayer
+            && self.endpoint.is_none()
+            && self.events.is_empty()
+            && self.ended_steps.is_empty()
+            && self.secret.is_none()
+            && self.key.is_none()
+    }
+}
+
+impl Desk {
+    /// Writes everything that has changed.
+    pub(crate) async fn write(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
+        self.write_account(store, tx).await?;
+        self.write_invoices(tx).await?;
+        self.write_runs(tx).await?;
+        self.write_events(tx).await
+    }
+
+    async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
+        let changes = &self.changes;
+        if let (true, Some(taxpayer)) = (changes.taxpayer, &self.books.taxpayer) {
+            match &changes.new_contact {
+                Some(person) => taxpayers::add(tx, taxpayer, self.contact(person)).await?,
+                None => taxpayers::save(tx, taxpayer).await?,
+            }
+        }
+        if let (Some(secret), Some(endpoint)) = (&changes.endpoint, &self.books.endpoint) {
+            webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
+        }
+        if let Some(secret) = &changes.secret {
+            let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);
+            webhooks::rotate_secret(store, tx, self.id, secret.expose_secret(), until).await?;
+        }
+        if let Some(key) = &changes.key {
+            keys::replace(tx, KeyKind::Taxpayer, self.id.0, key.expose_secret(), self.now).await?;
+        }
+        Ok(())
+    }
+
+    fn contact(&self, person: &NewContact) -> contact::Model {
+        contact::Model {
+            taxpayer_id: self.id.0,
+            id: self.ids.contact,
+            first_name: person.first_name.clone(),
+            last_name: person.last_name.clone(),
+            email: person.email.clone(),
+            email_key: person.email.trim().to_lowercase(),
+            phone: person.phone.clone(),
+            password_hash: person.password_hash.clone(),
+            must_change_password: person.must_change_password,
+            created_at: self.now.as_microsecond(),
+            updated_at: self.now.as_microsecond(),
+        }
+    }
+
+    async fn write_invoices(&self, tx: &Transaction) -> Result<(), StoreError> {
+        let changed = |id: &InvoiceId| self.changes.invoices.contains(id);
+        let dirty: Vec<_> =
+            self.customers.iter().filter(|one| self.changes.customers.contains(&one.id)).collect();
+        customers::save(tx, self.id, &dirty, self.now).await?;
+        let dirty: Vec<_> = self.invoices.iter().filter(|invoice| changed(&invoice.id)).collect();
+        invoices::save(tx, &dirty).await?;
+        invoices::post(tx, &self.changes.postings).await
+    }
+
+    async fn write_runs(&self, tx: &Transaction) -> Result<(), StoreError> {
+        let changes = &self.changes;
+        let dirty: Vec<_> = self.runs.iter().filter(|run| changes.runs.contains(&run.id)).collect();
+        runs::save(tx, &dirty).await?;
+        for step in &changes.ended_steps {
+            runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
+        }
+        for (lease, delay) in &changes.released {
+            lanes::release(tx, lease, *delay).await?;
+        }
+        let due: Vec<_> = changes.due_runs.iter().map(|run| run_lane(self.id, *run)).collect();
+        lanes::make_due(tx, LaneKind::Run, &due).await
+    }
+
+    async fn write_events(&self, tx: &Transaction) -> Result<(), StoreError> {
+        let changes = &self.changes;
+        events::append(tx, &changes.events).await?;
+        deliveries::add(tx, &changes.deliveries, self.now).await?;
+        if changes.deliveries.is_empty() {
+            return Ok(());
+        }
+        lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await
+    }
+}

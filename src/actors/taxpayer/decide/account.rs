@@ -1,0 +1,138 @@
+//! The taxpayer's own record: onboarding, profile, subscription, key and webhook.
+
+use secrecy::SecretString;
+use serde_json::json;
+
+use crate::actors::taxpayer::command::{Onboarding, Reply};
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::clock;
+use crate::domain::codes::Subscription;
+use crate::domain::delivery::Endpoint;
+use crate::domain::event::EventKind;
+use crate::domain::fault::{Fault, Faults};
+use crate::domain::ids::{CommandId, TaxpayerId};
+use crate::domain::party::{Place, ProfileChange, Taxpayer};
+use crate::domain::refusal::Refusal;
+use crate::webhook::Secret;
+
+impl Onboarding {
+    /// The taxpayer that this onboarding makes.
+    pub(crate) fn taxpayer(&self, id: TaxpayerId, now: jiff::Timestamp) -> Taxpayer {
+        Taxpayer {
+            id,
+            integrator_id: self.integrator_id,
+            name: self.name.clone(),
+            email: self.email.clone(),
+            tin: self.tin.clone(),
+            phone: self.phone.clone(),
+            nature_of_business: self.nature_of_business.clone(),
+            service_id: self.service_id.clone(),
+            business_id: self.business_id.clone(),
+            address: self.address.clone(),
+            place: Place::default(),
+            subscription: Subscription::Active,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+pub(super) fn onboard(desk: &mut Desk, cause: CommandId, onboarding: &Onboarding) -> Result<Reply, Refusal> {
+    let faults = desk.taken(cause);
+    if !faults.is_empty() {
+        return Err(faults.into());
+    }
+    let taxpayer = onboarding.taxpayer(desk.id, desk.now);
+    desk.changes.new_contact = Some(onboarding.contact.clone());
+    desk.put_taxpayer(taxpayer.clone());
+    Ok(Reply::Taxpayer(Box::new(taxpayer)))
+}
+
+pub(super) fn change_profile(
+    desk: &mut Desk,
+    cause: CommandId,
+    change: &ProfileChange,
+) -> Result<Reply, Refusal> {
+    let mut taxpayer = desk.taxpayer()?.clone();
+    let faults: Faults =
+        desk.taken(cause).iter().filter(|fault| fault.path == "email").map(as_business_email).collect();
+    if !faults.is_empty() {
+        return Err(faults.into());
+    }
+    change.clone().apply(&mut taxpayer);
+    taxpayer.updated_at = desk.now;
+    desk.put_taxpayer(taxpayer.clone());
+    Ok(Reply::Taxpayer(Box::new(taxpayer)))
+}
+
+/// A profile names the taxpayer's email by what it is there.
+fn as_business_email(fault: &Fault) -> Fault {
+    Fault::new("business_email", fault.rule, "The business_email has already been taken.")
+}
+
+pub(super) fn set_subscription(desk: &mut Desk, subscription: Subscription) -> Result<Reply, Refusal> {
+    let mut taxpayer = desk.taxpayer()?.clone();
+    taxpayer.subscription = subscription;
+    taxpayer.updated_at = desk.now;
+    desk.put_taxpayer(taxpayer.clone());
+    Ok(Reply::Taxpayer(Box::new(taxpayer)))
+}
+
+pub(super) fn rotate_key(desk: &mut Desk, cause: CommandId, key: &SecretString) -> Result<Reply, Refusal> {
+    desk.taxpayer()?;
+    desk.changes.key = Some(key.clone());
+    desk.emit(cause, EventKind::ApiKeyRotated, None, json!({ "taxpayer_id": desk.id }));
+    Ok(Reply::Done)
+}
+
+/// The first call makes the record and activates it; later ones change URL and events. A new URL puts a
+/// disabled endpoint back into service.
+pub(super) fn set_webhook(desk: &mut Desk, url: &str, events: Option<&[String]>) -> Result<Reply, Refusal> {
+    desk.taxpayer()?;
+    let now = desk.now;
+    let mut endpoint = desk.books.endpoint.clone().unwrap_or_else(|| Endpoint {
+        id: desk.ids.webhook,
+        taxpayer_id: desk.id,
+        url: url.to_owned(),
+        enabled_events: Vec::new(),
+        is_active: true,
+        disabled_reason: None,
+        created_at: now,
+        updated_at: now,
+    });
+    if endpoint.url != url {
+        endpoint.is_active = true;
+        endpoint.disabled_reason = None;
+    }
+    url.clone_into(&mut endpoint.url);
+    if let Some(events) = events {
+        endpoint.enabled_events = events.to_vec();
+    }
+    endpoint.updated_at = now;
+    put_endpoint(desk, endpoint.clone());
+    Ok(Reply::Endpoint(Box::new(endpoint)))
+}
+
+pub(super) fn rotate_secret(desk: &mut Desk, secret: &SecretString) -> Result<Reply, Refusal> {
+    desk.taxpayer()?;
+    if desk.books.endpoint.is_none() {
+        return Err(Refusal::WebhookNotConfigured);
+    }
+    desk.changes.secret = Some(secret.clone());
+    Ok(Reply::Done)
+}
+
+pub(super) fn disable_endpoint(desk: &mut Desk, reason: &str) -> Result<Reply, Refusal> {
+    let mut endpoint = desk.books.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)?;
+    endpoint.is_active = false;
+    endpoint.disabled_reason = Some(reason.to_owned());
+    endpoint.updated_at = desk.now;
+    put_endpoint(desk, endpoint);
+    Ok(Reply::Done)
+}
+
+/// A secret is drawn each time and kept only by a record that is new.
+fn put_endpoint(desk: &mut Desk, endpoint: Endpoint) {
+    desk.changes.endpoint = Some(Secret::generate(&mut clock::chance()).text());
+    desk.books.endpoint = Some(endpoint);
+}

@@ -1,0 +1,88 @@
+//! Changing an invoice: its status, its payment, the receipt of its transmission.
+
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::command::{Reply, Which};
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::codes::{AuthorityStatus, SettableStatus};
+use crate::domain::event::EventKind;
+use crate::domain::ids::CommandId;
+use crate::domain::irn::Irn;
+use crate::domain::lifecycle::Move;
+use crate::domain::payment::Notice;
+use crate::domain::pipeline::{Operation, Step};
+use crate::domain::refusal::Refusal;
+use crate::store::entity::payment_entry;
+
+pub(super) fn set_status(
+    desk: &mut Desk,
+    cause: CommandId,
+    which: &Which,
+    status: SettableStatus,
+    remark: &str,
+) -> Result<Reply, Refusal> {
+    let before = desk.invoice(which)?;
+    let previous = before.status;
+    let invoice = before.clone().moved(Move::Set(status), desk.now)?;
+    let extra = json!({ "previous_status": previous, "remark": remark });
+    desk.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra);
+    desk.put_invoice(invoice.clone());
+    Ok(Reply::Invoice(Box::new(invoice)))
+}
+
+/// A payment notice with what is written into the ledger beside it.
+pub(super) struct Payer<'a> {
+    pub(super) which: &'a Which,
+    pub(super) notice: Notice,
+    pub(super) reference: Option<&'a String>,
+    pub(super) remark: &'a str,
+}
+
+pub(super) fn pay(desk: &mut Desk, cause: CommandId, payer: &Payer<'_>) -> Result<Reply, Refusal> {
+    let before = desk.invoice(payer.which)?;
+    let previous = before.status;
+    let (invoice, posting) = before.clone().paid(payer.notice, desk.now)?;
+    let extra = json!({
+        "amount": posting.amount,
+        "reference": payer.reference,
+        "remark": payer.remark,
+        "amount_paid": invoice.payment.paid,
+        "payable_amount": invoice.payment.payable,
+    });
+    let sequence = desk.emit_about(cause, EventKind::PaymentStatusUpdated, &invoice, extra);
+    if invoice.status != previous {
+        let extra = json!({ "previous_status": previous });
+        desk.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra);
+    }
+    let entry = payment_entry::Model::of(&invoice, sequence, posting, desk.now);
+    let (reference, remark) = (payer.reference.cloned(), Some(payer.remark.to_owned()));
+    desk.changes.postings.push(payment_entry::Model { reference, remark, ..entry });
+    desk.put_invoice(invoice.clone());
+    Ok(Reply::Invoice(Box::new(invoice)))
+}
+
+/// Notes once that the receipt was confirmed: on the run that transmitted, and on the invoice if we have it.
+pub(super) fn record_receipt(desk: &mut Desk, cause: CommandId, irn: &Irn) -> Reply {
+    let run = desk.run(Operation::Transmit, irn).cloned();
+    let invoice = desk.invoice_with_irn(irn).cloned();
+    let noted = run.as_ref().is_some_and(|run| run.done.contains(&Step::Receipt))
+        || invoice.as_ref().is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged);
+    if noted {
+        return Reply::Done;
+    }
+    if let Some(mut run) = run {
+        run.done.push(Step::Receipt);
+        desk.put_run(run);
+    }
+    if let Some(mut invoice) = invoice {
+        invoice.authority.status = AuthorityStatus::Acknowledged;
+        invoice.updated_at = desk.now;
+        let extra = json!({ "previous_status": invoice.status });
+        desk.emit_about(cause, EventKind::InvoiceAcknowledged, &invoice, extra);
+        desk.put_invoice(invoice);
+    } else {
+        let data = json!({ "irn": irn.as_str(), "invoice": Value::Null });
+        desk.emit(cause, EventKind::InvoiceAcknowledged, Some(irn), data);
+    }
+    Reply::Done
+}

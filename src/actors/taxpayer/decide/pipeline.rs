@@ -1,0 +1,163 @@
+//! Runs: opening one or joining the one there is, and recording what came of a call.
+
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::changes::EndedStep;
+use crate::actors::taxpayer::command::{Reply, StepOutcome};
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::clock;
+use crate::domain::codes::{AuthorityStatus, WorkflowStatus};
+use crate::domain::event::EventKind;
+use crate::domain::ids::CommandId;
+use crate::domain::invoice::Invoice;
+use crate::domain::irn::Irn;
+use crate::domain::lifecycle::{Move, Stage};
+use crate::domain::pipeline::{Operation, Request, Run, RunState, Step, Verdict};
+use crate::domain::refusal::Refusal;
+
+/// Opens a run, joins the one that is open, or goes on with one that had ended without success.
+pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal> {
+    permit(desk, request)?;
+    let run = match desk.run(request.operation, &request.irn).cloned() {
+        None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
+        Some(run) if run.digest == request.digest() => match run.state {
+            RunState::Running | RunState::Waiting | RunState::Succeeded => return Ok(reply(run)),
+            RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(desk.now),
+        },
+        Some(run) if run.is_replaceable() => run.replaced(request.clone(), desk.now),
+        Some(_) => return Err(Refusal::IrnContentChanged),
+    };
+    if let Some(invoice) = desk.invoice_with_irn(&request.irn).cloned() {
+        show(desk, invoice, AuthorityStatus::Queued);
+    }
+    desk.changes.due_runs.push(run.id);
+    desk.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// Whether the operation makes sense for this IRN at all.
+fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
+    let invoice = desk.invoice_with_irn(&request.irn);
+    match request.operation {
+        Operation::Submit => invoice.map_or(Ok(()), |invoice| invoice.status.after(Move::Submit).map(drop)),
+        Operation::Transmit => {
+            let submission = desk.run(Operation::Submit, &request.irn);
+            let signed = submission.is_some_and(|run| run.state == RunState::Succeeded);
+            match (signed, submission.is_some() || invoice.is_some()) {
+                (true, _) => Ok(()),
+                (false, true) => Err(Refusal::InvoiceNotSigned),
+                (false, false) => Err(Refusal::InvoiceNotFound),
+            }
+        }
+    }
+}
+
+/// Records what came of a step's call. An outcome of content that was replaced meanwhile changes nothing.
+pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -> Result<Reply, Refusal> {
+    let found = desk.runs.iter().find(|run| run.id == outcome.run.id).cloned();
+    let run = found.ok_or(Refusal::RunNotFound)?;
+    desk.changes.ended_steps.push(EndedStep {
+        attempt_id: outcome.attempt_id,
+        verdict: outcome.verdict.clone(),
+        duration_ms: outcome.duration_ms,
+    });
+    if run.digest != outcome.run.digest || !run.state.is_open() {
+        return Ok(reply(run));
+    }
+    let mut run = run.after(outcome.step, &outcome.verdict, desk.now);
+    if let Err(Refusal::InvalidTransition { .. }) = apply(desk, cause, &run, outcome) {
+        run = run.cancelled(desk.now);
+    }
+    if run.state != RunState::Running {
+        let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
+        desk.changes.released.push((outcome.lease.clone(), delay));
+    }
+    desk.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// What the outcome means for the invoice, and the events that tell of it.
+fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+    let invoice = desk.invoice_with_irn(&run.irn).cloned();
+    match &outcome.verdict {
+        Verdict::Done { .. } => match (outcome.step.stage(), invoice) {
+            (Some(stage), Some(invoice)) => reach(desk, cause, signed(invoice, run), stage)?,
+            (Some(stage), None) => reach_unknown(desk, cause, &run.irn, stage),
+            (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
+            (None, _) => {}
+        },
+        Verdict::Wait { .. } => {
+            if let Some(invoice) = invoice {
+                show(desk, invoice, AuthorityStatus::Queued);
+            }
+        }
+        Verdict::Refused { error } => stop(desk, cause, run, (AuthorityStatus::Rejected, error)),
+        Verdict::Pause { error } => stop(desk, cause, run, (AuthorityStatus::Failed, error)),
+    }
+    Ok(())
+}
+
+fn signed(invoice: Invoice, run: &Run) -> Invoice {
+    match &run.qr_code {
+        Some(qr_code) => invoice.signed(qr_code.clone()),
+        None => invoice,
+    }
+}
+
+/// Moves the invoice to a stage; each move tells of the status and of itself.
+fn reach(desk: &mut Desk, cause: CommandId, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+    let previous = invoice.status;
+    let invoice = invoice.reached(stage, desk.now)?;
+    if invoice.status != previous {
+        for kind in [EventKind::InvoiceStatusUpdated, kind_of(stage)] {
+            desk.emit_about(cause, kind, &invoice, json!({ "previous_status": previous }));
+        }
+    }
+    desk.put_invoice(invoice);
+    Ok(())
+}
+
+/// An IRN that is no stored invoice is relayed all the same, and its events tell what is known.
+fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage: Stage) {
+    let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
+    desk.emit(cause, kind_of(stage), Some(irn), data);
+}
+
+/// The run does not go on by itself: the invoice shows it and an event says why.
+fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
+    let kind = match status {
+        AuthorityStatus::Rejected => EventKind::InvoiceRejected,
+        _ => EventKind::InvoiceFailed,
+    };
+    let extra = json!({ "operation": run.operation, "error": error });
+    if let Some(invoice) = desk.invoice_with_irn(&run.irn).cloned() {
+        let invoice = show(desk, invoice, status);
+        let mut extra = extra;
+        extra["previous_status"] = json!(invoice.status);
+        desk.emit_about(cause, kind, &invoice, extra);
+    } else {
+        let data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null, "operation": run.operation, "error": error });
+        desk.emit(cause, kind, Some(&run.irn), data);
+    }
+}
+
+/// Shows where the invoice stands with the authority; the workflow status stays.
+fn show(desk: &mut Desk, mut invoice: Invoice, status: AuthorityStatus) -> Invoice {
+    invoice.authority.status = status;
+    invoice.updated_at = desk.now;
+    desk.put_invoice(invoice.clone());
+    invoice
+}
+
+fn kind_of(stage: Stage) -> EventKind {
+    match stage {
+        Stage::Validated => EventKind::InvoiceValidated,
+        Stage::Submitted => EventKind::InvoiceSubmitted,
+        Stage::Transmitted => EventKind::InvoiceTransmitted,
+        Stage::Reported => EventKind::InvoiceReported,
+    }
+}
+
+fn reply(run: Run) -> Reply {
+    Reply::Run(Box::new(run))
+}

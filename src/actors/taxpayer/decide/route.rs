@@ -1,0 +1,34 @@
+//! Which decision a command leads to.
+
+use crate::actors::taxpayer::command::{Command, Reply};
+use crate::actors::taxpayer::decide::{account, create, invoice, pipeline};
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::ids::CommandId;
+use crate::domain::refusal::Refusal;
+
+/// Decides one command against the desk.
+pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Result<Reply, Refusal> {
+    match command {
+        Command::Onboard(onboarding) => account::onboard(desk, cause, onboarding),
+        Command::Create(draft) => create::create(desk, cause, draft),
+        Command::SetStatus { which, status, remark } => {
+            invoice::set_status(desk, cause, which, *status, remark)
+        }
+        Command::Pay { which, notice, reference, remark } => invoice::pay(
+            desk,
+            cause,
+            &invoice::Payer { which, notice: *notice, reference: reference.as_ref(), remark },
+        ),
+        Command::OpenRun(request) => pipeline::open(desk, request),
+        Command::RecordStep(outcome) => pipeline::record(desk, cause, outcome),
+        Command::RecordReceipt { irn } => Ok(invoice::record_receipt(desk, cause, irn)),
+        Command::ChangeProfile(change) => account::change_profile(desk, cause, change),
+        Command::SetSubscription(subscription) => account::set_subscription(desk, *subscription),
+        Command::SetWebhook { url, enabled_events } => {
+            account::set_webhook(desk, url, enabled_events.as_deref())
+        }
+        Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
+        Command::RotateKey { key } => account::rotate_key(desk, cause, key),
+        Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
+    }
+}

@@ -1,0 +1,168 @@
+//! The desk of one batch: what its commands need from the database, and what they have changed so far. A
+//! decision looks things up here and puts them back only when nothing can refuse it any more, so a refusal
+//! leaves no trace. Nothing here reads or writes the database.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::books::Books;
+use crate::actors::taxpayer::changes::Changes;
+use crate::actors::taxpayer::command::Which;
+use crate::domain::clock;
+use crate::domain::codes::UniqueNoType;
+use crate::domain::delivery::{Delivery, DeliveryState};
+use crate::domain::event::{EventKind, Occurrence, Seal};
+use crate::domain::fault::Faults;
+use crate::domain::ids::{CommandId, CustomerId, InvoiceId, TaxpayerId};
+use crate::domain::invoice::Invoice;
+use crate::domain::irn::Irn;
+use crate::domain::object::InvoiceObject;
+use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
+use crate::domain::pipeline::{Operation, Run};
+use crate::domain::refusal::Refusal;
+
+/// What a batch works on.
+pub(crate) struct Desk {
+    pub(crate) id: TaxpayerId,
+    pub(crate) now: Timestamp,
+    pub(crate) books: Books,
+    pub(crate) invoices: Vec<Invoice>,
+    pub(crate) customers: Vec<Customer>,
+    pub(crate) runs: Vec<Run>,
+    /// Ids that were taken for this batch.
+    pub(crate) ids: FreshIds,
+    /// What other taxpayers have already, for the commands that ask for it.
+    pub(crate) taken: Vec<(CommandId, Faults)>,
+    pub(crate) changes: Changes,
+}
+
+/// Ids taken before the transaction began.
+#[derive(Debug, Default)]
+pub(crate) struct FreshIds {
+    pub(crate) invoices: std::ops::Range<i64>,
+    pub(crate) customers: std::ops::Range<i64>,
+    pub(crate) contact: i64,
+    pub(crate) webhook: i64,
+}
+
+impl Desk {
+    pub(crate) fn taxpayer(&self) -> Result<&Taxpayer, Refusal> {
+        self.books.taxpayer.as_ref().ok_or(Refusal::TaxpayerNotFound)
+    }
+
+    pub(crate) fn invoice(&self, which: &Which) -> Result<&Invoice, Refusal> {
+        let found = match which.kind {
+            UniqueNoType::PortalId => which
+                .text
+                .parse()
+                .ok()
+                .and_then(|id| self.invoices.iter().find(|invoice| invoice.id == InvoiceId(id))),
+            UniqueNoType::Irn => Irn::parse(&which.text).ok().and_then(|irn| self.invoice_with_irn(&irn)),
+            UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
+                self.invoices.iter().find(|invoice| invoice.invoice_no == which.text)
+            }
+        };
+        found.ok_or(Refusal::InvoiceNotFound)
+    }
+
+    pub(crate) fn invoice_with_irn(&self, irn: &Irn) -> Option<&Invoice> {
+        let key = irn.key();
+        self.invoices.iter().find(|invoice| invoice.irn.key() == key)
+    }
+
+    /// The stored customer that a customer block means: by number, then by tax number.
+    pub(crate) fn customer(&self, details: &CustomerDetails) -> Option<&Customer> {
+        let by_number = self.customers.iter().find(|customer| customer.details.no == details.no);
+        by_number.or_else(|| {
+            let tin = details.tin.as_ref()?;
+            self.customers.iter().find(|customer| customer.details.tin.as_ref() == Some(tin))
+        })
+    }
+
+    pub(crate) fn run(&self, operation: Operation, irn: &Irn) -> Option<&Run> {
+        let key = irn.key();
+        self.runs.iter().find(|run| run.operation == operation && run.irn.key() == key)
+    }
+
+    pub(crate) fn next_invoice_id(&mut self) -> InvoiceId {
+        InvoiceId(self.ids.invoices.next().unwrap_or_default())
+    }
+
+    pub(crate) fn next_customer_id(&mut self) -> CustomerId {
+        CustomerId(self.ids.customers.next().unwrap_or_default())
+    }
+
+    pub(crate) fn taken(&self, command: CommandId) -> Faults {
+        let found = self.taken.iter().find(|(id, _)| *id == command);
+        found.map(|(_, faults)| faults.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn put_invoice(&mut self, invoice: Invoice) {
+        self.changes.invoices.insert(invoice.id);
+        put(&mut self.invoices, invoice, |one, other| one.id == other.id);
+    }
+
+    pub(crate) fn put_customer(&mut self, customer: Customer) {
+        self.changes.customers.insert(customer.id);
+        put(&mut self.customers, customer, |one, other| one.id == other.id);
+    }
+
+    pub(crate) fn put_run(&mut self, run: Run) {
+        self.changes.runs.insert(run.id);
+        put(&mut self.runs, run, |one, other| one.id == other.id);
+    }
+
+    pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {
+        self.changes.taxpayer = true;
+        self.books.taxpayer = Some(taxpayer);
+    }
+
+    /// Appends an event to the log, and to what the webhook is due; returns its number.
+    pub(crate) fn emit(&mut self, cause: CommandId, kind: EventKind, irn: Option<&Irn>, data: Value) -> i64 {
+        let occurrence = Occurrence { kind, irn: irn.map(ToString::to_string), data };
+        let seal = Seal { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
+        let event = self.books.head.append(occurrence, seal);
+        if self.books.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
+            let delivery = Delivery {
+                id: clock::new_id(),
+                taxpayer_id: self.id,
+                event_id: event.id,
+                sequence: event.sequence,
+                order_key: event.irn.clone().unwrap_or_else(|| event.id.to_string()),
+                state: DeliveryState::Pending,
+                attempts: 0,
+                next_attempt_at: Some(self.now),
+            };
+            self.changes.deliveries.push((delivery, kind));
+        }
+        let sequence = event.sequence;
+        self.changes.events.push(event);
+        sequence
+    }
+
+    /// Emits an event about an invoice whose status was `before`.
+    pub(crate) fn emit_about(
+        &mut self,
+        cause: CommandId,
+        kind: EventKind,
+        invoice: &Invoice,
+        extra: Value,
+    ) -> i64 {
+        let mut data = json!({
+            "irn": invoice.irn.as_str(),
+            "invoice": InvoiceObject::from(invoice),
+            "status": invoice.status,
+        });
+        if let (Some(data), Value::Object(extra)) = (data.as_object_mut(), extra) {
+            data.extend(extra);
+        }
+        self.emit(cause, kind, Some(&invoice.irn), data)
+    }
+}
+
+fn put<T>(shelf: &mut Vec<T>, thing: T, same: impl Fn(&T, &T) -> bool) {
+    match shelf.iter_mut().find(|held| same(held, &thing)) {
+        Some(held) => *held = thing,
+        None => shelf.push(thing),
+    }
+}

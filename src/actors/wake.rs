@@ -1,0 +1,15 @@
+//! Who is woken after a commit in this process: the dispatchers of runs and of deliveries, and the callers
+//! that wait for a run. A lost wake-up costs a poll's delay, never the work.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::actors::waiters::Waiters;
+
+#[derive(Debug, Clone, Default)]
+pub struct Wakers {
+    pub runs: Arc<Notify>,
+    pub endpoints: Arc<Notify>,
+    pub waiters: Waiters,
+}
