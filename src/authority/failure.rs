@@ -51,9 +51,12 @@ pub enum Cause {
     /// A 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// The words that mean either a duplicate or a busy server.
+    /// The words that mean either a duplicate or a busy server, or that an earlier try took effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
+    /// The other side cannot take the invoice at present; it stays signed.
+    #[error("{message}")]
+    Offline { message: String },
     /// Our own credentials are at fault, never the document.
     #[error("the authority does not accept this service's credentials: {message}")]
     KeyRefused { message: String },
@@ -71,6 +74,7 @@ pub enum Kind {
     Garbled,
     Down,
     Ambiguous,
+    Offline,
     KeyRefused,
     Misrouted,
 }
@@ -134,6 +138,7 @@ impl Cause {
             Self::Garbled { .. } => Kind::Garbled,
             Self::Down { .. } => Kind::Down,
             Self::Ambiguous { .. } => Kind::Ambiguous,
+            Self::Offline { .. } => Kind::Offline,
             Self::KeyRefused { .. } => Kind::KeyRefused,
             Self::Misrouted { .. } => Kind::Misrouted,
         }

@@ -72,7 +72,7 @@ mod tests {
 
     const POLICY: RetryPolicy = RetryPolicy {
         initial: Duration::from_millis(500),
-        max: Duration::from_secs(60),
+        max: Duration::from_mins(1),
         give_up_after: Duration::from_hours(1),
     };
 
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn a_retry_after_wins() {
-        let wait = Some(Duration::from_secs(120));
+        let wait = Some(Duration::from_mins(2));
         let delay = |jitter| POLICY.delay(1, Duration::ZERO, wait, jitter).unwrap();
-        assert_eq!(delay(0), Duration::from_secs(120));
+        assert_eq!(delay(0), Duration::from_mins(2));
         assert_eq!(delay(u32::MAX), Duration::from_millis(120_500));
     }
 

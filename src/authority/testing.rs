@@ -92,14 +92,14 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<Str
     match reaction {
         Reaction::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
         Reaction::Drop => {}
-        Reaction::Stall => tokio::time::sleep(Duration::from_secs(60)).await,
+        Reaction::Stall => tokio::time::sleep(Duration::from_mins(1)).await,
         Reaction::BytesThenStall(bytes) => {
             stream.write_all(&bytes).await.unwrap_or_default();
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
         }
         Reaction::Endless => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
-            while stream.write_all(&[b' '; 65_536]).await.is_ok() {}
+            while stream.write_all(&[b' '; 16_384]).await.is_ok() {}
         }
     }
 }
