@@ -29,7 +29,7 @@ const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
 ];
 
 /// Global unicast: what lies outside is loopback, link-local, unique local, site-local, multicast, translated
-/// (64:ff9b::/96 and 64:ff9b:1::/48), mapped (`::ffff:0:0/96`), compatible (`::/96`) or unassigned.
+/// (`64:ff9b::/96` and `64:ff9b:1::/48`), mapped (`::ffff:0:0/96`), compatible (`::/96`) or unassigned.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// Networks within global unicast that are not public, each with its name.

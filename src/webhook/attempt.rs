@@ -118,9 +118,11 @@ impl Outcome {
     }
 }
 
-/// A TLS library reports its faults as invalid data, and a handshake cut short as an early end.
+/// A TLS library reports its faults as invalid data, and a handshake cut short as an early end; the connector wraps
+/// either in one more error of input and output, which `source` would step over.
 fn is_handshake(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+        || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_handshake)
 }
 
 fn sources<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
