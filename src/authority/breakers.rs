@@ -1,6 +1,7 @@
 //! The breakers of one client, shared: a lock around each state machine, and a permit that cannot be lost.
 //!
-//! A permit dropped without a verdict (its caller went away) counts for nothing and frees the place of a probe.
+//! A permit dropped without a verdict (its caller went away) counts for nothing and frees the place of a
+//! probe.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -92,7 +93,8 @@ impl Drop for Permit {
     }
 }
 
-/// A refusal is an answer, and so is a party that is offline. Throttling and the ambiguous words speak neither way.
+/// A refusal is an answer, and so is a party that is offline. Throttling and the ambiguous words speak
+/// neither way.
 fn verdict<T>(result: &Result<T, Failure>) -> Verdict {
     match result {
         Ok(_) | Err(Failure::Refused { .. } | Failure::NotFound { .. }) => Verdict::Answered,

@@ -1,4 +1,7 @@
 //! The upstream calls, one method each. Each is tried once.
+//!
+//! Here stands what the authority calls things: paths, names of fields, and which answer counts as a
+//! success.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -18,11 +21,7 @@ use super::wire::{
 impl Authority {
     /// `POST /invoice/irn/validate`: whether this IRN may be used. A signed one is `Unknown`: ask `confirm`.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), Failure> {
-        let body = json!({
-            "invoice_reference": check.invoice_reference,
-            "business_id": check.business_id,
-            "irn": check.irn,
-        });
+        let body = json!(check);
         self.send(Call::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate").body(&body), ok)
             .await
     }

@@ -1,4 +1,5 @@
-//! From an answer, or the lack of one, to a class of failure. The rules are data: three tables, read top down.
+//! From an answer, or the lack of one, to a class of failure. The rules are data: three tables, read top
+//! down.
 //!
 //! An answer that cannot be read says nothing, whatever its status: an effect may have happened.
 

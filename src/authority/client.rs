@@ -1,4 +1,5 @@
-//! Construction of the client, and the one path every call takes: breaker, exchange, judgement, counters, log line.
+//! Construction of the client, and the one path every call takes: breaker, exchange, judgement, counters,
+//! log line.
 //!
 //! Redirects and the system's proxy are off. Secrets stand in sensitive headers and nowhere else.
 
@@ -27,7 +28,8 @@ use crate::domain::clock::SharedClock;
 
 /// The longest wait for a connection; beyond it nothing was sent.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept: shorter than gateways keep theirs, so that few calls meet a closed one.
+/// How long an unused connection is kept: shorter than gateways keep theirs, so that few calls meet a closed
+/// one.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The longest wait of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
@@ -113,7 +115,8 @@ impl Authority {
         document.decrypt(&self.0.api_key)
     }
 
-    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No breaker, no keys.
+    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No breaker,
+    /// no keys.
     pub async fn alive(&self) -> bool {
         let wait = self.0.timeout.min(ALIVE_MAX);
         let request = self.0.http.get(format!("{}/api", self.0.root)).timeout(wait);

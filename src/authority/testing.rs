@@ -1,4 +1,5 @@
-//! A tiny HTTP server for tests that answers canned bytes, and may as well drop, stall or garble; and test keys.
+//! A tiny HTTP server for tests that answers canned bytes, and may as well drop, stall or garble; and test
+//! keys.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
