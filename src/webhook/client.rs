@@ -1,7 +1,8 @@
 //! The HTTP client of everything that goes to addresses strangers chose.
 //!
-//! The URL is checked before each request, because literal addresses bypass the resolver; names are checked by the
-//! resolver at each connection. Redirects, the system's proxy and decompression are off; time and size are bounded.
+//! The URL is checked before each request, because literal addresses bypass the resolver; names are checked
+//! by the resolver at each connection. Redirects, the system's proxy and decompression are off; time and
+//! size are bounded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -165,8 +166,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::super::attempt::Fault;
+    use super::super::destination::UrlFault;
     use super::super::testing::{Endpoint, Then};
-    use super::super::url::UrlFault;
     use super::*;
 
     const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
