@@ -230,6 +230,7 @@ fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, B
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use tokio::io::AsyncWriteExt;
 
     use super::super::breaker::BreakerState;
     use super::super::operation::ResourceList;
@@ -263,6 +264,23 @@ mod tests {
                 "{failure:?}"
             );
         }
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_trust_is_told_from_none() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority =
+            authority(&format!("https://{}", listener.local_addr().unwrap()), Arc::new(SystemClock));
+        let no_tls = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            stream
+        };
+        let (_stream, result) = tokio::join!(no_tls, authority.sign(&Value::Null));
+        let failure = result.unwrap_err();
+        let sentence = "the authority could not be reached: no trusted TLS connection could be made";
+        assert_eq!(failure.to_string(), sentence);
+        assert!(matches!(failure, Failure::Retryable { .. }));
     }
 
     #[tokio::test]
@@ -321,15 +339,7 @@ mod tests {
     #[tokio::test]
     async fn an_endless_answer_is_cut_off() {
         let server = Server::start(Reaction::Endless).await;
-        let settings = Settings {
-            base_url: format!("http://{}", server.address).parse().unwrap(),
-            api_key: "k".into(),
-            api_secret: "s".into(),
-            extra_ca_pem: None,
-            timeout: Duration::from_mins(1),
-        };
-        let authority = Authority::new(settings, Arc::new(SystemClock)).unwrap();
-        let failure = authority.resource(ResourceList::States).await.unwrap_err();
+        let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
         assert_eq!(failure, Failure::Retryable { reason: Cause::Garbled { status: 200 } });
     }
 

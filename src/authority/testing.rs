@@ -64,16 +64,25 @@ impl Server {
     pub(super) fn authority_at(&self, clock: SharedClock) -> Authority {
         authority(&format!("http://{}", self.address), clock)
     }
+
+    /// A client that waits a second only.
+    pub(super) fn hasty_authority(&self) -> Authority {
+        within(Duration::from_secs(1), &format!("http://{}", self.address), Arc::new(SystemClock))
+    }
 }
 
-/// A client with a short timeout.
+/// A client that waits longer than a busy machine takes.
 pub(super) fn authority(base_url: &str, clock: SharedClock) -> Authority {
+    within(Duration::from_secs(30), base_url, clock)
+}
+
+fn within(timeout: Duration, base_url: &str, clock: SharedClock) -> Authority {
     let settings = Settings {
         base_url: base_url.parse().unwrap(),
         api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
         api_secret: SecretString::from("the-secret"),
         extra_ca_pem: None,
-        timeout: Duration::from_millis(400),
+        timeout,
     };
     Authority::new(settings, clock).unwrap()
 }
