@@ -5,7 +5,7 @@
 //! `{ code, data, message, error: { id, handler, details, public_message, errors[] } }`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::failure::{AuthorityError, FieldFault};
 
@@ -46,6 +46,11 @@ impl Answer {
         serde_json::from_slice(body).ok()
     }
 
+    /// An answer that says no.
+    pub(super) fn not_ok() -> Self {
+        Self { data: json!({ "ok": false }), ..Self::default() }
+    }
+
     /// The sentence to show: one that names a field before one that says something before any at all.
     pub(super) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
@@ -77,21 +82,23 @@ impl Answer {
         self.candidates().iter().any(|text| normalised(text).contains(words))
     }
 
+    /// Whether it gives no reason at all.
+    pub(super) fn is_wordless(&self) -> bool {
+        self.candidates().is_empty()
+    }
+
     /// Every text that might be the reason, the most telling first.
     fn candidates(&self) -> Vec<String> {
-        let listed = self.fields().into_iter().map(|fault| match fault.field.as_str() {
-            "" => fault.message,
-            field => format!("{field}: {}", fault.message),
-        });
-        let listed = listed.collect::<Vec<_>>().join("; ");
+        let listed = self.fields().iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
+        let error = |name: &str| self.error.get(name);
         let parts = [
-            self.error.get("public_message"),
-            self.error.get("details"),
-            Some(&self.error),
-            Some(&self.message),
+            error("public_message").and_then(text_of),
+            error("details").and_then(|details| text_of(details).or_else(|| pairs_of(details))),
+            text_of(&self.error),
+            text_of(&self.message),
         ];
         std::iter::once(listed)
-            .chain(parts.into_iter().flatten().filter_map(text_of))
+            .chain(parts.into_iter().flatten())
             .filter(|text| !text.trim().is_empty())
             .collect()
     }
@@ -107,6 +114,16 @@ impl Answer {
     }
 }
 
+impl FieldFault {
+    /// Both parts in one sentence; a message that names its field already stands alone.
+    fn sentence(&self) -> String {
+        if self.field.is_empty() || self.message.starts_with(&self.field) {
+            return self.message.clone();
+        }
+        format!("{}: {}", self.field, self.message)
+    }
+}
+
 /// A string as it is, or a list of strings in one line.
 fn text_of(value: &Value) -> Option<String> {
     match value {
@@ -117,6 +134,13 @@ fn text_of(value: &Value) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// An object of texts by field, in one line.
+fn pairs_of(value: &Value) -> Option<String> {
+    let text = |(field, value): (&String, &Value)| Some(format!("{field}: {}", text_of(value)?));
+    let texts: Vec<String> = value.as_object()?.iter().filter_map(text).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 fn says_something(text: &str) -> bool {
@@ -148,8 +172,6 @@ fn is_field_path(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn answer(value: &Value) -> Answer {
@@ -183,8 +205,16 @@ mod tests {
                 "irn: is required",
             ),
             (
+                json!({"message": "error", "error": {"details": {"irn": "is taken", "due_date": ["is past"]}}}),
+                "due_date: is past; irn: is taken",
+            ),
+            (
                 json!({"error": {"details": {"deep": 1}}}),
                 "the authority refused without giving a reason (HTTP 400)",
+            ),
+            (
+                json!({"error": {"errors": [{"field": "irn", "message": "irn is required"}]}}),
+                "irn is required",
             ),
             (json!({}), "the authority refused without giving a reason (HTTP 400)"),
         ];

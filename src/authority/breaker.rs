@@ -1,7 +1,8 @@
 //! A circuit breaker as a pure state machine: every method is given the present.
 //!
-//! It opens when at least half of at least 20 calls within 30 s failed. Open, it lets one probe through at a time,
-//! spaced; a probe that succeeds closes it. Calls that are neither (duplicates, throttling) are not counted.
+//! It opens when at least half of at least 20 calls within 30 s failed. Open, it lets one probe through at a
+//! time, spaced; a probe that succeeds closes it. Calls that are neither (duplicates, throttling) are not
+//! counted.
 
 use std::collections::VecDeque;
 use std::time::Duration;

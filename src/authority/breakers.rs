@@ -1,6 +1,7 @@
 //! The breakers of one client, shared: a lock around each state machine, and a permit that cannot be lost.
 //!
-//! A permit dropped without a verdict (its caller went away) counts for nothing and frees the place of a probe.
+//! A permit dropped without a verdict (its caller went away) counts for nothing and frees the place of a
+//! probe.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::domain::clock::SharedClock;
 /// One breaker per operation.
 pub(super) struct Breakers {
     clock: SharedClock,
-    breakers: [Mutex<Breaker>; Operation::ALL.len()],
+    machines: [Mutex<Breaker>; Operation::ALL.len()],
     changes: watch::Sender<u64>,
 }
 
@@ -30,8 +31,8 @@ pub(super) struct Permit {
 
 impl Breakers {
     pub(super) fn new(clock: SharedClock) -> Arc<Self> {
-        let breakers = std::array::from_fn(|_| Mutex::new(Breaker::new()));
-        Arc::new(Self { clock, breakers, changes: watch::Sender::new(0) })
+        let machines = std::array::from_fn(|_| Mutex::new(Breaker::new()));
+        Arc::new(Self { clock, machines, changes: watch::Sender::new(0) })
     }
 
     /// Leave to call, or the time to wait.
@@ -75,7 +76,7 @@ impl Breakers {
     }
 
     fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
-        self.breakers[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.machines[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,12 +93,14 @@ impl Drop for Permit {
     }
 }
 
-/// A refusal is an answer. Throttling and the ambiguous words speak neither way.
+/// A refusal is an answer, and so is a party that is offline. Throttling and the ambiguous words speak
+/// neither way.
 fn verdict<T>(result: &Result<T, Failure>) -> Verdict {
     match result {
         Ok(_) | Err(Failure::Refused { .. } | Failure::NotFound { .. }) => Verdict::Answered,
         Err(Failure::Throttled { .. } | Failure::BreakerOpen { .. }) => Verdict::Neutral,
         Err(Failure::Unknown { reason }) if reason.kind() == Kind::Ambiguous => Verdict::Neutral,
+        Err(Failure::Retryable { reason }) if reason.kind() == Kind::Offline => Verdict::Answered,
         Err(Failure::Retryable { .. } | Failure::Unknown { .. }) => Verdict::Failed,
     }
 }

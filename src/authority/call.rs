@@ -1,4 +1,6 @@
-//! A request before it is sent. Whatever comes from outside becomes one path segment and cannot leave it.
+//! A request before it is sent.
+//!
+//! Whatever comes from outside becomes one path segment or one value of the query, and cannot leave it.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -73,7 +75,21 @@ pub(super) fn segment(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::proptest;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_stays_one_segment(text in "(?s).*") {
+            if let Some(encoded) = segment(&text) {
+                let url = reqwest::Url::parse(&format!("http://host/a/{encoded}")).unwrap();
+                assert_eq!(url.path(), format!("/a/{encoded}"));
+                assert_eq!(url.query(), None);
+                assert_eq!(url.path_segments().unwrap().count(), 2);
+            }
+        }
+    }
 
     #[test]
     fn a_segment_cannot_be_left() {

@@ -1,4 +1,7 @@
 //! The upstream calls, one method each. Each is tried once.
+//!
+//! Here stands what the authority calls things: paths, names of fields, and which answer counts as a
+//! success.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -18,11 +21,7 @@ use super::wire::{
 impl Authority {
     /// `POST /invoice/irn/validate`: whether this IRN may be used. A signed one is `Unknown`: ask `confirm`.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), Failure> {
-        let body = json!({
-            "invoice_reference": check.invoice_reference,
-            "business_id": check.business_id,
-            "irn": check.irn,
-        });
+        let body = json!(check);
         self.send(Call::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate").body(&body), ok)
             .await
     }
@@ -157,4 +156,161 @@ fn said(answer: &Answer) -> String {
 fn says_already(message: &str) -> bool {
     let message = message.to_lowercase();
     message.contains("already") && message.contains("acknowledg")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::failure::Cause;
+    use super::super::testing::Server;
+    use super::*;
+
+    const IRN: &str = "INV/1-1A2B3C4D-20260101";
+    const OK: &str = r#"{"code":200,"data":{"ok":true}}"#;
+
+    /// The request line and the body of each request.
+    fn asked(server: &Server) -> Vec<(String, String)> {
+        let split = |request: &String| {
+            let (head, body) = request.split_once("\r\n\r\n").unwrap();
+            (head.lines().next().unwrap().replace(" HTTP/1.1", ""), body.to_owned())
+        };
+        server.received().iter().map(split).collect()
+    }
+
+    fn lines(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(line, body)| ((*line).to_owned(), (*body).to_owned())).collect()
+    }
+
+    #[tokio::test]
+    async fn each_call_that_answers_ok_goes_to_its_place() {
+        let server = Server::json(201, OK).await;
+        let authority = server.authority();
+        let check = IrnCheck { invoice_reference: "1".into(), business_id: "b".into(), irn: "i".into() };
+        let document = serde_json::from_str(r#"{"irn":"i","payable_amount":100.10}"#).unwrap();
+        authority.validate_irn(&check).await.unwrap();
+        authority.validate(&document).await.unwrap();
+        authority.sign(&document).await.unwrap();
+        authority.update_payment(IRN, "PAID", Some("r")).await.unwrap();
+        authority.update_payment(IRN, "REJECTED", None).await.unwrap();
+        authority.transmit(IRN).await.unwrap();
+        authority.report(&document).await.unwrap();
+        assert!(authority.system_healthy().await.unwrap());
+        let text = r#"{"irn":"i","payable_amount":100.10}"#;
+        let expected = [
+            ("POST /api/v1/invoice/irn/validate", r#"{"business_id":"b","invoice_reference":"1","irn":"i"}"#),
+            ("POST /api/v1/invoice/validate", text),
+            ("POST /api/v1/invoice/sign", text),
+            (
+                "PATCH /api/v1/invoice/update/INV%2F1-1A2B3C4D-20260101",
+                r#"{"payment_status":"PAID","reference":"r"}"#,
+            ),
+            ("PATCH /api/v1/invoice/update/INV%2F1-1A2B3C4D-20260101", r#"{"payment_status":"REJECTED"}"#),
+            ("POST /api/v1/invoice/transmit/INV%2F1-1A2B3C4D-20260101", "{}"),
+            ("POST /api/v1/vat/postpayment", text),
+            ("GET /api/v1/invoice/transmit/self-health-check", ""),
+        ];
+        assert_eq!(asked(&server), lines(&expected));
+    }
+
+    #[tokio::test]
+    async fn a_confirmation_is_read() {
+        let body = r#"{"code":200,"data":{"issue_date":"2026-01-01","due_date":null,"sync_date":"2026-01-02",
+            "payment_status":"PENDING","transmitted":true,"delivered":false}}"#;
+        let server = Server::json(200, body).await;
+        let confirmation = server.authority().confirm(IRN).await.unwrap();
+        let expected = Confirmation {
+            issue_date: Some("2026-01-01".into()),
+            due_date: None,
+            sync_date: Some("2026-01-02".into()),
+            payment_status: "PENDING".into(),
+            transmitted: true,
+            delivered: false,
+        };
+        assert_eq!(confirmation, expected);
+        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/confirm/INV%2F1-1A2B3C4D-20260101", "")]));
+    }
+
+    #[tokio::test]
+    async fn both_parties_are_read() {
+        let body = r#"{"code":200,"data":{"supplier":{"tin":"1","name":"S","online":true,"access_point":"ap"},
+            "customer":{"tin":"2","party_name":"C","online":false}}}"#;
+        let server = Server::json(200, body).await;
+        let parties = server.authority().lookup("I").await.unwrap();
+        assert_eq!((parties.supplier.online, parties.supplier.access_point), (true, json!("ap")));
+        let customer = parties.customer.unwrap();
+        assert_eq!((customer.online, customer.name.as_deref()), (false, Some("C")));
+        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")]));
+    }
+
+    #[tokio::test]
+    async fn queries_are_encoded() {
+        let server = Server::json(200, r#"{"data":{"items":["A"],"page":{"total":1.50}}}"#).await;
+        let authority = server.authority();
+        let from = PullQuery { confirmed: Some(false), from: Some("2026-01-01".into()), to: None };
+        assert_eq!(authority.pull(&from).await.unwrap()[0].irn, "A");
+        assert_eq!(authority.pull(&PullQuery::default()).await.unwrap().len(), 1);
+        let query = SearchQuery { irn: Some("a&b=c/d".into()), size: Some(5), ..SearchQuery::default() };
+        let page = authority.search("b/c", &query).await.unwrap();
+        assert_eq!((page.items, page.page.to_string()), (vec![json!("A")], r#"{"total":1.50}"#.to_owned()));
+        let expected = [
+            ("GET /api/v1/invoice/transmit/pull?confirmed=false&from=2026-01-01", ""),
+            ("GET /api/v1/invoice/transmit/pull", ""),
+            ("GET /api/v1/invoice/b%2Fc?irn=a%26b%3Dc%2Fd&size=5", ""),
+        ];
+        assert_eq!(asked(&server), lines(&expected));
+    }
+
+    #[tokio::test]
+    async fn a_download_is_read() {
+        let server = Server::json(200, r#"{"data":{"iv_hex":"00","pub":"p","data":"d"}}"#).await;
+        let document = server.authority().download("I").await.unwrap();
+        assert_eq!((document.iv_hex.as_str(), document.public_part.as_str()), ("00", "p"));
+        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/download/I", "")]));
+    }
+
+    #[tokio::test]
+    async fn a_reference_list_comes_unmodified_and_without_keys() {
+        let rows = r#"[{"code":"STANDARD_VAT","percent":7.50,"value":"Standard VAT "}]"#;
+        let server = Server::json(200, &format!(r#"{{"code":200,"data":{rows}}}"#)).await;
+        let list = server.authority().resource(ResourceList::ProductCodes).await.unwrap();
+        assert_eq!(list.to_string(), rows);
+        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/resources/hs-codes", "")]));
+        assert!(!server.received()[0].contains("x-api-"));
+    }
+
+    #[tokio::test]
+    async fn an_acknowledgement_tells_the_first_from_the_second() {
+        let server = Server::json(200, r#"{"code":200,"data":{"ok":true},"message":"thank you"}"#).await;
+        let first = server.authority().acknowledge("I").await.unwrap();
+        assert_eq!(first, Acknowledgement { message: "thank you".into(), already: false });
+        let body = r#"{"message":"ACKNOWLEDGED"}"#;
+        assert_eq!(asked(&server), lines(&[("PATCH /api/v1/invoice/transmit/I", body)]));
+        let server = Server::json(400, r#"{"code":400,"message":"invoice already acknowledged"}"#).await;
+        let second = server.authority().acknowledge("I").await.unwrap();
+        assert_eq!(second, Acknowledgement { message: "invoice already acknowledged".into(), already: true });
+        let server = Server::json(400, r#"{"code":400,"message":"not for you"}"#).await;
+        assert!(matches!(
+            server.authority().acknowledge("I").await,
+            Err(Failure::Refused { status: 400, .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn an_irn_that_is_no_path_segment_is_not_sent() {
+        let server = Server::json(200, OK).await;
+        for irn in ["", ".", ".."] {
+            assert!(matches!(server.authority().confirm(irn).await, Err(Failure::NotFound { .. })));
+        }
+        assert!(server.received().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_system_that_is_not_ok_or_fails_is_down() {
+        for (status, body) in [(200, r#"{"data":{"ok":false}}"#), (200, "{}"), (503, ""), (500, "<html>")] {
+            let server = Server::json(status, body).await;
+            assert_eq!(server.authority().system_healthy().await, Ok(false), "{status} {body}");
+        }
+        let server = Server::json(200, "<html>").await;
+        let garbled = Failure::Retryable { reason: Cause::Garbled { status: 200 } };
+        assert_eq!(server.authority().system_healthy().await, Err(garbled));
+    }
 }

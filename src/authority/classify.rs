@@ -1,4 +1,5 @@
-//! From an answer, or the lack of one, to a class of failure. The rules are data: two tables, read top down.
+//! From an answer, or the lack of one, to a class of failure. The rules are data: three tables, read top
+//! down.
 //!
 //! An answer that cannot be read says nothing, whatever its status: an effect may have happened.
 
@@ -21,18 +22,19 @@ pub(super) enum Class {
 use Class::{Retryable, Unknown};
 
 /// Cause, then its class for a read, for a claim of an IRN, and for an effect.
-pub(super) const CLASSES: [(Kind, [Class; 3]); 8] = [
+pub(super) const CLASSES: [(Kind, [Class; 3]); 9] = [
     (Kind::Unreachable, [Retryable, Retryable, Retryable]),
     (Kind::TimedOut, [Retryable, Retryable, Unknown]),
     (Kind::Cut, [Retryable, Retryable, Unknown]),
     (Kind::Garbled, [Retryable, Retryable, Unknown]),
     (Kind::Down, [Retryable, Retryable, Unknown]),
     (Kind::Ambiguous, [Retryable, Unknown, Unknown]),
+    (Kind::Offline, [Retryable, Retryable, Retryable]),
     (Kind::KeyRefused, [Retryable, Retryable, Retryable]),
     (Kind::Misrouted, [Retryable, Retryable, Retryable]),
 ];
 
-/// What a status means before the words are read.
+/// What an answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Success,
@@ -41,11 +43,14 @@ enum Meaning {
     Absent,
     Down,
     Throttled,
+    Ambiguous,
+    Offline,
+    Unreadable,
     Refused,
 }
 
 /// First status, last status, meaning. The first row that holds the status counts.
-const MEANINGS: [(u16, u16, Meaning); 8] = [
+const STATUSES: [(u16, u16, Meaning); 8] = [
     (200, 299, Meaning::Success),
     (300, 399, Meaning::Misrouted),
     (401, 401, Meaning::KeyRefused),
@@ -56,10 +61,42 @@ const MEANINGS: [(u16, u16, Meaning); 8] = [
     (400, 499, Meaning::Refused),
 ];
 
-/// The words that mean either a duplicate or a busy server.
-const AMBIGUOUS_WORDS: &str = "unable to complete this operation at this time";
-/// The words of a wrong key, which come with 400.
-const KEY_WORDS: &str = "unable to validate api key";
+/// Lower-case words of a refusal that make it something else: from whom, under which statuses, and what.
+struct Phrase {
+    words: &'static str,
+    operation: Option<Operation>,
+    statuses: &'static [u16],
+    meaning: Meaning,
+}
+
+const PHRASES: [Phrase; 4] = [
+    Phrase {
+        words: "unable to validate api key",
+        operation: None,
+        statuses: &[400],
+        meaning: Meaning::KeyRefused,
+    },
+    // Said of a duplicate and by a busy server alike.
+    Phrase {
+        words: "unable to complete this operation at this time",
+        operation: None,
+        statuses: &[400, 422],
+        meaning: Meaning::Ambiguous,
+    },
+    // Said where an earlier try, thought lost, took effect.
+    Phrase {
+        words: "already transmitted",
+        operation: Some(Operation::Transmit),
+        statuses: &[400, 409, 422],
+        meaning: Meaning::Ambiguous,
+    },
+    Phrase {
+        words: "offline",
+        operation: Some(Operation::Transmit),
+        statuses: &[400, 409, 422],
+        meaning: Meaning::Offline,
+    },
+];
 
 /// The failure of `operation` that `cause` amounts to.
 pub(super) fn failure(operation: Operation, cause: Cause) -> Failure {
@@ -78,46 +115,56 @@ pub(super) fn failure(operation: Operation, cause: Cause) -> Failure {
 
 /// The readable answer of a success, or the failure that the reply amounts to.
 ///
-/// A failing health check is an answer too: it says that the system is down.
+/// A health check that fails is an answer too: it says that the system is down.
 pub(super) fn judge(operation: Operation, reply: &Reply) -> Result<Answer, Failure> {
     let status = reply.status;
-    let meaning = meaning(status);
-    let because = |cause| Err(failure(operation, cause));
-    match meaning {
-        Meaning::Throttled => return Err(Failure::Throttled { retry_after: reply.retry_after }),
-        Meaning::Down if operation == Operation::SystemHealth && status >= 500 => {
-            return Ok(Answer { data: serde_json::json!({ "ok": false }), ..Answer::default() });
-        }
-        Meaning::Down => return because(Cause::Down { status }),
-        Meaning::Misrouted => return because(Cause::Misrouted { status }),
-        Meaning::Success | Meaning::KeyRefused | Meaning::Absent | Meaning::Refused => {}
-    }
-    let Some(answer) = Answer::parse(&reply.body) else {
-        return because(if meaning == Meaning::KeyRefused {
-            Cause::KeyRefused { message: format!("HTTP {status}") }
-        } else {
-            Cause::Garbled { status }
-        });
-    };
-    if meaning == Meaning::Success {
-        return Ok(answer);
-    }
+    let answer = Answer::parse(&reply.body);
+    let meaning = meaning(operation, status, answer.as_ref());
+    let answer = answer.unwrap_or_default();
     let message = answer.sentence(status);
-    if meaning == Meaning::KeyRefused || answer.contains(KEY_WORDS) {
-        return because(Cause::KeyRefused { message });
-    }
-    if matches!(status, 400 | 422) && answer.contains(AMBIGUOUS_WORDS) {
-        return because(Cause::Ambiguous { message });
-    }
-    if meaning == Meaning::Absent {
-        return Err(Failure::NotFound { message });
-    }
-    Err(Failure::Refused {
+    let cause = match meaning {
+        Meaning::Success => return Ok(answer),
+        Meaning::Down if operation == Operation::SystemHealth && status >= 500 => return Ok(Answer::not_ok()),
+        Meaning::Throttled => return Err(Failure::Throttled { retry_after: reply.retry_after }),
+        Meaning::Absent => return Err(Failure::NotFound { message }),
+        Meaning::Refused => return Err(refusal(status, message, &answer)),
+        Meaning::Misrouted => Cause::Misrouted { status },
+        Meaning::KeyRefused => Cause::KeyRefused { message },
+        Meaning::Down => Cause::Down { status },
+        Meaning::Ambiguous => Cause::Ambiguous { message },
+        Meaning::Offline => Cause::Offline { message },
+        Meaning::Unreadable => Cause::Garbled { status },
+    };
+    Err(failure(operation, cause))
+}
+
+fn refusal(status: u16, message: String, answer: &Answer) -> Failure {
+    Failure::Refused {
         status,
         message,
         field_path: answer.field_path(),
         authority_error: answer.authority_error().map(Box::new),
-    })
+    }
+}
+
+fn meaning(operation: Operation, status: u16, answer: Option<&Answer>) -> Meaning {
+    let row = STATUSES.iter().find(|(first, last, _)| (*first..=*last).contains(&status));
+    let meaning = row.map_or(Meaning::Down, |(_, _, meaning)| *meaning);
+    let told_by_words = matches!(meaning, Meaning::Success | Meaning::Absent | Meaning::Refused);
+    if !told_by_words {
+        return meaning;
+    }
+    let Some(answer) = answer else { return Meaning::Unreadable };
+    // Without a word, a duplicate cannot be told from a fault of the document.
+    if matches!(status, 400 | 422) && answer.is_wordless() {
+        return Meaning::Unreadable;
+    }
+    let said = |row: &&Phrase| {
+        row.statuses.contains(&status)
+            && row.operation.is_none_or(|of| of == operation)
+            && answer.contains(row.words)
+    };
+    PHRASES.iter().find(said).map_or(meaning, |row| row.meaning)
 }
 
 /// Whether the data is the usual `{ "ok": true }`.
@@ -130,9 +177,129 @@ pub(super) fn says_not_ok(answer: &Answer) -> bool {
     answer.data.get("ok") == Some(&Value::Bool(false))
 }
 
-fn meaning(status: u16) -> Meaning {
-    MEANINGS
-        .iter()
-        .find(|(first, last, _)| (*first..=*last).contains(&status))
-        .map_or(Meaning::Down, |(_, _, meaning)| *meaning)
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Reaction, Server, http};
+    use super::super::wire::IrnCheck;
+    use super::*;
+
+    const BUSY: &str = r#"{"code":400,"data":null,"message":"Unable to  complete this operation at this time, kindly try again later"}"#;
+    const BUSY_WITHIN: &str = r#"{"message":"error has occurred","error":{"public_message":"unable to complete this operation at this time, kindly try again later"}}"#;
+    const WRONG_KEY: &str = r#"{"code":400,"message":"unable to validate api key"}"#;
+    const NO: &str =
+        r#"{"code":400,"message":"invoicerequest.invoice.taxtotal[0].taxamount must be a number"}"#;
+    const NOT_OK: &str = r#"{"code":200,"data":{"ok":false}}"#;
+    const NO_DATA: &str = r#"{"code":200,"data":null}"#;
+
+    fn word(failure: &Failure) -> String {
+        let (class, cause) = match failure {
+            Failure::Refused { .. } => ("refused", None),
+            Failure::NotFound { .. } => ("not found", None),
+            Failure::Throttled { .. } => ("throttled", None),
+            Failure::BreakerOpen { .. } => ("breaker open", None),
+            Failure::Retryable { reason } => ("retryable", Some(reason.kind())),
+            Failure::Unknown { reason } => ("unknown", Some(reason.kind())),
+        };
+        cause.map_or_else(|| class.to_owned(), |kind| format!("{class} {kind:?}"))
+    }
+
+    /// How a read, a claim and an effect fail against a server that reacts so.
+    async fn classes(reaction: Reaction) -> [String; 3] {
+        let stalls = matches!(reaction, Reaction::Stall | Reaction::BytesThenStall(_));
+        let server = Server::start(reaction).await;
+        let authority = if stalls { server.hasty_authority() } else { server.authority() };
+        let check =
+            IrnCheck { invoice_reference: String::new(), business_id: String::new(), irn: String::new() };
+        let (read, claim, effect) = tokio::join!(
+            authority.validate(&Value::Null),
+            authority.validate_irn(&check),
+            authority.sign(&Value::Null)
+        );
+        [read, claim, effect].map(|result| word(&result.unwrap_err()))
+    }
+
+    async fn table(rows: Vec<(Reaction, [&str; 3])>) {
+        for (reaction, expected) in rows {
+            assert_eq!(classes(reaction.clone()).await, expected, "{reaction:?}");
+        }
+    }
+
+    fn reply(status: u16, body: &str) -> Reaction {
+        Reaction::Bytes(http(status, "", body))
+    }
+
+    #[tokio::test]
+    async fn answers_are_classed_by_status_and_words() {
+        let same = |class| [class; 3];
+        let cautious = |kind: &'static str| match kind {
+            "Down" => ["retryable Down", "retryable Down", "unknown Down"],
+            _ => ["retryable Garbled", "retryable Garbled", "unknown Garbled"],
+        };
+        let ambiguous = ["retryable Ambiguous", "unknown Ambiguous", "unknown Ambiguous"];
+        table(vec![
+            (reply(400, NO), same("refused")),
+            (reply(409, r#"{"message":"no"}"#), same("refused")),
+            (reply(422, r#"{"code":422,"message":"no"}"#), same("refused")),
+            (reply(400, r#"{"code":400}"#), cautious("Garbled")),
+            (reply(422, r#"{"data":null,"error":{}}"#), cautious("Garbled")),
+            (reply(409, "{}"), same("refused")),
+            (reply(400, BUSY), ambiguous),
+            (reply(422, BUSY_WITHIN), ambiguous),
+            (reply(409, BUSY), same("refused")),
+            (reply(400, WRONG_KEY), same("retryable KeyRefused")),
+            (reply(401, "{}"), same("retryable KeyRefused")),
+            (reply(403, "<html>"), same("retryable KeyRefused")),
+            (reply(404, "{}"), same("not found")),
+            (reply(404, "<html>"), cautious("Garbled")),
+            (reply(429, ""), same("throttled")),
+            (reply(302, ""), same("retryable Misrouted")),
+            (reply(408, ""), cautious("Down")),
+            (reply(500, BUSY), cautious("Down")),
+            (reply(503, "<html>"), cautious("Down")),
+            (reply(400, "<xml/>"), cautious("Garbled")),
+            (reply(200, "<xml/>"), cautious("Garbled")),
+            (reply(201, ""), cautious("Garbled")),
+            (reply(200, "[]"), cautious("Garbled")),
+            (reply(200, NO_DATA), cautious("Garbled")),
+            (reply(200, NOT_OK), cautious("Garbled")),
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn connections_that_fail_after_sending_leave_an_effect_open() {
+        let cut = ["retryable Cut", "retryable Cut", "unknown Cut"];
+        let timed_out = ["retryable TimedOut", "retryable TimedOut", "unknown TimedOut"];
+        let half = http(201, "", r#"{"data":{"ok":true}}"#);
+        let half = half[..half.len() - 3].to_vec();
+        table(vec![
+            (Reaction::Drop, cut),
+            (Reaction::Bytes(b"\x00\xff no HTTP \r\n\r\n".to_vec()), cut),
+            (Reaction::Bytes(half.clone()), cut),
+            (Reaction::Stall, timed_out),
+            (Reaction::BytesThenStall(half), timed_out),
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_transmission_that_may_still_come_about_is_not_refused() {
+        for (words, class) in [
+            ("the access point of the customer is Offline", "retryable Offline"),
+            ("invoice already transmitted", "unknown Ambiguous"),
+            ("invoice has no customer to transmit to", "refused"),
+        ] {
+            let server = Server::json(400, &format!(r#"{{"code":400,"message":"{words}"}}"#)).await;
+            assert_eq!(word(&server.authority().transmit("I").await.unwrap_err()), class);
+            assert_eq!(word(&server.authority().sign(&Value::Null).await.unwrap_err()), "refused");
+        }
+    }
+
+    #[test]
+    fn every_cause_has_one_row() {
+        use Kind::{Ambiguous, Cut, Down, Garbled, KeyRefused, Misrouted, Offline, TimedOut, Unreachable};
+        for kind in [Unreachable, TimedOut, Cut, Garbled, Down, Ambiguous, Offline, KeyRefused, Misrouted] {
+            assert_eq!(CLASSES.iter().filter(|(of, _)| *of == kind).count(), 1, "{kind:?}");
+        }
+    }
 }

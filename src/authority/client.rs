@@ -1,4 +1,5 @@
-//! Construction of the client, and the one path every call takes: breaker, exchange, judgement, counters, log line.
+//! Construction of the client, and the one path every call takes: breaker, exchange, judgement, counters,
+//! log line.
 //!
 //! Redirects and the system's proxy are off. Secrets stand in sensitive headers and nowhere else.
 
@@ -27,6 +28,9 @@ use crate::domain::clock::SharedClock;
 
 /// The longest wait for a connection; beyond it nothing was sent.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// How long an unused connection is kept: shorter than gateways keep theirs, so that few calls meet a closed
+/// one.
+const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The longest wait of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
@@ -111,7 +115,8 @@ impl Authority {
         document.decrypt(&self.0.api_key)
     }
 
-    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No breaker, no keys.
+    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No breaker,
+    /// no keys.
     pub async fn alive(&self) -> bool {
         let wait = self.0.timeout.min(ALIVE_MAX);
         let request = self.0.http.get(format!("{}/api", self.0.root)).timeout(wait);
@@ -198,6 +203,7 @@ fn http(settings: &Settings) -> Result<Client, BuildError> {
         .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
         .timeout(settings.timeout)
         .connect_timeout(CONNECT_MAX.min(settings.timeout / 2))
+        .pool_idle_timeout(IDLE_MAX)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .no_proxy()
@@ -219,4 +225,177 @@ fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, B
     let mut value = HeaderValue::from_str(secret.expose_secret()).map_err(|_| BuildError::Header(name))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use tokio::io::AsyncWriteExt;
+
+    use super::super::breaker::BreakerState;
+    use super::super::operation::ResourceList;
+    use super::super::testing::{Reaction, Server, authority, http};
+    use super::*;
+    use crate::domain::clock::{MockClock, SystemClock};
+
+    /// An address at which nothing listens.
+    fn closed() -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+
+    fn build(base_url: &str, secret: &str, extra_ca_pem: Option<&[u8]>) -> Result<Authority, BuildError> {
+        let settings = Settings {
+            base_url: base_url.parse().unwrap(),
+            api_key: secret.into(),
+            api_secret: secret.into(),
+            extra_ca_pem: extra_ca_pem.map(<[u8]>::to_vec),
+            timeout: Duration::from_secs(1),
+        };
+        Authority::new(settings, Arc::new(SystemClock))
+    }
+
+    #[tokio::test]
+    async fn an_effect_that_was_never_sent_is_retryable() {
+        for base_url in [closed(), "http://nowhere.invalid".to_owned()] {
+            let failure = authority(&base_url, Arc::new(SystemClock)).sign(&Value::Null).await.unwrap_err();
+            assert!(
+                matches!(failure, Failure::Retryable { reason: Cause::Unreachable { .. } }),
+                "{failure:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_trust_is_told_from_none() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority =
+            authority(&format!("https://{}", listener.local_addr().unwrap()), Arc::new(SystemClock));
+        let no_tls = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            stream
+        };
+        let (_stream, result) = tokio::join!(no_tls, authority.sign(&Value::Null));
+        let failure = result.unwrap_err();
+        let sentence = "the authority could not be reached: no trusted TLS connection could be made";
+        assert_eq!(failure.to_string(), sentence);
+        assert!(matches!(failure, Failure::Retryable { .. }));
+    }
+
+    #[tokio::test]
+    async fn every_call_carries_the_keys_and_asks_for_json() {
+        let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
+        server.authority().transmit("I").await.unwrap();
+        let request = server.received().remove(0);
+        for line in [
+            "x-api-key: 0a1b2c3d-0000-4000-8000-000000000000",
+            "x-api-secret: the-secret",
+            "accept: application/json",
+        ] {
+            assert!(request.contains(line), "{line} in {request}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_base_url_may_have_a_path() {
+        let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
+        let base_url = format!("http://{}/gateway/", server.address);
+        authority(&base_url, Arc::new(SystemClock)).transmit("I").await.unwrap();
+        assert!(server.received()[0].starts_with("POST /gateway/api/v1/invoice/transmit/I HTTP"));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_carries_the_authority_s_words_and_path() {
+        let body = r#"{"code":400,"data":null,"message":"error has occurred","error":{"id":"e-1","handler":"invoice_actions",
+            "details":"invoicerequest.invoice.issuedate must be a date","public_message":"the invoice is unsound"}}"#;
+        let server = Server::json(400, body).await;
+        let failure = server.authority().validate(&Value::Null).await.unwrap_err();
+        let Failure::Refused { status, message, field_path, authority_error } = failure else {
+            panic!("{failure}")
+        };
+        assert_eq!((status, message.as_str()), (400, "invoicerequest.invoice.issuedate must be a date"));
+        assert_eq!(field_path.as_deref(), Some("invoicerequest.invoice.issuedate"));
+        assert_eq!(authority_error.unwrap().id.as_deref(), Some("e-1"));
+    }
+
+    #[tokio::test]
+    async fn throttling_tells_how_long_to_wait() {
+        let server = Server::start(Reaction::Bytes(http(429, "retry-after: 7\r\n", ""))).await;
+        let failure = server.authority().sign(&Value::Null).await.unwrap_err();
+        assert_eq!(failure, Failure::Throttled { retry_after: Some(Duration::from_secs(7)) });
+    }
+
+    #[tokio::test]
+    async fn redirects_are_not_followed() {
+        let target = Server::json(200, r#"{"data":[]}"#).await;
+        let headers = format!("location: http://{}/\r\n", target.address);
+        let server = Server::start(Reaction::Bytes(http(307, &headers, ""))).await;
+        let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
+        assert_eq!(failure, Failure::Retryable { reason: Cause::Misrouted { status: 307 } });
+        assert!(target.received().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_endless_answer_is_cut_off() {
+        let server = Server::start(Reaction::Endless).await;
+        let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
+        assert_eq!(failure, Failure::Retryable { reason: Cause::Garbled { status: 200 } });
+    }
+
+    #[tokio::test]
+    async fn an_open_breaker_sends_nothing_until_a_probe_is_due() {
+        let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let server = Server::json(503, "").await;
+        let authority = server.authority_at(clock.clone());
+        for _ in 0..20 {
+            authority.confirm("I").await.unwrap_err();
+        }
+        let failure = authority.confirm("I").await.unwrap_err();
+        assert_eq!(failure, Failure::BreakerOpen { retry_after: Duration::from_secs(5) });
+        assert!(!failure.burns_attempt());
+        assert_eq!(server.received().len(), 20);
+        clock.advance(Duration::from_secs(5));
+        assert!(matches!(authority.confirm("I").await, Err(Failure::Retryable { .. })));
+        assert_eq!(server.received().len(), 21);
+        let view = authority.breakers().swap_remove(Operation::Confirm as usize);
+        assert_eq!((view.state, view.openings), (BreakerState::Open, 1));
+        let counted: Vec<_> = authority.counters().into_iter().filter(|tally| tally.calls > 0).collect();
+        let counted: Vec<_> = counted.iter().map(|tally| (tally.outcome, tally.calls)).collect();
+        assert_eq!(counted, [(Outcome::Retryable, 21), (Outcome::BreakerOpen, 1)]);
+    }
+
+    #[tokio::test]
+    async fn an_authority_is_alive_when_it_says_so() {
+        for (status, body, alive) in [
+            (200, r#"{"healthy":true}"#, true),
+            (200, r#"{"healthy":false}"#, false),
+            (200, "<html>", false),
+            (500, r#"{"healthy":true}"#, false),
+        ] {
+            let server = Server::json(status, body).await;
+            assert_eq!(server.authority().alive().await, alive, "{status} {body}");
+            let request = server.received().remove(0);
+            assert!(request.starts_with("GET /api HTTP") && !request.contains("x-api-"));
+        }
+        assert!(!authority(&closed(), Arc::new(SystemClock)).alive().await);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_used_are_named() {
+        for base_url in ["ftp://host", "http://host?a=b", "http://host#a", "mailto:a@b"] {
+            assert!(matches!(build(base_url, "k", None), Err(BuildError::BaseUrl)), "{base_url}");
+        }
+        assert!(matches!(build("http://host", "a\nb", None), Err(BuildError::Header("API key"))));
+        for pem in [&b""[..], b"no pem", b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"] {
+            assert!(matches!(build("http://host", "k", Some(pem)), Err(BuildError::ExtraCa)));
+        }
+        assert!(build("https://host", "k", None).is_ok());
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let authority = build("https://host", "hidden", None).unwrap();
+        assert_eq!(format!("{authority:?}"), "Authority { root: \"https://host\", .. }");
+    }
 }

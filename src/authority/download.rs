@@ -1,7 +1,7 @@
 //! A downloaded document: AES-256 in CFB-128 without padding.
 //!
-//! The key is `pub` followed by the first dash group of the API key. There is no tag: a wrong key shows only in
-//! that the plain text is no JSON object, and that is an error of its own.
+//! The key is `pub` followed by the first dash group of the API key. There is no tag: a wrong key shows only
+//! in that the plain text is no JSON object, and that is an error of its own.
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;

@@ -2,6 +2,8 @@
 //!
 //! The line that matters runs between causes where nothing was sent and those where something may have been.
 
+use std::error::Error as _;
+use std::io;
 use std::time::Duration;
 
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -45,6 +47,8 @@ async fn body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8
 fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     if error.is_dns() {
         Cause::Unreachable { problem: "its name does not resolve" }
+    } else if error.is_connect() && is_handshake(error) {
+        Cause::Unreachable { problem: "no trusted TLS connection could be made" }
     } else if error.is_connect() {
         Cause::Unreachable { problem: "no connection could be made" }
     } else if error.is_builder() {
@@ -54,6 +58,16 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     } else {
         Cause::Cut
     }
+}
+
+/// Whether TLS failed: its library reports invalid data, or an early end, inside errors of input and output.
+fn is_handshake(error: &reqwest::Error) -> bool {
+    fn tells(error: &io::Error) -> bool {
+        matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+            || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(tells)
+    }
+    let mut sources = std::iter::successors(error.source(), |error| (*error).source());
+    sources.any(|source| source.downcast_ref().is_some_and(tells))
 }
 
 /// Retry-After in seconds, or as a date read against the reply's own Date (RFC 9110, 10.2.3).

@@ -1,7 +1,8 @@
 //! The ways a call can fail, told apart by what the caller may do next.
 //!
 //! `Refused` and `NotFound` are the authority's decision about this document. `Retryable`, `Throttled` and
-//! `BreakerOpen` certainly changed nothing. `Unknown` may have taken effect: ask `confirm` before sending again.
+//! `BreakerOpen` certainly changed nothing. `Unknown` may have taken effect: ask `confirm` before sending
+//! again.
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub enum Failure {
     #[error("{reason}; whether the call took effect is not known")]
     Unknown { reason: Cause },
     /// The call was not made, because too many before it failed. No attempt is used up.
-    #[error("calls of this kind to the authority are held back after repeated failures{}", again_in(Some(*.retry_after)))]
+    #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
 }
 
@@ -51,9 +52,12 @@ pub enum Cause {
     /// A 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// The words that mean either a duplicate or a busy server.
+    /// The words that mean either a duplicate or a busy server, or that an earlier try took effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
+    /// The other side cannot take the invoice at present; it stays signed.
+    #[error("{message}")]
+    Offline { message: String },
     /// Our own credentials are at fault, never the document.
     #[error("the authority does not accept this service's credentials: {message}")]
     KeyRefused { message: String },
@@ -71,6 +75,7 @@ pub enum Kind {
     Garbled,
     Down,
     Ambiguous,
+    Offline,
     KeyRefused,
     Misrouted,
 }
@@ -134,6 +139,7 @@ impl Cause {
             Self::Garbled { .. } => Kind::Garbled,
             Self::Down { .. } => Kind::Down,
             Self::Ambiguous { .. } => Kind::Ambiguous,
+            Self::Offline { .. } => Kind::Offline,
             Self::KeyRefused { .. } => Kind::KeyRefused,
             Self::Misrouted { .. } => Kind::Misrouted,
         }
@@ -163,7 +169,7 @@ mod tests {
                 "the authority did not answer within 30 s",
                 "the authority did not answer within 30 s; whether the call took effect is not known",
                 "the authority asks to be called less often",
-                "calls of this kind to the authority are held back after repeated failures; try again in 1 s",
+                "calls of this kind are held back after the authority failed repeatedly; try again in 1 s",
             ]
         );
     }

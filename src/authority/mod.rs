@@ -1,8 +1,8 @@
 //! Floor 1: the client of the tax authority.
 //!
-//! One method per upstream call, each tried once: what failed is classed, and whoever called decides when to try
-//! again. An effect is never reported as failed unless it certainly did not happen; otherwise it is `Unknown`.
-//! Deliberately absent: retrying loops, caching, and any knowledge of invoices beyond their IRN.
+//! One method per upstream call, each tried once: what failed is classed, and whoever called decides when to
+//! try again. An effect is never reported as failed unless it certainly did not happen; otherwise it is
+//! `Unknown`. Deliberately absent: retrying loops, caching, and any knowledge of invoices beyond their IRN.
 //!
 //! | Concept | File |
 //! |---|---|

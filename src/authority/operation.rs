@@ -1,4 +1,5 @@
 //! The calls the authority offers, by name, and what a failure of each may have left behind.
+//! Deliberately absent: where they are and what they take, which `calls` knows.
 
 /// One kind of upstream call. Each has a breaker and counters of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

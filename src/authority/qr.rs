@@ -17,7 +17,8 @@ struct PlainText<'a> {
 }
 
 impl CryptoKeys {
-    /// The base64 text of the printed QR: RSA PKCS#1 v1.5 over `{"irn":"<irn>.<unix seconds>","certificate":"…"}`.
+    /// The base64 text of the printed QR: RSA PKCS#1 v1.5 over `{"irn":"<irn>.<unix
+    /// seconds>","certificate":"…"}`.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
         let plain = PlainText { irn: &stamped, certificate: self.certificate() };

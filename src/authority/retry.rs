@@ -1,7 +1,7 @@
 //! Delays between tries: exponential with full jitter, never sooner than a Retry-After, bounded by time.
 //!
-//! The one home of the crate `backoff`, which computes the growing interval and nothing else: nobody sleeps here,
-//! and chance is an argument.
+//! The one home of the crate `backoff`, which computes the growing interval and nothing else: nobody sleeps
+//! here, and chance is an argument.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ pub struct RetryPolicy {
 impl RetryPolicy {
     /// The delay after `attempts` failed tries, or None when the time is used up.
     ///
-    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32: the
-    /// delay is that fraction of the interval. A `retry_after` wins, and the jitter then spreads the tries over
-    /// `initial` beyond it, so that all who were told the same moment do not come at once.
+    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32:
+    /// the delay is that fraction of the interval. A `retry_after` wins, and the jitter then spreads the
+    /// tries over `initial` beyond it, so that all who were told the same moment do not come at once.
     pub fn delay(
         &self,
         attempts: u32,
@@ -72,7 +72,7 @@ mod tests {
 
     const POLICY: RetryPolicy = RetryPolicy {
         initial: Duration::from_millis(500),
-        max: Duration::from_secs(60),
+        max: Duration::from_mins(1),
         give_up_after: Duration::from_hours(1),
     };
 
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn a_retry_after_wins() {
-        let wait = Some(Duration::from_secs(120));
+        let wait = Some(Duration::from_mins(2));
         let delay = |jitter| POLICY.delay(1, Duration::ZERO, wait, jitter).unwrap();
-        assert_eq!(delay(0), Duration::from_secs(120));
+        assert_eq!(delay(0), Duration::from_mins(2));
         assert_eq!(delay(u32::MAX), Duration::from_millis(120_500));
     }
 

@@ -1,4 +1,5 @@
 //! Counters of upstream calls, per operation and outcome. They only grow; the metrics page reads them.
+//! A call whose caller went away is not counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A tiny HTTP server for tests that answers canned bytes, and may as well drop, stall or garble; and test keys.
+//! A tiny HTTP server for tests that answers canned bytes, and may as well drop, stall or garble; and test
+//! keys.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -63,16 +64,25 @@ impl Server {
     pub(super) fn authority_at(&self, clock: SharedClock) -> Authority {
         authority(&format!("http://{}", self.address), clock)
     }
+
+    /// A client that waits a second only.
+    pub(super) fn hasty_authority(&self) -> Authority {
+        within(Duration::from_secs(1), &format!("http://{}", self.address), Arc::new(SystemClock))
+    }
 }
 
-/// A client with a short timeout.
+/// A client that waits longer than a busy machine takes.
 pub(super) fn authority(base_url: &str, clock: SharedClock) -> Authority {
+    within(Duration::from_secs(30), base_url, clock)
+}
+
+fn within(timeout: Duration, base_url: &str, clock: SharedClock) -> Authority {
     let settings = Settings {
         base_url: base_url.parse().unwrap(),
         api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
         api_secret: SecretString::from("the-secret"),
         extra_ca_pem: None,
-        timeout: Duration::from_millis(400),
+        timeout,
     };
     Authority::new(settings, clock).unwrap()
 }
@@ -92,14 +102,14 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<Str
     match reaction {
         Reaction::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
         Reaction::Drop => {}
-        Reaction::Stall => tokio::time::sleep(Duration::from_secs(60)).await,
+        Reaction::Stall => tokio::time::sleep(Duration::from_mins(1)).await,
         Reaction::BytesThenStall(bytes) => {
             stream.write_all(&bytes).await.unwrap_or_default();
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
         }
         Reaction::Endless => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
-            while stream.write_all(&[b' '; 65_536]).await.is_ok() {}
+            while stream.write_all(&[b' '; 16_384]).await.is_ok() {}
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Shapes of what the authority takes and returns, by its own field names. A missing field that is not an `Option`
-//! makes the whole answer unreadable, because a guess would be told to a caller as the authority's word.
+//! Shapes of what the authority takes and returns, by its own field names. A missing field that is not an
+//! `Option` makes the whole answer unreadable, because a guess would be told to a caller as the authority's
+//! word.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

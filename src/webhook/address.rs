@@ -1,7 +1,7 @@
 //! Which addresses an outgoing call may connect to: public ones, and those of the operator's allow-list.
 //!
-//! IPv6 is refused unless it is global unicast, and every form that carries an IPv4 address inside is refused, so
-//! that no private address can hide in one. Source: the IANA special-purpose address registries.
+//! IPv6 is refused unless it is global unicast, and every form that carries an IPv4 address inside is
+//! refused, so that no private address can hide in one. Source: the IANA special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -28,8 +28,9 @@ const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
     (v4(240, 0, 0, 0, 4), "reserved, broadcast"),
 ];
 
-/// Global unicast: what lies outside is loopback, link-local, unique local, site-local, multicast, translated
-/// (64:ff9b::/96 and 64:ff9b:1::/48), mapped (`::ffff:0:0/96`), compatible (`::/96`) or unassigned.
+/// Global unicast: what lies outside is loopback, link-local, unique local, site-local, multicast,
+/// translated (`64:ff9b::/96` and `64:ff9b:1::/48`), mapped (`::ffff:0:0/96`), compatible (`::/96`) or
+/// unassigned.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// Networks within global unicast that are not public, each with its name.

@@ -1,11 +1,13 @@
-//! What came of one attempt at a delivery: the outcome that decides what follows, and the facts that are logged.
+//! What came of one attempt at a delivery: the outcome that decides what follows, and the facts that are
+//! logged. Deliberately absent: what follows. `schedule` says when the next attempt is due, its caller
+//! whether there is one.
 
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use super::destination::UrlFault;
 use super::resolver::AddressesRefused;
-use super::url::UrlFault;
 
 /// One attempt, finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,9 +120,11 @@ impl Outcome {
     }
 }
 
-/// A TLS library reports its faults as invalid data, and a handshake cut short as an early end.
+/// A TLS library reports its faults as invalid data, and a handshake cut short as an early end; the
+/// connector wraps either in one more error of input and output, which `source` would step over.
 fn is_handshake(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+        || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_handshake)
 }
 
 fn sources<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

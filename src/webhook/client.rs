@@ -1,7 +1,8 @@
 //! The HTTP client of everything that goes to addresses strangers chose.
 //!
-//! The URL is checked before each request, because literal addresses bypass the resolver; names are checked by the
-//! resolver at each connection. Redirects, the system's proxy and decompression are off; time and size are bounded.
+//! The URL is checked before each request, because literal addresses bypass the resolver; names are checked
+//! by the resolver at each connection. Redirects, the system's proxy and decompression are off; time and
+//! size are bounded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -160,4 +161,196 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let then = parser.parse_timestamp(text).ok()?;
     let now = parser.parse_timestamp(headers.get(DATE)?.to_str().ok()?).ok()?;
     Some(Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attempt::Fault;
+    use super::super::destination::UrlFault;
+    use super::super::testing::{Endpoint, Then};
+    use super::*;
+
+    const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+    const OPEN_ENDED: &str = "HTTP/1.1 200 OK\r\n\r\n";
+
+    fn within(timeout: Duration, allowed: &[&str]) -> GuardedClient {
+        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        GuardedClient::new(AddressPolicy::new(allowed), timeout, 64 * 1_024).unwrap()
+    }
+
+    /// A client that waits longer than a busy machine takes.
+    fn client(allowed: &[&str]) -> GuardedClient {
+        within(Duration::from_secs(30), allowed)
+    }
+
+    async fn post(allowed: &[&str], url: &str) -> Attempt {
+        client(allowed).post(Post { url, headers: &[], body: b"{}", keep: Post::KEPT_FOR_LOG }).await
+    }
+
+    async fn post_hastily(url: &str) -> Attempt {
+        let client = within(Duration::from_secs(1), &LOOPBACK);
+        client.post(Post { url, headers: &[], body: b"{}", keep: Post::KEPT_FOR_LOG }).await
+    }
+
+    #[tokio::test]
+    async fn a_message_is_delivered_with_its_headers() {
+        let endpoint = Endpoint::answering(204, "", "").await;
+        let headers = [("webhook-id", "msg_1".to_owned())];
+        let url = endpoint.url("/hook?a=b");
+        let post = Post { url: &url, headers: &headers, body: b"{\"n\":1}", keep: Post::KEPT_FOR_LOG };
+        let attempt = client(&LOOPBACK).post(post).await;
+        assert_eq!((attempt.outcome, attempt.status), (Outcome::Delivered, Some(204)));
+        let request = endpoint.connections().remove(0);
+        for part in
+            ["POST /hook?a=b HTTP/1.1", "webhook-id: msg_1", "content-type: application/json", "{\"n\":1}"]
+        {
+            assert!(request.contains(part), "{part} in {request}");
+        }
+        assert!(!request.contains("accept-encoding"));
+    }
+
+    #[tokio::test]
+    async fn answers_become_outcomes() {
+        for (status, expected) in [
+            (200, Outcome::Delivered),
+            (202, Outcome::Delivered),
+            (400, Outcome::Rejected(400)),
+            (410, Outcome::Gone),
+            (429, Outcome::Rejected(429)),
+            (500, Outcome::Rejected(500)),
+        ] {
+            let endpoint = Endpoint::answering(status, "retry-after: 9\r\n", "thanks\0").await;
+            let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
+            assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)));
+            assert_eq!(attempt.retry_after, Some(Duration::from_secs(9)));
+            assert_eq!(attempt.response_head, "thanks\u{fffd}");
+        }
+    }
+
+    #[tokio::test]
+    async fn redirects_are_not_followed() {
+        let target = Endpoint::answering(200, "", "").await;
+        for status in [301, 302, 303, 307, 308] {
+            let headers = format!("location: {}\r\n", target.url("/"));
+            let endpoint = Endpoint::answering(status, &headers, "").await;
+            assert_eq!(post(&LOOPBACK, &endpoint.url("/")).await.outcome, Outcome::Rejected(status));
+        }
+        assert!(target.connections().is_empty());
+    }
+
+    #[tokio::test]
+    async fn no_spelling_of_a_private_address_reaches_it() {
+        let canary = Endpoint::answering(200, "", "").await;
+        let (port, client) = (canary.address.port(), client(&[]));
+        for host in [
+            "127.0.0.1",
+            "2130706433",
+            "0177.0.0.1",
+            "0x7f.1",
+            "127.1",
+            "127.0.0.1.",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+            "localhost",
+            "localhost.",
+            "LOCALHOST",
+            "a.localhost",
+            "user:pass@127.0.0.1",
+            "example.com@127.0.0.1",
+            "0.0.0.0",
+            "[::]",
+        ] {
+            for scheme in ["http", "https"] {
+                let url = format!("{scheme}://{host}:{port}/");
+                let attempt = client.post(Post { url: &url, headers: &[], body: b"{}", keep: 0 }).await;
+                assert!(matches!(attempt.outcome, Outcome::Forbidden(_)), "{scheme} {host}: {attempt:?}");
+            }
+        }
+        assert!(canary.connections().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_name_is_called_where_the_allow_list_holds_its_address() {
+        let endpoint = Endpoint::answering(200, "", "").await;
+        let attempt = post(&LOOPBACK, &format!("http://localhost:{}/", endpoint.address.port())).await;
+        assert_eq!(attempt.outcome, Outcome::Delivered);
+    }
+
+    #[tokio::test]
+    async fn what_a_name_resolves_to_is_checked_at_the_connection() {
+        let canary = Endpoint::answering(200, "", "").await;
+        // Past the check of the URL, straight to each of the clients.
+        let guarded = client(&["10.0.0.0/8"]);
+        let port = canary.address.port();
+        for (client, scheme) in [(&guarded.secure, "https"), (&guarded.plain, "http")] {
+            let error = client.post(format!("{scheme}://localhost:{port}/")).send().await.unwrap_err();
+            assert_eq!(Outcome::of_error(&error), Outcome::Forbidden(UrlFault::AddressRefused), "{scheme}");
+        }
+        assert!(canary.connections().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_client_for_https_makes_no_plain_request() {
+        let canary = Endpoint::answering(200, "", "").await;
+        assert!(client(&LOOPBACK).secure.post(canary.url("/")).send().await.is_err());
+        assert!(canary.connections().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_way_to_an_answer_ends_in_a_fault() {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let attempt = post(&LOOPBACK, &format!("http://{closed}/")).await;
+        assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Connect));
+        assert_eq!((attempt.status, attempt.response_head.as_str()), (None, ""));
+        let attempt = post(&[], "https://nowhere.invalid/").await;
+        assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Dns));
+        for answer in ["", "no HTTP at all\r\n\r\n", "HTTP/1.1 "] {
+            let endpoint = Endpoint::start(answer, Then::Close).await;
+            let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
+            assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Reset), "{answer}");
+        }
+        for answer in ["HTTP/1.1 400 Bad Request\r\n\r\n", ""] {
+            let endpoint = Endpoint::start(answer, Then::Close).await;
+            let attempt = post(&LOOPBACK, &endpoint.url("/").replace("http:", "https:")).await;
+            assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Tls), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_endpoint_costs_no_more_than_the_timeout() {
+        let silent = Endpoint::start("", Then::Stall).await;
+        let attempt = post_hastily(&silent.url("/")).await;
+        assert_eq!(attempt.outcome, Outcome::TimedOut);
+        assert!(attempt.duration < Duration::from_secs(20));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_end_takes_nothing_from_its_status() {
+        let slow = Endpoint::start(&format!("{OPEN_ENDED}begun"), Then::Stall).await;
+        let attempt = post_hastily(&slow.url("/")).await;
+        assert_eq!((attempt.outcome, attempt.response_head.as_str()), (Outcome::Delivered, "begun"));
+        assert!(attempt.duration < Duration::from_secs(20));
+    }
+
+    #[tokio::test]
+    async fn an_endless_body_is_cut_off() {
+        let flood = Endpoint::start(OPEN_ENDED, Then::Flood).await;
+        let url = flood.url("/");
+        let post = Post { url: &url, headers: &[], body: b"{}", keep: Post::KEPT_FOR_TEST };
+        let slow = GuardedClient { max_body: 8 * 1_024, ..client(&LOOPBACK) };
+        let attempt = slow.post(post).await;
+        assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, 8 * 1_024));
+        let attempt = client(&LOOPBACK).post(post).await;
+        assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, Post::KEPT_FOR_TEST));
+    }
+
+    #[test]
+    fn a_kept_head_is_text_within_its_limit() {
+        assert_eq!(head("äää".as_bytes(), 3), "ä");
+        assert_eq!(head(b"\xff\xff\xff\xff", 5), "\u{fffd}");
+        assert_eq!(head(b"short", 1_024), "short");
+        assert_eq!(head(b"", 1_024), "");
+    }
 }

@@ -1,13 +1,13 @@
 //! Floor 1: outgoing webhooks.
 //!
-//! What a taxpayer's endpoint is sent is signed, and where it is sent is checked: at every connection, not only
-//! when the URL is set. Each call here is one attempt; when the next one is due is data in `schedule`.
+//! What a taxpayer's endpoint is sent is signed, and where it is sent is checked: at every connection, not
+//! only when the URL is set. Each call here is one attempt; when the next one is due is data in `schedule`.
 //! Deliberately absent: queues, persistence, and any knowledge of events.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | Standard Webhooks signatures | `signature` |
-//! | Addresses and URLs that may be called | `address`, `url` |
+//! | Addresses and URLs that may be called | `address`, `destination` |
 //! | The guarded HTTP client | `client`, its name resolution in `resolver` |
 //! | What came of an attempt | `attempt` |
 //! | When the attempts are made | `schedule` |
@@ -15,16 +15,16 @@
 mod address;
 mod attempt;
 mod client;
+mod destination;
 mod resolver;
 mod schedule;
 mod signature;
 #[cfg(test)]
 mod testing;
-mod url;
 
 pub use address::AddressPolicy;
 pub use attempt::{Attempt, Fault, Outcome};
 pub use client::{BuildError, GuardedClient, Post};
+pub use destination::UrlFault;
 pub use schedule::Schedule;
 pub use signature::{Message, Secret, SecretFault, VerifyFault};
-pub use url::UrlFault;

@@ -1,5 +1,5 @@
-//! When the attempts at a delivery are made: a list of delays, each before its attempt. After the last attempt the
-//! delivery is a dead letter. `webhooks.retry_schedule_s`.
+//! When the attempts at a delivery are made: a list of delays, each before its attempt. After the last
+//! attempt the delivery is a dead letter. `webhooks.retry_schedule_s`.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Standard Webhooks 1.0.0: secrets, signing and verifying.
 //!
-//! A signature is `v1,` and the base64 of HMAC-SHA256 over `{id}.{timestamp}.{body}`. While a secret is being
-//! replaced, the old one signs along and the header carries both, parted by a space.
+//! A signature is `v1,` and the base64 of HMAC-SHA256 over `{id}.{timestamp}.{body}`. While a secret is
+//! being replaced, the old one signs along and the header carries both, parted by a space.
 
 use std::fmt;
 use std::time::Duration;

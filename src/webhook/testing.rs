@@ -1,1 +1,70 @@
+//! A tiny HTTP server for tests: it counts its connections, keeps what it received and answers canned bytes.
 
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What follows the canned bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Then {
+    Close,
+    /// Silence, longer than any test waits.
+    Stall,
+    /// More bytes without end.
+    Flood,
+}
+
+/// A listening server, and the text of what came over each connection.
+pub(super) struct Endpoint {
+    pub(super) address: SocketAddr,
+    connections: Arc<Mutex<Vec<String>>>,
+}
+
+impl Endpoint {
+    pub(super) async fn start(answer: &str, then: Then) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let (log, answer) = (Arc::clone(&connections), answer.to_owned());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let index = log.lock().unwrap().len();
+                log.lock().unwrap().push(String::new());
+                tokio::spawn(serve(stream, answer.clone(), then, (Arc::clone(&log), index)));
+            }
+        });
+        Self { address, connections }
+    }
+
+    /// Answers with a status, headers (complete lines) and a body.
+    pub(super) async fn answering(status: u16, headers: &str, body: &str) -> Self {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}");
+        Self::start(&format!("{head}\r\n{body}"), Then::Close).await
+    }
+
+    pub(super) fn connections(&self) -> Vec<String> {
+        self.connections.lock().unwrap().clone()
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+async fn serve(mut stream: TcpStream, answer: String, then: Then, log: (Arc<Mutex<Vec<String>>>, usize)) {
+    let mut buffer = [0; 4_096];
+    let read = stream.read(&mut buffer).await.unwrap_or_default();
+    log.0.lock().unwrap()[log.1] = String::from_utf8_lossy(&buffer[..read]).into_owned();
+    if stream.write_all(answer.as_bytes()).await.is_err() {
+        return;
+    }
+    match then {
+        Then::Close => {}
+        Then::Stall => std::future::pending().await,
+        Then::Flood => while stream.write_all(&[b'x'; 16_384]).await.is_ok() {},
+    }
+}

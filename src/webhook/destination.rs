@@ -1,9 +1,9 @@
 //! Which URLs may be set as a webhook and called: absolute, https, to a host that may be public.
 //!
-//! Plain http is for the allow-list alone. What a name resolves to is not known here; the resolver checks it at
-//! every connection.
+//! Plain http is for the allow-list alone. What a name resolves to is not known here; the resolver checks it
+//! at every connection.
 
-use ::url::{Host, Url};
+use url::{Host, Url};
 
 use super::address::AddressPolicy;
 
