@@ -47,6 +47,15 @@ words! {
     ResolvedBy { Answer = "answer", Confirm = "confirm" }
 }
 
+words! {
+    /// Why a run waits before it goes on.
+    WaitReason {
+        AuthorityUnavailable = "authority-unavailable",
+        HealthCheckDown = "health-check-down",
+        AccessPointOffline = "access-point-offline",
+    }
+}
+
 impl Operation {
     /// The steps in order.
     pub fn steps(self) -> &'static [Step] {
@@ -111,7 +120,7 @@ pub struct Run {
     /// Since when the present step has been failing.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
-    pub wait_reason: Option<String>,
+    pub wait_reason: Option<WaitReason>,
     pub last_error: Option<String>,
     pub resolved_by: Option<ResolvedBy>,
     pub qr_code: Option<String>,
@@ -131,6 +140,7 @@ pub enum Verdict {
     },
     /// To be tried again by itself.
     Wait {
+        reason: WaitReason,
         error: String,
         until: Timestamp,
     },
@@ -218,18 +228,31 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// Goes on after it had ended without success.
+    /// Whether a caller that waits for it has its answer. A transmission that must wait says so at once; a
+    /// submission is waited for.
+    pub fn is_settled(&self) -> bool {
+        match self.operation {
+            Operation::Submit => !self.state.is_open(),
+            Operation::Transmit => self.state != RunState::Running,
+        }
+    }
+
+    /// Goes on at once, instead of at the appointed time.
     #[must_use]
-    pub fn reopened(self, now: Timestamp) -> Self {
-        let state = RunState::Running;
+    pub fn hurried(self, now: Timestamp) -> Self {
         Self {
-            state,
-            failing_since: None,
+            state: RunState::Running,
             next_attempt_at: Some(now),
             wait_reason: None,
             updated_at: now,
             ..self
         }
+    }
+
+    /// Goes on after it had ended without success.
+    #[must_use]
+    pub fn reopened(self, now: Timestamp) -> Self {
+        Self { failing_since: None, ..self.hurried(now) }
     }
 
     /// Notes that a step is about to be called.
@@ -249,7 +272,7 @@ impl Run {
         match verdict {
             Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
             Verdict::Refused { .. } => self.end(RunState::Refused),
-            Verdict::Wait { error, until } => self.wait(error.clone(), *until, now),
+            Verdict::Wait { reason, until, .. } => self.wait(*reason, *until, now),
             Verdict::Pause { .. } => self.state = RunState::Paused,
         }
         self
@@ -276,7 +299,7 @@ impl Run {
     }
 
     /// The intent stays: what an effectful step came to is not known until it is asked about.
-    fn wait(&mut self, reason: String, until: Timestamp, now: Timestamp) {
+    fn wait(&mut self, reason: WaitReason, until: Timestamp, now: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);
         self.next_attempt_at = Some(until);

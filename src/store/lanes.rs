@@ -53,6 +53,18 @@ pub async fn lock(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result
     Ok(row.try_get("", "version")?)
 }
 
+/// Locks a lane for the rest of the transaction without counting as a write to what it serialises.
+pub async fn hold(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+    let statement = Query::update()
+        .table("lanes")
+        .value("epoch", Expr::col("epoch"))
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").eq(key))
+        .to_owned();
+    tx.execute(&statement).await?;
+    Ok(())
+}
+
 /// Makes lanes due now, creating those that do not exist.
 pub async fn make_due(tx: &DatabaseTransaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
     if keys.is_empty() {

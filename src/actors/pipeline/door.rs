@@ -60,7 +60,7 @@ impl Pipeline {
             // Listening begins before the look, so that no change falls between the two.
             let changed = pin!(place.changed());
             let run = self.read(&run).await?;
-            if !run.state.is_open() || Instant::now() >= deadline {
+            if run.is_settled() || Instant::now() >= deadline {
                 return Ok(run);
             }
             let next_look = deadline.min(Instant::now() + LOOK_EVERY);

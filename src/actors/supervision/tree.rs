@@ -42,7 +42,7 @@ impl Kind {
 
     /// Whether such actors come and go, so that a stopped one leaves no node.
     pub fn is_transient(self) -> bool {
-        matches!(self, Self::Taxpayer | Self::Pipeline)
+        matches!(self, Self::Taxpayer | Self::Pipeline | Self::Webhook)
     }
 }
 

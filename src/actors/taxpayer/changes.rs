@@ -143,7 +143,8 @@ impl Desk {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         deliveries::add(tx, &changes.deliveries, self.now).await?;
-        if changes.deliveries.is_empty() {
+        // A new URL also wakes what waits for an endpoint that was disabled.
+        if changes.deliveries.is_empty() && changes.endpoint.is_none() {
             return Ok(());
         }
         lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await

@@ -1,10 +1,15 @@
 //! The way to the taxpayers' actors: one method a command, each with its own reply.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::actors::supervision::{CommandId, Refused, Registry};
+use crate::actors::supervision::serial::{self, BATCH_MAX};
+use crate::actors::supervision::{
+    Admission, Arbiters, CommandId, Kind, Limits, Policy, Refused, Registry, Settings, Tree,
+};
+use crate::actors::taxpayer::bookkeeper::{Bookkeeper, Desktop};
 use crate::actors::taxpayer::command::{Command, Created, NotDone, Onboarding, Reply, StepOutcome, Which};
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
@@ -55,8 +60,19 @@ macro_rules! ask {
 }
 
 impl Taxpayers {
-    pub(crate) fn new(registry: Registry<TaxpayerId, Command, Answer>) -> Self {
-        Self(registry)
+    /// Opens the door; actors start when they are first asked.
+    pub fn new(desktop: Desktop, tree: &Tree, arbiters: &Arc<Arbiters>, limits: Limits) -> Self {
+        let admission = Admission::new(limits, Arc::clone(tree.counters()));
+        let settings = Settings { kind: Kind::Taxpayer, policy: Policy::default() };
+        let desktop = Arc::new(desktop);
+        Self(Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
+            let (id, desktop) = (*id, Arc::clone(&desktop));
+            serial::start(seat, BATCH_MAX, move || Bookkeeper {
+                id,
+                desktop: Arc::clone(&desktop),
+                books: None,
+            })
+        }))
     }
 
     pub fn registry(&self) -> &Registry<TaxpayerId, Command, Answer> {

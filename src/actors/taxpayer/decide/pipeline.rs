@@ -21,7 +21,10 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     let run = match desk.run(request.operation, &request.irn).cloned() {
         None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
         Some(run) if run.digest == request.digest() => match run.state {
-            RunState::Running | RunState::Waiting | RunState::Succeeded => return Ok(reply(run)),
+            RunState::Running | RunState::Succeeded => return Ok(reply(run)),
+            // A submission keeps its appointment; a transmission is tried again whenever it is asked for.
+            RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
+            RunState::Waiting => run.hurried(desk.now),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(desk.now),
         },
         Some(run) if run.is_replaceable() => run.replaced(request.clone(), desk.now),

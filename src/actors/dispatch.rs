@@ -1,0 +1,151 @@
+//! Hands lanes that are due to their actors: takes over what is due and free, at most as many as may run at
+//! once, keeps the leases alive meanwhile, and gives back what an actor could not finish. The timer and the
+//! wake-ups only call it; nothing depends on them but the delay.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+
+use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+
+/// How often to look when nothing wakes us.
+const POLL: Duration = Duration::from_millis(250);
+/// Lanes taken over in one statement.
+const CLAIM_MAX: usize = 32;
+/// When a lane that its actor could not finish is due again.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// Whether an actor has dealt with its lane, or it must be given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handled {
+    Released,
+    Unfinished,
+}
+
+type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
+
+/// Settings of a dispatcher.
+#[derive(Clone)]
+pub struct Duty {
+    pub kind: LaneKind,
+    /// Names this process in the leases.
+    pub owner: String,
+    pub lease: Duration,
+    /// Lanes that are worked on at once.
+    pub concurrency_max: usize,
+    pub wake: Arc<Notify>,
+}
+
+/// Dispatches the lanes of one kind.
+#[derive(Clone)]
+pub struct Dispatcher {
+    store: Store,
+    duty: Duty,
+    slots: Arc<Semaphore>,
+    handoff: Handoff,
+}
+
+impl Dispatcher {
+    /// `handoff` brings a lane to its actor and returns when that has done with it.
+    pub fn new<F>(store: Store, duty: Duty, handoff: F) -> Self
+    where
+        F: Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync + 'static,
+    {
+        let slots = Arc::new(Semaphore::new(duty.concurrency_max));
+        Self { store, duty, slots, handoff: Arc::new(handoff) }
+    }
+
+    /// Runs under supervision on the office arbiter.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: Kind) -> Addr<DispatcherActor> {
+        let node = tree.node(kind, 0, format!("{}-dispatcher", self.duty.kind.as_str()));
+        supervise(arbiters.office(), node, Policy::default(), |ctx| DispatcherActor {
+            dispatcher: self,
+            _address: ctx.address(),
+        })
+    }
+
+    /// Takes over what is due and hands it out; how many lanes that were.
+    pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
+        let free = self.slots.available_permits().min(CLAIM_MAX);
+        if free == 0 || !lanes::any_due(&self.store, self.duty.kind).await? {
+            return Ok(0);
+        }
+        let limit = u64::try_from(free).unwrap_or(1);
+        let leases =
+            lanes::claim(&self.store, self.duty.kind, &self.duty.owner, self.duty.lease, limit).await?;
+        let count = leases.len();
+        for lease in leases {
+            self.hand_out(lease);
+        }
+        Ok(count)
+    }
+
+    fn hand_out(&self, lease: Lease) {
+        let (slots, store) = (Arc::clone(&self.slots), self.store.clone());
+        let work = (self.handoff)(lease.clone());
+        actix_rt::spawn(async move {
+            // The semaphore is never closed; without a permit the lane is worked on all the same.
+            let _slot = slots.acquire_owned().await;
+            if work.await == Handled::Unfinished
+                && let Err(error) = give_back(&store, &lease).await
+            {
+                tracing::warn!(lane = lease.key, %error, "a lane could not be given back; its lease will end");
+            }
+        });
+    }
+
+    fn is_busy(&self) -> bool {
+        self.slots.available_permits() < self.duty.concurrency_max
+    }
+
+    /// Dispatches for as long as it is polled.
+    async fn run(self) {
+        let mut renewed = Instant::now();
+        loop {
+            let handed_out = self.dispatch_due().await.unwrap_or_else(|error| {
+                tracing::warn!(kind = self.duty.kind.as_str(), %error, "due lanes could not be taken over");
+                0
+            });
+            if self.is_busy() && renewed.elapsed() > self.duty.lease / 3 {
+                match lanes::renew(&self.store, &self.duty.owner, self.duty.lease).await {
+                    Ok(()) => renewed = Instant::now(),
+                    Err(error) => tracing::warn!(%error, "leases could not be renewed"),
+                }
+            }
+            if handed_out == 0 || self.slots.available_permits() == 0 {
+                // Woken or not, the next look is the same.
+                let _ = timeout(POLL, self.duty.wake.notified()).await;
+            }
+        }
+    }
+}
+
+async fn give_back(store: &Store, lease: &Lease) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    lanes::release(&tx, lease, Some(AFTER_FAILURE)).await?;
+    tx.commit().await.map_err(StoreError::from)
+}
+
+/// The shell that runs a dispatcher.
+pub struct DispatcherActor {
+    dispatcher: Dispatcher,
+    /// Its own address: it stays though nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl Actor for DispatcherActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(self.dispatcher.clone().run().into_actor(self));
+    }
+}
+
+impl Supervised for DispatcherActor {}

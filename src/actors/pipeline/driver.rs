@@ -1,0 +1,125 @@
+//! Drives a run: step by step, each with its intent written before the call and its outcome after it. The
+//! process may die at any line: what is written tells whoever takes the lane over how to go on.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand::RngExt;
+use uuid::Uuid;
+
+use crate::actors::pipeline::steps::Caller;
+use crate::actors::pipeline::verdict::verdict;
+use crate::actors::taxpayer::command::StepOutcome;
+use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::authority::{Authority, CryptoKeys, RetryPolicy};
+use crate::domain::clock::{self, SharedClock};
+use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::pipeline::{Run, RunState, Step};
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::runs;
+
+/// What driving a run takes.
+pub struct Gear {
+    pub store: Store,
+    pub taxpayers: Arc<Taxpayers>,
+    pub authority: Authority,
+    pub keys: CryptoKeys,
+    pub retry: RetryPolicy,
+    pub clock: SharedClock,
+}
+
+/// Why a run could not be driven on. The lane is given back and the run goes on later.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stop {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Books(#[from] Failure),
+}
+
+impl Stop {
+    /// Another has taken the lane: it is not ours to give back.
+    pub(super) fn is_stale(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Stale) | Self::Books(Failure::Store(StoreError::Stale)))
+    }
+}
+
+/// A step about to be called.
+struct Intent {
+    run: Run,
+    step: Step,
+    attempt_id: Uuid,
+    resuming: bool,
+}
+
+impl Gear {
+    /// Takes the run of a lane as far as it goes now. The lane is released with the last outcome.
+    pub(super) async fn advance(&self, lease: &Lease) -> Result<(), Stop> {
+        let Some((taxpayer, run)) = owner_and_run(&lease.key) else {
+            return Ok(self.drop_lane(lease).await?);
+        };
+        loop {
+            let Some(intent) = self.intend(lease, taxpayer, run).await? else { return Ok(()) };
+            let run = self.step(lease, intent).await?;
+            if run.state != RunState::Running {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes down which step is about to be called. `None` when there is none: the lane is released then.
+    async fn intend(
+        &self,
+        lease: &Lease,
+        taxpayer: TaxpayerId,
+        id: RunId,
+    ) -> Result<Option<Intent>, StoreError> {
+        let now = self.clock.now();
+        let tx = self.store.begin().await?;
+        // The content of a run may be replaced under the taxpayer's lock only.
+        lanes::hold(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
+        lanes::fence(&tx, lease).await?;
+        let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
+        let Some((run, step)) = run.and_then(|run| run.next_step().map(|step| (run, step))) else {
+            lanes::release(&tx, lease, None).await?;
+            tx.commit().await?;
+            return Ok(None);
+        };
+        let resuming = run.intent == Some(step) && step.has_effect();
+        let run = run.intending(step, now);
+        let attempt_id = clock::new_id();
+        runs::save(&tx, &[&run]).await?;
+        runs::begin_step(&tx, &run, attempt_id, now).await?;
+        tx.commit().await?;
+        Ok(Some(Intent { run, step, attempt_id, resuming }))
+    }
+
+    /// Calls the step and records what came of it.
+    async fn step(&self, lease: &Lease, intent: Intent) -> Result<Run, Stop> {
+        let Intent { run, step, attempt_id, resuming } = intent;
+        let started = Instant::now();
+        let caller = Caller { authority: &self.authority, keys: &self.keys };
+        let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
+        let verdict = verdict(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());
+        let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
+        let taxpayer = run.taxpayer_id;
+        let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms };
+        Ok(self.taxpayers.record_step(taxpayer, outcome).await?)
+    }
+
+    async fn drop_lane(&self, lease: &Lease) -> Result<(), StoreError> {
+        tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
+        let tx = self.store.begin().await?;
+        lanes::release(&tx, lease, None).await?;
+        tx.commit().await.map_err(StoreError::from)
+    }
+}
+
+/// The key of a run's lane names its owner and itself.
+fn owner_and_run(key: &str) -> Option<(TaxpayerId, RunId)> {
+    let (taxpayer, run) = key.split_once('/')?;
+    Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))
+}

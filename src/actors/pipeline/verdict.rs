@@ -1,0 +1,50 @@
+//! What a failed step leads to: a refusal, another try at a moment, or a pause for an operator. Schedules are
+//! data (`pipeline.*` in config.toml); chance and time are arguments.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::actors::pipeline::steps::{Outcome, Trouble};
+use crate::authority::{Failure, RetryPolicy};
+use crate::domain::pipeline::{Run, Step, Verdict, WaitReason};
+
+/// The verdict on an outcome of the run's present step.
+pub(super) fn verdict(
+    outcome: Outcome,
+    run: &Run,
+    policy: &RetryPolicy,
+    now: Timestamp,
+    jitter: u32,
+) -> Verdict {
+    let trouble = match outcome {
+        Outcome::Done { by, qr_code } => return Verdict::Done { resolved_by: by, qr_code },
+        Outcome::Failed(Trouble::Refused(error)) => return Verdict::Refused { error },
+        Outcome::Failed(trouble) => trouble,
+    };
+    let (reason, error, retry_after) = explain(trouble, run);
+    let failing_for =
+        run.failing_since.map_or(Duration::ZERO, |since| now.duration_since(since).unsigned_abs());
+    match policy.delay(run.attempt, failing_for, retry_after, jitter) {
+        Some(delay) => {
+            Verdict::Wait { reason, error, until: now.saturating_add(delay).unwrap_or(Timestamp::MAX) }
+        }
+        None => Verdict::Pause { error },
+    }
+}
+
+fn explain(trouble: Trouble, run: &Run) -> (WaitReason, String, Option<Duration>) {
+    match trouble {
+        Trouble::Refused(error) => (WaitReason::AuthorityUnavailable, error, None),
+        Trouble::Health => {
+            (WaitReason::HealthCheckDown, "the authority's health check is down".to_owned(), None)
+        }
+        Trouble::AccessPoint(error) => (WaitReason::AccessPointOffline, error.to_owned(), None),
+        Trouble::Call(failure @ Failure::NotFound { .. }) if run.next_step() == Some(Step::Confirm) => {
+            (WaitReason::AuthorityUnavailable, format!("signed, but not found yet: {failure}"), None)
+        }
+        Trouble::Call(failure) => {
+            (WaitReason::AuthorityUnavailable, failure.to_string(), failure.retry_after())
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The actor of a run: a shell around the driver. Its panics are the supervision's business; a run whose
+//! drive failed is given back with its lane.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use crate::actors::dispatch::{Dispatcher, Duty, Handled};
+use crate::actors::pipeline::driver::Gear;
+use crate::actors::supervision::{
+    Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Tree, Worker, serial,
+};
+use crate::store::lanes::Lease;
+
+/// Takes the run of a lane as far as it goes now.
+#[derive(Debug)]
+pub struct Advance(pub Lease);
+
+/// The actors of running runs, by the key of their lane.
+pub type PipelineActors = Registry<String, Advance, Handled>;
+
+struct PipelineActor {
+    gear: Arc<Gear>,
+}
+
+impl Worker for PipelineActor {
+    type Command = Advance;
+    type Reply = Handled;
+
+    fn name(_: &Advance) -> &'static str {
+        "advance"
+    }
+
+    async fn work(self, batch: Batch<Advance>) -> (Self, Vec<(CommandId, Handled)>) {
+        let mut replies = Vec::new();
+        for task in batch.tasks() {
+            replies.push((task.id, self.advance(&task.0).await));
+        }
+        (self, replies)
+    }
+}
+
+impl PipelineActor {
+    async fn advance(&self, lease: &Lease) -> Handled {
+        match self.gear.advance(lease).await {
+            Ok(()) => Handled::Released,
+            Err(stop) if stop.is_stale() => Handled::Released,
+            Err(stop) => {
+                tracing::warn!(lane = lease.key, error = %stop, "a run could not be driven on; it will be later");
+                Handled::Unfinished
+            }
+        }
+    }
+}
+
+/// Makes the registry of the pipeline's actors and the dispatcher that feeds it.
+pub fn dispatcher(
+    gear: Arc<Gear>,
+    duty: Duty,
+    tree: &Tree,
+    arbiters: &Arc<Arbiters>,
+) -> (Dispatcher, Arc<PipelineActors>) {
+    let limits = Limits { per_key_max: 1, process_max: duty.concurrency_max, ..Limits::default() };
+    let admission = Admission::new(limits, Arc::clone(tree.counters()));
+    let settings = Settings { kind: Kind::Pipeline, policy: Policy::default() };
+    let store = gear.store.clone();
+    let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
+        let gear = Arc::clone(&gear);
+        serial::start(seat, 1, move || PipelineActor { gear: Arc::clone(&gear) })
+    }));
+    let registry = Arc::clone(&actors);
+    let dispatcher = Dispatcher::new(store, duty, move |lease| {
+        let actors = Arc::clone(&registry);
+        async move {
+            let key = lease.key.clone();
+            actors.send(&key, Advance(lease)).await.unwrap_or(Handled::Unfinished)
+        }
+        .boxed_local()
+    });
+    (dispatcher, actors)
+}

@@ -1,0 +1,171 @@
+//! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. An
+//! attempt's outcome is written under the endpoint's lane; a process that dies in between delivers again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use rand::RngExt;
+
+use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::domain::clock::{self, SharedClock};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
+use crate::domain::event::{Event, EventKind};
+use crate::domain::ids::TaxpayerId;
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, Lease};
+use crate::store::{deliveries, events, webhooks};
+use crate::webhook::{self, GuardedClient, Message, Outcome, Post, Schedule, Secret};
+
+/// Deliveries to one endpoint at once.
+const AT_ONCE: u64 = 16;
+
+/// What delivering takes.
+pub struct Satchel {
+    pub store: Store,
+    pub taxpayers: Arc<Taxpayers>,
+    pub client: GuardedClient,
+    pub schedule: Schedule,
+    pub clock: SharedClock,
+}
+
+/// Why deliveries stopped. The lane is given back and they go on later.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stop {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Books(#[from] Failure),
+    #[error("the signing secret cannot be used: {0}")]
+    Secret(#[from] webhook::SecretFault),
+}
+
+type Recorded = (Delivery, EventKind, Attempt);
+
+impl Satchel {
+    /// Delivers until nothing is due; the lane is released until the next delivery is.
+    pub(super) async fn deliver(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), Stop> {
+        loop {
+            let now = self.clock.now();
+            let Some((endpoint, secrets)) = webhooks::with_secrets(&self.store, taxpayer, now).await? else {
+                return Ok(self.release(lease, None).await?);
+            };
+            if !endpoint.is_active {
+                return Ok(self.release(lease, None).await?);
+            }
+            let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
+            let ready = deliveries::ready_owned_by(&self.store, taxpayer, now, AT_ONCE).await?;
+            if ready.is_empty() {
+                return Ok(self.release(lease, Some(taxpayer)).await?);
+            }
+            let outcomes = self.attempt_all(&endpoint, &secrets, ready).await?;
+            let gone = self.record(lease, outcomes).await?;
+            if gone {
+                let reason = "the endpoint answered 410 Gone".to_owned();
+                self.taxpayers.disable_endpoint(taxpayer, reason).await?;
+            }
+        }
+    }
+
+    async fn attempt_all(
+        &self,
+        endpoint: &Endpoint,
+        secrets: &[Secret],
+        ready: Vec<Delivery>,
+    ) -> Result<Vec<(Delivery, Event, webhook::Attempt, Timestamp)>, StoreError> {
+        let sequences = ready.iter().map(|delivery| delivery.sequence).collect();
+        let events = events::owned_by_with_sequences(&self.store, endpoint.taxpayer_id, sequences).await?;
+        let pairs = ready.into_iter().filter_map(|delivery| {
+            let event = events.iter().find(|event| event.sequence == delivery.sequence)?;
+            Some((delivery, event.clone()))
+        });
+        Ok(join_all(pairs.map(|(delivery, event)| async move {
+            let at = self.clock.now();
+            let attempt = self.attempt(endpoint, secrets, &event, at).await;
+            (delivery, event, attempt, at)
+        }))
+        .await)
+    }
+
+    async fn attempt(
+        &self,
+        endpoint: &Endpoint,
+        secrets: &[Secret],
+        event: &Event,
+        at: Timestamp,
+    ) -> webhook::Attempt {
+        let body = event.notification();
+        let id = event.id.to_string();
+        let message = Message { id: &id, timestamp: at.as_second(), body: body.as_bytes() };
+        let headers = message.headers(secrets);
+        let keep = Post::KEPT_FOR_LOG;
+        self.client.post(Post { url: &endpoint.url, headers: &headers, body: body.as_bytes(), keep }).await
+    }
+
+    /// Writes what came of the attempts; whether the endpoint wants no more.
+    async fn record(
+        &self,
+        lease: &Lease,
+        attempts: Vec<(Delivery, Event, webhook::Attempt, Timestamp)>,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let gone = attempts.iter().any(|(_, _, attempt, _)| attempt.outcome == Outcome::Gone);
+        let outcomes: Vec<Recorded> = attempts
+            .into_iter()
+            .map(|(delivery, event, attempt, at)| {
+                let delivery = self.after(delivery, &attempt, now);
+                (delivery, event.kind, logged(&attempt, at))
+            })
+            .collect();
+        let tx = self.store.begin().await?;
+        lanes::fence(&tx, lease).await?;
+        deliveries::record(&tx, &outcomes, now).await?;
+        tx.commit().await?;
+        Ok(gone)
+    }
+
+    /// The delivery after an attempt: delivered, to be tried again, or a dead letter.
+    fn after(&self, mut delivery: Delivery, attempt: &webhook::Attempt, now: Timestamp) -> Delivery {
+        delivery.attempts += 1;
+        delivery.next_attempt_at = None;
+        if attempt.is_delivered() {
+            delivery.state = DeliveryState::Delivered;
+            return delivery;
+        }
+        let made = usize::try_from(delivery.attempts).unwrap_or(usize::MAX);
+        match self.schedule.next(made, attempt.retry_after, clock::chance().random()) {
+            Some(delay) => {
+                delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
+            }
+            None => delivery.state = DeliveryState::Dead,
+        }
+        delivery
+    }
+
+    /// Gives the lane back: due when the next delivery of the taxpayer is, or not by itself. The lane is
+    /// locked first, so that what is added meanwhile makes it due again afterwards.
+    async fn release(&self, lease: &Lease, taxpayer: Option<TaxpayerId>) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        lanes::fence(&tx, lease).await?;
+        let next = match taxpayer {
+            Some(taxpayer) => deliveries::next_due_owned_by(&tx, taxpayer).await?,
+            None => None,
+        };
+        let now = self.clock.now();
+        let delay = next.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+        lanes::release(&tx, lease, delay).await?;
+        tx.commit().await.map_err(StoreError::from)
+    }
+}
+
+fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
+    Attempt {
+        at,
+        status: attempt.status,
+        failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
+        duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
+        response: attempt.response_head.replace('\0', " "),
+    }
+}
