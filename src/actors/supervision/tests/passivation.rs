@@ -1,6 +1,6 @@
 //! Actors come and go; commands do not.
 
-use actix::{Actor, ActorContext, Context, Handler, Supervised};
+use actix::{Actor, ActorContext, Arbiter, Context, Handler, Supervised};
 
 use super::super::{Envelope, Passivate, Seat, supervise};
 use super::*;
@@ -10,25 +10,34 @@ async fn a_passivating_actor_loses_no_message_under_a_hammering_sender() {
     const SENDERS: u32 = 4;
     const EACH: u32 = 1_500;
     let office = Office::open();
-    let sender = |base: u32| {
-        let office = &office;
-        async move {
-            for number in 0..EACH {
-                office.send("t", Order::Note(base + number)).await.unwrap();
+    let threads: Vec<_> = (0..SENDERS).map(|_| Arbiter::new()).collect();
+    let hammer = |(rank, thread): (u32, &Arbiter)| {
+        let (registry, (done, end)) = (Arc::clone(&office.registry), tokio::sync::oneshot::channel());
+        thread.spawn(async move {
+            for number in rank * EACH..(rank + 1) * EACH {
+                registry.send(&"t".to_owned(), Order::Note(number)).await.unwrap();
                 if number % 5 == 0 {
                     sleep(Duration::from_micros(100)).await;
                 }
             }
-        }
+            let _ = done.send(());
+        });
+        end
     };
-    let senders = futures_util::future::join_all((0..SENDERS).map(|rank| sender(rank * EACH)));
+    let senders = futures_util::future::join_all((0..).zip(&threads).map(hammer));
     let janitor = async {
         loop {
             office.registry.passivate_idle(Instant::now(), Duration::ZERO, usize::MAX);
             tokio::task::yield_now().await;
         }
     };
-    tokio::select! { _ = senders => {}, () = janitor => {} }
+    tokio::select! {
+        ends = senders => assert!(ends.iter().all(Result::is_ok), "every send was answered"),
+        () = janitor => {}
+    }
+    for thread in threads {
+        thread.stop();
+    }
 
     let mut written = office.written();
     written.sort_unstable();
