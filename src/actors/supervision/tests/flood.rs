@@ -87,7 +87,7 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
 async fn a_full_process_answers_503_and_starts_no_actor() {
     let limits = Limits { process_max: 1, ..Limits::default() };
     let office = Office::with(64, limits, quick());
-    let slow = office.send("a", Order::Nap(1, Duration::from_millis(60)));
+    let slow = office.send("a", Order::Nap(1, Duration::from_millis(200)));
     let refused = async {
         sleep(Duration::from_millis(10)).await;
         office.send("b", Order::Note(2)).await

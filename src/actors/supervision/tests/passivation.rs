@@ -78,7 +78,7 @@ async fn beyond_the_active_limit_the_longest_unused_leave() {
 #[actix::test]
 async fn a_working_actor_does_not_leave() {
     let office = Office::open();
-    let work = office.send("t", Order::Nap(1, Duration::from_millis(60)));
+    let work = office.send("t", Order::Nap(1, Duration::from_millis(200)));
     let janitor = async {
         sleep(Duration::from_millis(20)).await;
         office.registry.passivate_idle(Instant::now(), Duration::ZERO, 0)
@@ -92,7 +92,7 @@ async fn a_working_actor_does_not_leave() {
 #[actix::test]
 async fn asking_again_and_again_never_fills_the_mailbox_of_a_working_actor() {
     let office = Office::open();
-    let work = office.send("t", Order::Block(1, Duration::from_millis(60)));
+    let work = office.send("t", Order::Block(1, Duration::from_millis(200)));
     let janitor = async {
         sleep(Duration::from_millis(20)).await;
         let ask = |_| office.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
