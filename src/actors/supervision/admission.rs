@@ -116,11 +116,12 @@ impl Gate {
     }
 }
 
+/// In the reverse order of taking, so that the process never counts more than its keys do.
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.gate.return_key(self.key);
-        self.gate.process.fetch_sub(1, Ordering::SeqCst);
         self.gate.counters.queue_depth.down();
+        self.gate.process.fetch_sub(1, Ordering::SeqCst);
+        self.gate.return_key(self.key);
     }
 }
 

@@ -253,4 +253,13 @@ mod tests {
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
         assert!(matches!(answers[1].try_recv(), Ok(Outcome::NotStarted { command: 2, .. })));
     }
+
+    #[test]
+    fn a_suspect_in_a_dropped_queue_is_given_back() {
+        let (mut queue, mut answers) = queue_of([1]);
+        drop(queue.take_batch(1));
+        queue.recover(|_, _| panic!("nothing to put aside"));
+        drop(queue);
+        assert!(matches!(answers[0].try_recv(), Ok(Outcome::NotStarted { command: 1, .. })));
+    }
 }

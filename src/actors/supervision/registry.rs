@@ -2,8 +2,8 @@
 //!
 //! `send` admits, delivers and awaits; a command that comes back unstarted is sent again, one that was begun is
 //! never. Passivation is a handshake: the janitor asks with the number of uses it saw, and the actor leaves only
-//! if nobody has used its handle since, which is decided under the same lock that hands handles out. So no
-//! command meets a mailbox that closes under it. An actor that escalated keeps its handle, so that it is not
+//! if nobody has used its handle since. Posting and leaving exclude each other by the lock of the map, so no
+//! command meets a mailbox that is being left. An actor that escalated keeps its handle, so that it is not
 //! started over and over; `revive` lets it start again. No map guard is held across an await.
 
 use std::fmt::Display;
@@ -25,7 +25,7 @@ use super::reply::{CommandId, Envelope, Outcome};
 use super::tree::{Kind, Tree};
 
 /// The waits before a command that came back unstarted is sent again; afterwards the sender is told.
-const RESEND_WAITS_MS: [u64; 5] = [0, 1, 5, 20, 50];
+const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
 /// Room in a mailbox for messages that need no permit.
 const CONTROL_MESSAGES: usize = 16;
@@ -54,12 +54,20 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// Asks an actor to leave if it has nothing to do and nobody has used its handle since.
-#[derive(Debug, Clone, Copy, Message)]
+/// Asks an actor to leave if it has nothing to do and nobody has used its handle since. An actor has at most one
+/// of these in its mailbox: dropping it allows the next.
+#[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
     pub generation: u64,
     uses: u64,
+    asked: Arc<AtomicBool>,
+}
+
+impl Drop for Passivate {
+    fn drop(&mut self) {
+        self.asked.store(false, Ordering::SeqCst);
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +125,10 @@ where
     generation: u64,
     mailbox: Mailbox<C, R>,
     node: Node,
+    /// Commands posted.
     uses: AtomicU64,
+    /// Whether a `Passivate` is under way.
+    asked: Arc<AtomicBool>,
     /// Microseconds since the tree was planted.
     used_at: AtomicU64,
 }
@@ -210,31 +221,23 @@ where
         Err(Refused::Stopped)
     }
 
-    /// Puts the envelope into the mailbox; where there is none, dropping it says *not started*.
+    /// Puts the envelope into the mailbox of the key's actor, which is started if there is none. After an
+    /// escalation, or where the mailbox is closed, dropping the envelope says *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
-        if let Some(handle) = self.handle(key)
-            && let Err(refused) = handle.mailbox.commands.try_send(envelope)
-        {
-            drop(refused);
-        }
-    }
-
-    /// The handle of the key's actor, noted as used; started if there is none. `None` after an escalation.
-    fn handle(&self, key: &K) -> Option<Arc<Handle<C, R>>> {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)
             && handle.is_open()
         {
-            return Some(handle.used(moment));
+            return handle.post(envelope, moment);
         }
         match self.handles.entry(key.clone()) {
-            Entry::Occupied(entry) if entry.get().is_open() => Some(entry.get().used(moment)),
-            Entry::Occupied(entry) if entry.get().node.has_failed() => None,
+            Entry::Occupied(entry) if entry.get().is_open() => entry.get().post(envelope, moment),
+            Entry::Occupied(entry) if entry.get().node.has_failed() => drop(envelope),
             Entry::Occupied(mut entry) => {
                 entry.insert(self.start(key));
-                Some(entry.get().used(moment))
+                entry.get().post(envelope, moment);
             }
-            Entry::Vacant(entry) => Some(entry.insert(self.start(key)).used(moment)),
+            Entry::Vacant(entry) => entry.insert(self.start(key)).post(envelope, moment),
         }
     }
 
@@ -251,7 +254,7 @@ where
         };
         let mailbox = (self.starter)(key, seat);
         let (uses, used_at) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Handle { generation, mailbox, node, uses, used_at })
+        Arc::new(Handle { generation, mailbox, node, uses, used_at, asked: Arc::default() })
     }
 
     fn policy(&self) -> Policy {
@@ -325,10 +328,14 @@ where
         self.mailbox.commands.connected()
     }
 
-    fn used(self: &Arc<Self>, moment: u64) -> Arc<Self> {
-        self.uses.fetch_add(1, Ordering::SeqCst);
+    /// Called under the lock of the map. The use is counted after the envelope is in the mailbox: a `Passivate`
+    /// that has seen the count arrives behind the envelope, and one that has not is refused.
+    fn post(&self, envelope: Envelope<C, R>, moment: u64) {
+        let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);
-        Arc::clone(self)
+        self.uses.fetch_add(1, Ordering::SeqCst);
+        // What a closed mailbox refuses is dropped, and so given back.
+        drop(sent);
     }
 
     fn used_at(&self) -> u64 {
@@ -340,7 +347,11 @@ where
     }
 
     fn ask_to_leave(&self) -> bool {
+        if self.asked.swap(true, Ordering::SeqCst) {
+            return false;
+        }
         let uses = self.uses.load(Ordering::SeqCst);
-        self.mailbox.control.try_send(Passivate { generation: self.generation, uses }).is_ok()
+        let asked = Arc::clone(&self.asked);
+        self.mailbox.control.try_send(Passivate { generation: self.generation, uses, asked }).is_ok()
     }
 }

@@ -78,9 +78,10 @@ impl<W: Worker> SerialActor<W> {
 
     fn run(&mut self, ctx: &mut Context<Self>) {
         self.scheduled = false;
+        // The worker is made before a batch is in flight: commands are not to blame for a panic of `make`.
+        let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max) else { return };
         self.seat.node.batch_started();
-        let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(|(worker, replies), actor, ctx| {
             actor.worker = Some(worker);

@@ -146,3 +146,52 @@ async fn an_actor_that_cannot_be_built_fails() {
     assert_eq!(node.state(), State::Failed);
     assert!(tree.readiness().unwrap_err().starts_with("reference lists: could not be built: no file"));
 }
+
+#[actix::test]
+async fn a_worker_that_cannot_be_made_fails_its_actor_and_blames_no_command() {
+    install_hook();
+    let tree = Tree::new(Arc::new(SystemClock));
+    let arbiters = Arc::new(Arbiters::start(1));
+    let admission = Admission::new(Limits::default(), Arc::clone(tree.counters()));
+    let settings = Settings { kind: Kind::Pipeline, policy: quick() };
+    let registry: Registry<u8, Order, u32> =
+        Registry::new(&tree, &arbiters, admission, settings, |_, seat| {
+            serial::start(seat, 64, || -> Clerk { panic!("no books") })
+        });
+    assert_eq!(registry.send(&1, Order::Note(1)).await, Err(Refused::Stopped));
+    assert!(tree.readiness().unwrap_err().starts_with("pipeline 1: panicked too often, last: no books"));
+    assert!(tree.quarantine().records().is_empty());
+    assert_eq!(tree.counters().commands_interrupted.get(), 0);
+    arbiters.stop();
+}
+
+/// A log that can be read back.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[actix::test]
+async fn a_panic_is_logged_once_with_its_text_and_its_place() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    // Were this the only subscriber, other threads, which have none, would decide for all whether a line is kept.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
+    let _scope = tracing::subscriber::set_default(subscriber);
+    let (_tree, _node, address) = brittle(0);
+    assert!(address.send(Touch { panics: true }).await.is_err());
+    assert!(address.send(Touch { panics: false }).await.is_ok());
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(text.matches("broke at src").count(), 1, "{text}");
+    assert_eq!(text.matches("actor=\"brittle\"").count(), 1, "{text}");
+}

@@ -159,7 +159,7 @@ impl Office {
 
     /// Sends in this order, all at once, behind a nap that lets them gather in one queue.
     async fn send_all(&self, key: &str, orders: &[Order]) -> Vec<Result<u32, Refused>> {
-        let nap = self.send(key, Order::Nap(0, Duration::from_millis(40)));
+        let nap = self.send(key, Order::Nap(0, Duration::from_millis(100)));
         let rest = async {
             sleep(Duration::from_millis(10)).await;
             futures_util::future::join_all(orders.iter().map(|order| self.send(key, *order))).await

@@ -74,7 +74,7 @@ async fn a_command_the_worker_forgets_is_interrupted() {
 #[actix::test]
 async fn what_gathers_while_a_batch_runs_makes_one_batch() {
     let office = Office::open();
-    let slow = office.send("t", Order::Nap(0, Duration::from_millis(40)));
+    let slow = office.send("t", Order::Nap(0, Duration::from_millis(100)));
     let poison = async {
         sleep(Duration::from_millis(10)).await;
         let orders = [Order::Note(1), Order::Note(2), Order::Stumble(3)];
@@ -89,16 +89,14 @@ async fn what_gathers_while_a_batch_runs_makes_one_batch() {
 #[actix::test]
 async fn two_keys_do_not_hold_each_other_up() {
     let office = Office::open();
-    let start = Instant::now();
-    let slow = office.send("slow", Order::Nap(1, Duration::from_millis(300)));
+    let slow = office.send("slow", Order::Nap(1, Duration::from_millis(500)));
     let fast = async {
         sleep(Duration::from_millis(20)).await;
         for number in 2..=50 {
             office.send("fast", Order::Note(number)).await.unwrap();
         }
-        start.elapsed()
     };
-    let (slow, fast_done) = futures_util::future::join(slow, fast).await;
+    let (slow, ()) = futures_util::future::join(slow, fast).await;
     assert_eq!(slow, Ok(1));
-    assert!(fast_done < Duration::from_millis(250), "{fast_done:?}");
+    assert_eq!(office.written(), (2..=50).chain([1]).collect::<Vec<_>>(), "the slow one ends last");
 }

@@ -11,7 +11,7 @@ async fn stopping_the_arbiters_interrupts_what_is_begun_and_gives_back_what_wait
         office.send("t", Order::Note(2)).await
     };
     let stop = async {
-        sleep(Duration::from_millis(60)).await;
+        sleep(Duration::from_millis(150)).await;
         office.arbiters.stop();
         office.arbiters.join().await
     };
@@ -27,7 +27,7 @@ async fn stopping_the_arbiters_interrupts_what_is_begun_and_gives_back_what_wait
 #[actix::test]
 async fn a_closed_registry_finishes_what_it_has_and_takes_nothing_new() {
     let office = Office::open();
-    let work = office.send("t", Order::Nap(1, Duration::from_millis(60)));
+    let work = office.send("t", Order::Nap(1, Duration::from_millis(150)));
     let close = async {
         sleep(Duration::from_millis(20)).await;
         office.registry.close();

@@ -16,7 +16,7 @@ fn states(tree: &Tree) -> Vec<State> {
 #[actix::test]
 async fn a_stuck_actor_is_reported_busy_first_and_well_again_when_it_is_done() {
     let office = Office::open();
-    let work = office.send("t", Order::Nap(1, Duration::from_millis(80)));
+    let work = office.send("t", Order::Nap(1, Duration::from_millis(250)));
     let watch = async {
         sleep(Duration::from_millis(30)).await;
         let now = Instant::now();
