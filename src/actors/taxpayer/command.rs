@@ -21,7 +21,7 @@ pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
     SetStatus { which: Which, status: SettableStatus, remark: String },
-    Pay { which: Which, notice: Notice, reference: Option<String>, remark: String },
+    Pay(PaymentUpdate),
     OpenRun(Box<Request>),
     RecordStep(Box<StepOutcome>),
     RecordReceipt { irn: Irn },
@@ -39,7 +39,7 @@ impl Command {
             Self::Onboard(_) => "onboard",
             Self::Create(_) => "create",
             Self::SetStatus { .. } => "set-status",
-            Self::Pay { .. } => "pay",
+            Self::Pay(_) => "pay",
             Self::OpenRun(_) => "open-run",
             Self::RecordStep(_) => "record-step",
             Self::RecordReceipt { .. } => "record-receipt",
@@ -58,6 +58,15 @@ impl Command {
 pub struct Which {
     pub kind: UniqueNoType,
     pub text: String,
+}
+
+/// What is said about an invoice's payment, and what the ledger keeps beside it.
+#[derive(Debug, Clone)]
+pub struct PaymentUpdate {
+    pub which: Which,
+    pub notice: Notice,
+    pub reference: Option<String>,
+    pub remark: String,
 }
 
 /// A new taxpayer with its contact person.

@@ -10,14 +10,15 @@ use crate::actors::supervision::{
     Admission, Arbiters, CommandId, Kind, Limits, Policy, Refused, Registry, Settings, Tree,
 };
 use crate::actors::taxpayer::bookkeeper::{Bookkeeper, Desktop};
-use crate::actors::taxpayer::command::{Command, Created, NotDone, Onboarding, Reply, StepOutcome, Which};
+use crate::actors::taxpayer::command::{
+    Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, StepOutcome, Which,
+};
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
-use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
 use crate::store::failure::StoreError;
@@ -98,16 +99,8 @@ impl Taxpayers {
         ask!(self, id, Command::SetStatus { which, status, remark }, Reply::Invoice(invoice) => *invoice)
     }
 
-    pub async fn pay(
-        &self,
-        id: TaxpayerId,
-        which: Which,
-        notice: Notice,
-        reference: Option<String>,
-        remark: String,
-    ) -> Result<Invoice, Failure> {
-        let command = Command::Pay { which, notice, reference, remark };
-        ask!(self, id, command, Reply::Invoice(invoice) => *invoice)
+    pub async fn pay(&self, id: TaxpayerId, update: PaymentUpdate) -> Result<Invoice, Failure> {
+        ask!(self, id, Command::Pay(update), Reply::Invoice(invoice) => *invoice)
     }
 
     /// Starts a run of the pipeline, or attaches to the one there is.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::actors::supervision::Task;
 use crate::actors::taxpayer::books::Books;
-use crate::actors::taxpayer::command::{Command, Which};
+use crate::actors::taxpayer::command::{Command, PaymentUpdate, Which};
 use crate::actors::taxpayer::desk::{Desk, FreshIds};
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, TaxpayerId};
@@ -54,7 +54,9 @@ impl Wanted {
                 self.customer_numbers.push(draft.customer.no.clone());
                 self.tins.extend(draft.customer.tin.clone());
             }
-            Command::SetStatus { which, .. } | Command::Pay { which, .. } => self.add_which(which),
+            Command::SetStatus { which, .. } | Command::Pay(PaymentUpdate { which, .. }) => {
+                self.add_which(which)
+            }
             Command::OpenRun(request) => self.add_irn(&request.irn),
             Command::RecordStep(outcome) => self.add_irn(&outcome.run.irn),
             Command::RecordReceipt { irn } => self.add_irn(irn),

@@ -2,14 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::actors::taxpayer::command::{Reply, Which};
+use crate::actors::taxpayer::command::{PaymentUpdate, Reply, Which};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::codes::{AuthorityStatus, SettableStatus};
 use crate::domain::event::EventKind;
 use crate::domain::ids::CommandId;
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::Move;
-use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Operation, Step};
 use crate::domain::refusal::Refusal;
 use crate::store::entity::payment_entry;
@@ -30,22 +29,14 @@ pub(super) fn set_status(
     Ok(Reply::Invoice(Box::new(invoice)))
 }
 
-/// A payment notice with what is written into the ledger beside it.
-pub(super) struct Payer<'a> {
-    pub(super) which: &'a Which,
-    pub(super) notice: Notice,
-    pub(super) reference: Option<&'a String>,
-    pub(super) remark: &'a str,
-}
-
-pub(super) fn pay(desk: &mut Desk, cause: CommandId, payer: &Payer<'_>) -> Result<Reply, Refusal> {
-    let before = desk.invoice(payer.which)?;
+pub(super) fn pay(desk: &mut Desk, cause: CommandId, update: &PaymentUpdate) -> Result<Reply, Refusal> {
+    let before = desk.invoice(&update.which)?;
     let previous = before.status;
-    let (invoice, posting) = before.clone().paid(payer.notice, desk.now)?;
+    let (invoice, posting) = before.clone().paid(update.notice, desk.now)?;
     let extra = json!({
         "amount": posting.amount,
-        "reference": payer.reference,
-        "remark": payer.remark,
+        "reference": update.reference,
+        "remark": update.remark,
         "amount_paid": invoice.payment.paid,
         "payable_amount": invoice.payment.payable,
     });
@@ -55,7 +46,7 @@ pub(super) fn pay(desk: &mut Desk, cause: CommandId, payer: &Payer<'_>) -> Resul
         desk.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra);
     }
     let entry = payment_entry::Model::of(&invoice, sequence, posting, desk.now);
-    let (reference, remark) = (payer.reference.cloned(), Some(payer.remark.to_owned()));
+    let (reference, remark) = (update.reference.clone(), Some(update.remark.clone()));
     desk.changes.postings.push(payment_entry::Model { reference, remark, ..entry });
     desk.put_invoice(invoice.clone());
     Ok(Reply::Invoice(Box::new(invoice)))

@@ -14,11 +14,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::SetStatus { which, status, remark } => {
             invoice::set_status(desk, cause, which, *status, remark)
         }
-        Command::Pay { which, notice, reference, remark } => invoice::pay(
-            desk,
-            cause,
-            &invoice::Payer { which, notice: *notice, reference: reference.as_ref(), remark },
-        ),
+        Command::Pay(update) => invoice::pay(desk, cause, update),
         Command::OpenRun(request) => pipeline::open(desk, request),
         Command::RecordStep(outcome) => pipeline::record(desk, cause, outcome),
         Command::RecordReceipt { irn } => Ok(invoice::record_receipt(desk, cause, irn)),
