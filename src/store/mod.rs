@@ -23,5 +23,7 @@ pub mod lanes;
 pub mod reference_lists;
 pub mod runs;
 pub mod taxpayers;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod vault;
 pub mod webhooks;

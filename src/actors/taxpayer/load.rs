@@ -55,7 +55,7 @@ impl Wanted {
                 self.tins.extend(draft.customer.tin.clone());
             }
             Command::SetStatus { which, .. } | Command::Pay(PaymentUpdate { which, .. }) => {
-                self.add_which(which)
+                self.add_which(which);
             }
             Command::OpenRun(request) => self.add_irn(&request.irn),
             Command::RecordStep(outcome) => self.add_irn(&outcome.run.irn),

@@ -16,5 +16,7 @@ mod decide;
 mod desk;
 pub mod door;
 mod load;
+#[cfg(test)]
+mod tests;
 
 pub use bookkeeper::Desktop;

@@ -137,7 +137,7 @@ impl Satchel {
         let made = usize::try_from(delivery.attempts).unwrap_or(usize::MAX);
         match self.schedule.next(made, attempt.retry_after, clock::chance().random()) {
             Some(delay) => {
-                delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
+                delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX));
             }
             None => delivery.state = DeliveryState::Dead,
         }

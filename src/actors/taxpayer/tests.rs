@@ -1,0 +1,200 @@
+//! The taxpayer's actor on real databases.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use super::Desktop;
+use super::command::{Duplicate, NewContact, Onboarding, PaymentUpdate, Which};
+use super::door::{Failure, Taxpayers};
+use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::wake::Wakers;
+use crate::domain::clock::{SharedClock, SystemClock};
+use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
+use crate::domain::event::Head;
+use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::invoice::{Draft, Line};
+use crate::domain::money::Amount;
+use crate::domain::party::{Address, CustomerDetails, ProfileChange};
+use crate::domain::payment::Notice;
+use crate::domain::refusal::Refusal;
+use crate::store::events;
+use crate::store::testing::{TestStore, stores};
+
+struct House {
+    taxpayers: Arc<Taxpayers>,
+    test: TestStore,
+    arbiters: Arc<Arbiters>,
+}
+
+const ID: TaxpayerId = TaxpayerId(1);
+
+impl House {
+    async fn with_taxpayer(test: TestStore) -> Self {
+        let clock: SharedClock = Arc::new(SystemClock);
+        let arbiters = Arc::new(Arbiters::start(2));
+        let desktop = Desktop { store: test.store.clone(), clock: clock.clone(), wakers: Wakers::default() };
+        let limits = Limits { per_key_max: 1_024, ..Limits::default() };
+        let taxpayers = Arc::new(Taxpayers::new(desktop, &Tree::new(clock), &arbiters, limits));
+        taxpayers.onboard(ID, onboarding("a")).await.unwrap();
+        let place = Some("Lagos".to_owned());
+        let change = ProfileChange {
+            city: place.clone(),
+            state: place.clone(),
+            country: place,
+            ..ProfileChange::default()
+        };
+        taxpayers.change_profile(ID, change).await.unwrap();
+        Self { taxpayers, test, arbiters }
+    }
+
+    async fn verify_log(&self) -> i64 {
+        let log = events::owned_by_after(&self.test.store, ID, 0, 10_000).await.unwrap();
+        let mut head = Head::default();
+        assert!(log.iter().all(|event| head.accept(event)), "the chain is broken");
+        head.sequence
+    }
+
+    async fn close(self) {
+        self.arbiters.stop();
+        self.arbiters.join().await;
+        self.test.store.close().await;
+    }
+}
+
+fn onboarding(tag: &str) -> Onboarding {
+    let digit = tag.bytes().map(u32::from).sum::<u32>();
+    Onboarding {
+        integrator_id: IntegratorId(1),
+        name: format!("Company {tag}"),
+        email: format!("{tag}@company.example"),
+        tin: format!("TIN-{tag}"),
+        phone: None,
+        nature_of_business: None,
+        service_id: format!("{digit:08X}"),
+        business_id: format!("00000000-0000-0000-0000-{digit:012}"),
+        address: "1 Road".into(),
+        contact: NewContact {
+            first_name: "Ada".into(),
+            last_name: "Obi".into(),
+            email: format!("ada-{tag}@company.example"),
+            phone: None,
+            password_hash: "$argon2id$".into(),
+            must_change_password: true,
+        },
+    }
+}
+
+fn draft(number: &str, payable: i64) -> Draft {
+    Draft {
+        invoice_no: number.to_owned(),
+        irn: None,
+        category: Category::B2B,
+        invoice_type: "381".into(),
+        invoice_date: "2026-01-31".parse().unwrap(),
+        due_date: None,
+        currency: "NGN".into(),
+        customer: CustomerDetails {
+            no: "C-1".into(),
+            name: "Customer".into(),
+            email: "c@customer.example".into(),
+            tin: Some("T-1".into()),
+            business_description: Some("Retail trade".into()),
+            address: Address::default(),
+            telephone: None,
+        },
+        lines: vec![Line::sample()],
+        payable: payable.into(),
+        declared: DeclaredPaymentStatus::Pending,
+        extras: serde_json::Map::new(),
+        batch_no: None,
+    }
+}
+
+fn by_number(number: &str) -> Which {
+    Which { kind: UniqueNoType::InternalInvoiceNo, text: number.to_owned() }
+}
+
+fn part(number: &str, amount: i64) -> PaymentUpdate {
+    PaymentUpdate {
+        which: by_number(number),
+        notice: Notice::Partial(amount.into()),
+        reference: None,
+        remark: "part".into(),
+    }
+}
+
+#[actix_rt::test]
+async fn of_concurrent_twins_one_is_created_and_the_others_get_the_same_invoice() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let created = join_all((0..64).map(|_| house.taxpayers.create(ID, draft("INV-1", 100)))).await;
+        let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
+        assert_eq!(created.iter().filter(|one| one.duplicate.is_none()).count(), 1);
+        assert_eq!(created.iter().filter(|one| one.duplicate == Some(Duplicate::Identical)).count(), 63);
+        assert!(created.iter().all(|one| one.invoice.id == created[0].invoice.id));
+        let other = house.taxpayers.create(ID, draft("INV-1", 7)).await.unwrap();
+        assert_eq!(other.duplicate, Some(Duplicate::Different));
+        assert_eq!(house.verify_log().await, 1);
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn of_500_concurrent_partial_payments_exactly_those_that_fit_are_accepted() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        house.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        house
+            .taxpayers
+            .set_status(ID, by_number("INV-1"), SettableStatus::Approved, "fine".into())
+            .await
+            .unwrap();
+        let paid = join_all((0..500).map(|_| house.taxpayers.pay(ID, part("INV-1", 1)))).await;
+        let accepted: Vec<_> = paid.iter().filter_map(|one| one.as_ref().ok()).collect();
+        assert_eq!(accepted.len(), 100);
+        assert!(
+            paid.iter()
+                .filter_map(|one| one.as_ref().err())
+                .all(|failure| matches!(failure, Failure::Refused(Refusal::PaymentExceedsPayable(_))))
+        );
+        let most = accepted.iter().map(|invoice| invoice.payment.paid).max();
+        assert_eq!(most, Some(Amount::ONE_HUNDRED));
+        assert_eq!(house.verify_log().await, 1 + 1 + 100);
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn a_refusal_leaves_no_trace() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        house.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        let before = house.verify_log().await;
+        assert!(house.taxpayers.pay(ID, part("INV-1", 1)).await.is_err(), "not approved");
+        assert!(house.taxpayers.pay(ID, part("NONE", 1)).await.is_err(), "not there");
+        house.taxpayers.set_subscription(ID, Subscription::Inactive).await.unwrap();
+        assert!(house.taxpayers.create(ID, draft("INV-2", 100)).await.is_err(), "no subscription");
+        assert_eq!(house.verify_log().await, before);
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn what_another_taxpayer_has_is_named_field_by_field() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let Err(Failure::Refused(Refusal::Invalid(faults))) =
+            house.taxpayers.onboard(TaxpayerId(2), onboarding("a")).await
+        else {
+            panic!("the twin was onboarded")
+        };
+        let fields: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+        assert_eq!(
+            fields,
+            ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"]
+        );
+        house.taxpayers.onboard(TaxpayerId(2), onboarding("b")).await.unwrap();
+        house.close().await;
+    }
+}

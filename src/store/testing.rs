@@ -1,0 +1,47 @@
+//! Databases for tests: a SQLite file of its own and, where `EINVOICE_TEST_POSTGRES` names a server, a
+//! PostgreSQL database of its own.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sea_orm::{ConnectionTrait, Database};
+use tempfile::TempDir;
+
+use crate::domain::clock;
+use crate::store::database::Store;
+use crate::store::vault::{KEY_LEN, Vault};
+
+/// A database that is gone with this value.
+pub(crate) struct TestStore {
+    pub(crate) store: Store,
+    _directory: TempDir,
+}
+
+/// A fresh database of each kind there is.
+pub(crate) async fn stores() -> Vec<TestStore> {
+    let mut stores = vec![open(None).await];
+    if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
+        stores.push(open(Some(&server)).await);
+    }
+    stores
+}
+
+async fn open(server: Option<&str>) -> TestStore {
+    let directory = tempfile::tempdir().unwrap();
+    let url = match server {
+        Some(server) => postgres(server).await,
+        None => format!("sqlite://{}", directory.path().join("test.db").display()),
+    };
+    let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
+    let store = Store::open(&url, vault).await.unwrap();
+    store.migrate().await.unwrap();
+    TestStore { store, _directory: directory }
+}
+
+async fn postgres(server: &str) -> String {
+    let name = format!("t_{}", clock::new_id().simple());
+    let admin = Database::connect(server).await.unwrap();
+    admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();
+    admin.close().await.unwrap();
+    let (root, _) = server.rsplit_once('/').unwrap();
+    format!("{root}/{name}")
+}
