@@ -1,1 +1,3 @@
+//! The command `einvoice`.
+
 fn main() {}

@@ -158,7 +158,7 @@ mod tests {
                     Err(Refusal::InvalidTransition { .. }) => "x: invalid transition".to_owned(),
                     Err(other) => other.to_string(),
                 };
-                table.push_str(&format!("{state} | {name} | {outcome}\n"));
+                table.extend([state.as_str(), " | ", name, " | ", &outcome, "\n"]);
             }
         }
         insta::assert_snapshot!(table);

@@ -43,9 +43,16 @@ pub(crate) const ROOMS: &[Room] = &[
     room("webhook", Floor::Outside),
     room("actors", Floor::Actors),
     shared("actors::supervision", Floor::Actors),
+    shared("actors::dispatch", Floor::Actors),
+    shared("actors::wake", Floor::Actors),
+    shared("actors::waiters", Floor::Actors),
+    // The way to a taxpayer's actor is for everybody; what is behind it is not.
+    shared("actors::taxpayer::door", Floor::Actors),
+    shared("actors::taxpayer::command", Floor::Actors),
     room("actors::taxpayer", Floor::Actors),
     room("actors::pipeline", Floor::Actors),
     room("actors::webhook", Floor::Actors),
+    room("actors::reference", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),
@@ -88,7 +95,8 @@ pub(crate) const ROUTE_ATTRIBUTES: &[&str] =
     &["get", "post", "put", "patch", "delete", "head", "options", "route", "routes"];
 
 /// The only functions a `mod.rs` may hold, and where: the route tables.
-pub(crate) const ROUTE_TABLE_FILES: &[&str] = &["src/http/mod.rs", "src/console/mod.rs"];
+pub(crate) const ROUTE_TABLE_FILES: &[&str] =
+    &["sandbox/src/control/mod.rs", "src/http/mod.rs", "src/console/mod.rs"];
 pub(crate) const ROUTE_TABLE_FUNCTIONS: &[&str] = &["routes", "configure"];
 
 /// Last words, in the singular, that no type, module or file may have: they name a drawer, not a thing.

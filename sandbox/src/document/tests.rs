@@ -1,3 +1,5 @@
+//! What the checks of a document find.
+
 use serde_json::{Value, json};
 
 use super::check;

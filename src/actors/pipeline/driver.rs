@@ -25,7 +25,8 @@ pub struct Gear {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub authority: Authority,
-    pub keys: CryptoKeys,
+    /// Without keys the provisional QR code stays.
+    pub keys: Option<CryptoKeys>,
     pub retry: RetryPolicy,
     pub clock: SharedClock,
 }
@@ -100,7 +101,7 @@ impl Gear {
     async fn step(&self, lease: &Lease, intent: Intent) -> Result<Run, Stop> {
         let Intent { run, step, attempt_id, resuming } = intent;
         let started = Instant::now();
-        let caller = Caller { authority: &self.authority, keys: &self.keys };
+        let caller = Caller { authority: &self.authority, keys: self.keys.as_ref() };
         let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
         let verdict = verdict(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);

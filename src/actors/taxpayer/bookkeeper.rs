@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::actors::supervision::{Batch, CommandId, Task, Worker};
+use crate::actors::supervision::serial::{self, BATCH_MAX};
+use crate::actors::supervision::{
+    Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Task, Tree, Worker,
+};
 use crate::actors::taxpayer::books::Books;
 use crate::actors::taxpayer::command::{Command, NotDone, Reply};
 use crate::actors::taxpayer::decide::decide;
 use crate::actors::taxpayer::desk::Desk;
-use crate::actors::taxpayer::door::Answer;
+use crate::actors::taxpayer::door::{Answer, Taxpayers};
 use crate::actors::taxpayer::load;
 use crate::actors::wake::Wakers;
 use crate::domain::clock::SharedClock;
@@ -37,6 +40,23 @@ pub(crate) struct Bookkeeper {
     pub(crate) id: TaxpayerId,
     pub(crate) desktop: Arc<Desktop>,
     pub(crate) books: Option<Books>,
+}
+
+impl Taxpayers {
+    /// Opens the door; actors start when they are first asked.
+    pub fn new(desktop: Desktop, tree: &Tree, arbiters: &Arc<Arbiters>, limits: Limits) -> Self {
+        let admission = Admission::new(limits, Arc::clone(tree.counters()));
+        let settings = Settings { kind: Kind::Taxpayer, policy: Policy::default() };
+        let desktop = Arc::new(desktop);
+        Self::to(Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
+            let (id, desktop) = (*id, Arc::clone(&desktop));
+            serial::start(seat, BATCH_MAX, move || Bookkeeper {
+                id,
+                desktop: Arc::clone(&desktop),
+                books: None,
+            })
+        }))
+    }
 }
 
 impl Worker for Bookkeeper {

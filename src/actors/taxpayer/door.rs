@@ -1,15 +1,10 @@
 //! The way to the taxpayers' actors: one method a command, each with its own reply.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::actors::supervision::serial::{self, BATCH_MAX};
-use crate::actors::supervision::{
-    Admission, Arbiters, CommandId, Kind, Limits, Policy, Refused, Registry, Settings, Tree,
-};
-use crate::actors::taxpayer::bookkeeper::{Bookkeeper, Desktop};
+use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
     Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, StepOutcome, Which,
 };
@@ -61,19 +56,8 @@ macro_rules! ask {
 }
 
 impl Taxpayers {
-    /// Opens the door; actors start when they are first asked.
-    pub fn new(desktop: Desktop, tree: &Tree, arbiters: &Arc<Arbiters>, limits: Limits) -> Self {
-        let admission = Admission::new(limits, Arc::clone(tree.counters()));
-        let settings = Settings { kind: Kind::Taxpayer, policy: Policy::default() };
-        let desktop = Arc::new(desktop);
-        Self(Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
-            let (id, desktop) = (*id, Arc::clone(&desktop));
-            serial::start(seat, BATCH_MAX, move || Bookkeeper {
-                id,
-                desktop: Arc::clone(&desktop),
-                books: None,
-            })
-        }))
+    pub(super) fn to(registry: Registry<TaxpayerId, Command, Answer>) -> Self {
+        Self(registry)
     }
 
     pub fn registry(&self) -> &Registry<TaxpayerId, Command, Answer> {

@@ -1,0 +1,28 @@
+//! Which operation a call is.
+
+use serde_json::json;
+
+use super::answer::Answer;
+use super::{catalog, download, irn, payment, report, search, sign, transmission};
+use crate::{call::Call, route::Operation, state::State};
+
+pub(crate) fn perform(call: &Call, state: &State) -> Answer {
+    match call.operation {
+        Operation::Root => Ok(json!({ "healthy": true })),
+        Operation::IrnValidate => irn::validate(call, state),
+        Operation::Validate => sign::validate(call, state),
+        Operation::Sign => sign::sign(call, state),
+        Operation::Confirm => sign::confirm(call, state),
+        Operation::Download => download::download(call, state),
+        Operation::Update => payment::update(call, state),
+        Operation::Search => search::search(call, state),
+        Operation::Health => Ok(json!({ "ok": !call.unhealthy })),
+        Operation::Lookup => transmission::lookup(call, state),
+        Operation::Transmit => transmission::transmit(call, state),
+        Operation::Acknowledge => transmission::acknowledge(call, state),
+        Operation::Pull => search::pull(call, state),
+        Operation::Report => report::report(call, state),
+        Operation::Entity => catalog::entity(call, state),
+        Operation::Resources => catalog::list(call),
+    }
+}
