@@ -1,10 +1,13 @@
 //! An e-invoicing relay between taxpayers and a national tax authority.
 //!
-//! Floors, from the ground up: `domain` (pure), `store`, `authority` and `webhook` (the outside),
-//! `actors`, then `http`. A file imports only from lower floors; `tests/tidy.rs` proves it.
+//! Floors, from the ground up: `domain` (pure), `config` and `telemetry`, then `store`, `authority` and `webhook`
+//! (the outside), `actors`, `http`, and `cli` on top. A file imports only from lower floors; `tests/tidy.rs` proves it.
 
 pub mod actors;
 pub mod authority;
+pub mod cli;
+pub mod config;
 pub mod domain;
 pub mod store;
+pub mod telemetry;
 pub mod webhook;

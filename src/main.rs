@@ -1,3 +1,123 @@
-//! The command `einvoice`.
+//! The program: reads its arguments and settings, makes one call, and says how it went by its exit code.
+//!
+//! 0 is success, 1 a call that failed, 2 arguments or settings that cannot be used. What goes wrong is said in one
+//! sentence on standard error; standard output holds answers only.
 
-fn main() {}
+use std::error::Error;
+use std::fmt::Display;
+use std::io::{Write as _, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use einvoice::cli::{Arguments, Call, ConfigCall, IntegratorCall, OperatorCall, TaxpayerCall};
+use einvoice::config::Settings;
+use einvoice::{app, telemetry};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const FAILED: u8 = 1;
+const UNUSABLE: u8 = 2;
+
+/// What a call that went well prints, if anything.
+type Outcome = Result<Option<String>, Failure>;
+
+/// Why the program ends before its time, and with which code.
+struct Failure {
+    code: u8,
+    sentence: String,
+}
+
+fn main() -> ExitCode {
+    // Clap prints help and what it does not understand, and ends the program itself: with 0, or with 2.
+    let (call, file) = Arguments::parse().into_parts();
+    match run(call, file.as_deref()).and_then(print) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { code, sentence }) => {
+            eprintln!("einvoice: {sentence}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// A key that could not be printed is lost: that is a failure, and no panic.
+fn print(answer: Option<String>) -> Result<(), Failure> {
+    let Some(answer) = answer else { return Ok(()) };
+    writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| failed(&error))
+}
+
+fn run(call: Call, file: Option<&Path>) -> Outcome {
+    let settings = Settings::load(file, environment()).map_err(|fault| unusable(&fault))?;
+    if call == Call::Config(ConfigCall::Check) {
+        return Ok(Some(settings.masked()));
+    }
+    telemetry::init(&settings.log);
+    let settings = settings.with_local_secrets().map_err(|fault| unusable(&fault))?;
+    actix_rt::System::new().block_on(dispatch(call, settings))
+}
+
+async fn dispatch(call: Call, settings: Settings) -> Outcome {
+    match call {
+        Call::Config(ConfigCall::Check) => Ok(Some(settings.masked())),
+        Call::Serve => silent(app::serve(settings).await),
+        Call::Demo { fault } => silent(app::demo(settings, fault).await),
+        Call::Migrate => silent(app::migrate(settings).await),
+        Call::Integrator(IntegratorCall::Create { name, email }) => {
+            line(app::create_integrator(settings, name, email).await)
+        }
+        Call::Operator(OperatorCall::Create { email }) => line(app::create_operator(settings, email).await),
+        Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
+            silent(app::set_subscription(settings, id, state).await)
+        }
+        Call::Sandbox { bind } => {
+            let bind = bind.unwrap_or(settings.sandbox.bind);
+            silent(app::sandbox(settings, bind).await)
+        }
+        Call::Verify { taxpayer } => {
+            let report = app::verify(settings, taxpayer).await.map_err(|error| failed(&error))?;
+            if report.is_intact() { Ok(Some(report.to_string())) } else { Err(broken(&report)) }
+        }
+    }
+}
+
+/// The environment, of which settings read only their own. Text that is no Unicode is no allowed value either.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+}
+
+fn silent<E: Error>(done: Result<(), E>) -> Outcome {
+    done.map(|()| None).map_err(|error| failed(&error))
+}
+
+/// One line of JSON.
+fn line<E: Error>(answer: Result<serde_json::Value, E>) -> Outcome {
+    answer.map(|answer| Some(answer.to_string())).map_err(|error| failed(&error))
+}
+
+fn broken(report: &impl Display) -> Failure {
+    Failure { code: FAILED, sentence: report.to_string() }
+}
+
+fn failed(error: &dyn Error) -> Failure {
+    Failure { code: FAILED, sentence: sentence(error) }
+}
+
+fn unusable(error: &dyn Error) -> Failure {
+    Failure { code: UNUSABLE, sentence: sentence(error) }
+}
+
+/// The error and what brought it about, unless that has been said already.
+fn sentence(error: &dyn Error) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !said.contains(&words) {
+            said = format!("{said}: {words}");
+        }
+        cause = error.source();
+    }
+    said
+}

@@ -64,7 +64,7 @@ pub(crate) const ROOMS: &[Room] = &[
 /// Where a crate may be named, test code aside. `src/app` is the file `src/app.rs` and the folder `src/app/`.
 pub(crate) const HOMES: &[(&str, &[&str])] = &[
     ("sea_orm", &["src/store", "migration/src"]),
-    ("reqwest", &["src/authority", "src/webhook", "sandbox/src"]),
+    ("reqwest", &["src/authority", "src/webhook", "src/app/demo", "sandbox/src"]),
     ("actix_web", &["src/http", "src/console", "src/app", "sandbox/src"]),
     ("backoff", &["src/authority/retry"]),
     ("sandbox", &["src/app", "src/cli", "sandbox/src"]),

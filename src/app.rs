@@ -1,0 +1,24 @@
+//! The only wiring: what the calls of the command line do. Everything is built here from the settings and
+//! handed down; no floor below looks for anything itself.
+//!
+//! | Call | File |
+//! |---|---|
+//! | what a running process is made of | `house` |
+//! | `serve`, `sandbox` | `serve`, `first_start` |
+//! | `demo` | `demo` |
+//! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts` |
+//! | `verify` | `verify` |
+
+mod accounts;
+mod demo;
+mod error;
+mod first_start;
+mod house;
+mod serve;
+mod verify;
+
+pub use accounts::{create_integrator, create_operator, migrate, set_subscription};
+pub use demo::demo;
+pub use error::StartError;
+pub use serve::{Application, sandbox, serve};
+pub use verify::{Report, verify};

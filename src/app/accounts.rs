@@ -1,0 +1,80 @@
+//! Calls that change accounts. They work beside a running service: what belongs to a taxpayer goes through an
+//! actor here too, and the lane tells the others that they must read again.
+
+use std::sync::Arc;
+
+use argon2::Argon2;
+use argon2::password_hash::PasswordHasher;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::RngExt;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::taxpayer::Desktop;
+use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::wake::Wakers;
+use crate::app::error::StartError;
+use crate::app::house::open_store;
+use crate::config::Settings;
+use crate::domain::caller::{KeyKind, new_key};
+use crate::domain::clock::{self, Clock, SharedClock, SystemClock};
+use crate::domain::codes::Subscription;
+use crate::domain::ids::TaxpayerId;
+use crate::domain::refusal::Refusal;
+use crate::store::accounts;
+use crate::store::failure::StoreError;
+
+/// Brings the schema up to date.
+pub async fn migrate(settings: Settings) -> Result<(), StartError> {
+    open_store(&settings).await?.close().await;
+    Ok(())
+}
+
+/// Creates an integrator; its key is in the answer and nowhere else.
+pub async fn create_integrator(settings: Settings, name: String, email: String) -> Result<Value, StartError> {
+    let store = open_store(&settings).await?;
+    let key = new_key(KeyKind::Integrator, clock::chance().random());
+    let added = accounts::add_integrator(&store, &name, &email, key.expose_secret(), SystemClock.now()).await;
+    store.close().await;
+    let id = added.map_err(|error| exists(error, &email))?;
+    Ok(json!({ "id": id, "name": name, "email": email, "api_key": key.expose_secret() }))
+}
+
+/// Creates an operator; its password and key are in the answer and nowhere else.
+pub async fn create_operator(settings: Settings, email: String) -> Result<Value, StartError> {
+    let store = open_store(&settings).await?;
+    let password = URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>());
+    let hash = Argon2::default().hash_password(password.as_bytes()).map_err(|_| StartError::Password)?;
+    let key = new_key(KeyKind::Operator, clock::chance().random());
+    let now = SystemClock.now();
+    let added = accounts::add_operator(&store, &email, &hash.to_string(), key.expose_secret(), now).await;
+    store.close().await;
+    added.map_err(|error| exists(error, &email))?;
+    Ok(json!({ "email": email, "password": password, "api_key": key.expose_secret() }))
+}
+
+fn exists(error: StoreError, email: &str) -> StartError {
+    match error {
+        StoreError::Duplicate(_) => StartError::Exists(email.to_owned()),
+        other => other.into(),
+    }
+}
+
+/// Says whether a taxpayer may create invoices.
+pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> Result<(), StartError> {
+    let store = open_store(&settings).await?;
+    let clock: SharedClock = Arc::new(SystemClock);
+    let arbiters = Arc::new(Arbiters::start(1));
+    let desktop = Desktop { store: store.clone(), clock: clock.clone(), wakers: Wakers::default() };
+    let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, Limits::default());
+    let changed = taxpayers.set_subscription(TaxpayerId(id), to).await;
+    arbiters.stop();
+    arbiters.join().await;
+    store.close().await;
+    match changed {
+        Err(Failure::Refused(Refusal::TaxpayerNotFound)) => Err(StartError::NoTaxpayer(id)),
+        other => other.map(drop).map_err(StartError::from),
+    }
+}

@@ -1,0 +1,56 @@
+//! `demo`: the whole story on a temporary database. Everything is real: the service over HTTP, the simulator of
+//! the authority behind it, a receiver that verifies each notification's signature.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | what is asked, step by step, and what must come back | `story` |
+//! | the client that shows each exchange | `client` |
+//! | the endpoint that takes the notifications | `receiver` |
+
+mod client;
+mod receiver;
+mod story;
+
+use sandbox::{FaultKind, FaultOrder, Operation};
+use secrecy::SecretString;
+
+use crate::app::error::StartError;
+use crate::app::first_start;
+use crate::app::serve::Application;
+use crate::cli::DemoFault;
+use crate::config::{AuthorityMode, Environment, Settings};
+use story::Story;
+
+/// Walks one invoice from creation to confirmed transmission and a verified webhook.
+pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), StartError> {
+    let directory = tempfile::tempdir()?;
+    let mut settings = settings;
+    settings.environment = Environment::Development;
+    settings.data_dir = directory.path().to_owned();
+    settings.database.url = SecretString::default();
+    settings.authority.mode = AuthorityMode::Sandbox;
+    settings.http.bind.set_port(0);
+    settings.sandbox.bind.set_port(0);
+    let settings = settings.with_local_secrets().map_err(|error| StartError::Demo(error.to_string()))?;
+
+    let application = Application::build(&settings).await?;
+    let accounts = first_start::accounts(application.house(), &settings).await?;
+    let accounts = accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
+    if fault == Some(DemoFault::CommitThenDrop) {
+        let order = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign).times(1);
+        let authority = application.house().sandbox.as_ref().map(|sandbox| sandbox.state().add_fault(order));
+        authority.transpose().map_err(StartError::Sandbox)?;
+        println!("The authority will sign the invoice and drop the connection before it answers.\n");
+    }
+    let authority = application.house().sandbox.as_ref().map(|sandbox| sandbox.state().clone());
+    let authority = authority.ok_or(StartError::NoAuthority)?;
+    let story = Story::begin(application.address(), &accounts, authority)?;
+    let handle = application.handle();
+    let service = actix_rt::spawn(application.run_until_stopped());
+    let told = story.tell().await;
+    handle.stop(true).await;
+    service.await.map_err(|error| StartError::Demo(error.to_string()))??;
+    told?;
+    println!("\nEvery step was as expected.");
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! A client that shows each exchange: what was asked, the status, the message. Keys are not shown.
+
+use std::net::SocketAddr;
+
+use reqwest::Method;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use crate::app::error::StartError;
+
+pub(super) struct Client {
+    http: reqwest::Client,
+    address: SocketAddr,
+}
+
+/// What came back.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: Value,
+}
+
+impl Client {
+    pub(super) fn new(address: SocketAddr) -> Result<Self, StartError> {
+        let http = reqwest::Client::builder().no_proxy().build();
+        Ok(Self { http: http.map_err(|error| StartError::Demo(error.to_string()))?, address })
+    }
+
+    /// Makes a call and shows it.
+    pub(super) async fn call(
+        &self,
+        (method, path): (Method, &str),
+        key: &SecretString,
+        body: Option<&Value>,
+    ) -> Result<Answer, StartError> {
+        println!("{method} {path}");
+        let url = format!("http://{}{path}", self.address);
+        let mut request = self.http.request(method, url).header("x-api-key", key.expose_secret());
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let wrong = |error: reqwest::Error| StartError::Demo(error.to_string());
+        let response = request.send().await.map_err(wrong)?;
+        let status = response.status().as_u16();
+        let body: Value = response.json().await.map_err(wrong)?;
+        println!("  {status} {}", said(&body));
+        Ok(Answer { status, body })
+    }
+}
+
+/// The sentence of an answer: Submit has it under `data`.
+fn said(body: &Value) -> &str {
+    let text = |field: &str| body.get(field).and_then(Value::as_str);
+    text("message").or_else(|| text("data")).unwrap_or_default()
+}

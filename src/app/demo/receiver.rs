@@ -1,0 +1,68 @@
+//! A webhook endpoint on loopback that keeps what it is sent, signature and all.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+
+use crate::app::error::StartError;
+
+/// A notification as it came in.
+#[derive(Debug, Clone)]
+pub(super) struct Received {
+    pub(super) id: String,
+    pub(super) timestamp: i64,
+    pub(super) signature: String,
+    pub(super) body: Vec<u8>,
+}
+
+type Shelf = Arc<Mutex<Vec<Received>>>;
+
+pub(super) struct Receiver {
+    address: SocketAddr,
+    received: Shelf,
+    server: ServerHandle,
+}
+
+impl Receiver {
+    pub(super) fn start() -> Result<Self, StartError> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let received = Shelf::default();
+        let shelf = web::Data::new(Arc::clone(&received));
+        let server = HttpServer::new(move || App::new().app_data(shelf.clone()).default_service(web::to(take)))
+            .workers(1)
+            .disable_signals()
+            .listen(listener)?
+            .run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        Ok(Self { address, received, server: handle })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/notifications", self.address)
+    }
+
+    pub(super) fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) async fn stop(&self) {
+        self.server.stop(false).await;
+    }
+}
+
+async fn take(request: HttpRequest, body: web::Bytes, shelf: web::Data<Shelf>) -> HttpResponse {
+    let header = |name: &str| {
+        request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    };
+    shelf.lock().unwrap_or_else(PoisonError::into_inner).push(Received {
+        id: header("webhook-id"),
+        timestamp: header("webhook-timestamp").parse().unwrap_or_default(),
+        signature: header("webhook-signature"),
+        body: body.to_vec(),
+    });
+    HttpResponse::NoContent().finish()
+}

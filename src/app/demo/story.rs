@@ -1,0 +1,217 @@
+//! The story: each exchange with what must come back, then what the receiver and the authority must know.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use sandbox::State;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::app::demo::client::{Answer, Client};
+use crate::app::demo::receiver::Receiver;
+use crate::app::error::StartError;
+use crate::app::first_start::{Accounts, BUSINESS_ID, SERVICE_ID, invoice};
+use crate::domain::clock::{Clock, SystemClock};
+use crate::webhook::{Message, Secret};
+
+/// How long the notifications may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+const INVOICE_NO: &str = "DEMO0001";
+/// What a receiver takes as present.
+const TOLERANCE: Duration = Duration::from_mins(5);
+
+/// The events of the story, in their order.
+const EVENTS: [&str; 11] = [
+    "invoice.created",
+    "invoice.status-updated",
+    "invoice.status-updated",
+    "invoice.validated",
+    "invoice.status-updated",
+    "invoice.submitted",
+    "invoice.status-updated",
+    "invoice.transmitted",
+    "invoice.acknowledged",
+    "payment.status-updated",
+    "api-key.rotated",
+];
+
+pub(super) struct Story {
+    client: Client,
+    receiver: Receiver,
+    authority: Arc<State>,
+    taxpayer_id: i64,
+    integrator: SecretString,
+    taxpayer: SecretString,
+}
+
+impl Story {
+    pub(super) fn begin(
+        address: SocketAddr,
+        accounts: &Accounts,
+        authority: Arc<State>,
+    ) -> Result<Self, StartError> {
+        Ok(Self {
+            client: Client::new(address)?,
+            receiver: Receiver::start()?,
+            authority,
+            taxpayer_id: accounts.taxpayer_id.0,
+            integrator: accounts.integrator_key.clone(),
+            taxpayer: accounts.taxpayer_key.clone(),
+        })
+    }
+
+    pub(super) async fn tell(&self) -> Result<(), StartError> {
+        let secret = self.set_up_webhook().await?;
+        let irn = self.create_and_approve().await?;
+        self.send_to_the_authority(&irn).await?;
+        self.pay(&irn).await?;
+        self.rotate_the_key().await?;
+        self.check_the_authority(&irn)?;
+        let checked = self.check_notifications(&secret).await;
+        self.receiver.stop().await;
+        checked
+    }
+
+    async fn set_up_webhook(&self) -> Result<Secret, StartError> {
+        let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id);
+        let mut events = EVENTS.to_vec();
+        events.dedup();
+        let body = json!({ "webhook_url": self.receiver.url(), "enabled_events": events });
+        self.integrator((Method::PUT, &path), Some(&body), 200).await?;
+        let answer = self.integrator((Method::POST, &format!("{path}/secret")), None, 200).await?;
+        let text = answer.body["data"]["secret"].as_str().unwrap_or_default();
+        Secret::parse(text).map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
+    }
+
+    async fn create_and_approve(&self) -> Result<String, StartError> {
+        let created = (Method::POST, "/v1/tax-payers/invoices");
+        let answer = self.taxpayer(created, Some(&invoice(INVOICE_NO)), 201).await?;
+        let irn = answer.body["data"]["irn"].as_str().unwrap_or_default().to_owned();
+        let body = json!({
+            "unique_no": irn, "unique_no_type": "IRN", "status": "approved", "remark": "checked by accounts",
+        });
+        self.taxpayer((Method::PATCH, "/v1/tax-payers/invoices/update-status"), Some(&body), 200).await?;
+        Ok(irn)
+    }
+
+    async fn send_to_the_authority(&self, irn: &str) -> Result<(), StartError> {
+        let submit = (Method::POST, "/v1/app/invoices/submit");
+        self.taxpayer(submit, Some(&submission(irn)), 200).await?;
+        self.taxpayer((Method::POST, "/v1/app/invoices/transmit"), Some(&json!({ "irn": irn })), 200).await?;
+        let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
+        self.taxpayer((Method::PATCH, &receipt), None, 200).await?;
+        let confirmed = self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200).await?;
+        expect("the transmission is confirmed", confirmed.body["data"]["transmitted"] == json!(true))?;
+        let run = self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200).await?;
+        expect("the run has succeeded", run.body["data"]["state"] == json!("succeeded"))
+    }
+
+    async fn pay(&self, irn: &str) -> Result<(), StartError> {
+        let body = json!({
+            "unique_no": irn, "unique_no_type": "IRN", "payment_status": "partial", "amount": 75,
+            "reference": "TRF-1", "remark": "first instalment",
+        });
+        let path = "/v1/tax-payers/invoices/update-payment-status";
+        let paid = self.taxpayer((Method::PATCH, path), Some(&body), 200).await?;
+        expect("the payment is partial", paid.body["data"]["payment_status"] == json!("PARTIAL"))
+    }
+
+    async fn rotate_the_key(&self) -> Result<(), StartError> {
+        let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", self.taxpayer_id);
+        self.integrator((Method::POST, &path), None, 200).await?;
+        self.taxpayer((Method::GET, "/v1/tax-payers/invoices"), None, 401).await?;
+        Ok(())
+    }
+
+    /// The authority must have signed once, whatever happened on the way.
+    fn check_the_authority(&self, irn: &str) -> Result<(), StartError> {
+        let sheet = self.authority.invoice(irn);
+        let sheet = sheet.ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;
+        println!("\nThe authority signed the invoice {} time(s); transmitted: {}", sheet.sign_count, sheet.transmitted);
+        expect("there is exactly one signature", sheet.sign_count == 1)?;
+        expect("the authority has transmitted it", sheet.transmitted)
+    }
+
+    async fn check_notifications(&self, secret: &Secret) -> Result<(), StartError> {
+        let start = Instant::now();
+        while self.receiver.received().len() < EVENTS.len() && start.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(50)).await;
+        }
+        let now = SystemClock.now();
+        let mut arrived = Vec::new();
+        println!("\nNotifications, each with a verified signature:");
+        for received in self.receiver.received() {
+            let (id, timestamp, body) = (received.id.as_str(), received.timestamp, received.body.as_slice());
+            let message = Message { id, timestamp, body };
+            let verified = message.verify(&received.signature, std::slice::from_ref(secret), now, TOLERANCE);
+            verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
+            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            arrived.push((body["sequence"].as_i64().unwrap_or_default(), body["type"].as_str().unwrap_or_default().to_owned()));
+        }
+        arrived.sort();
+        arrived.dedup();
+        for (sequence, kind) in &arrived {
+            println!("  {sequence:>3} {kind}");
+        }
+        let kinds: Vec<_> = arrived.iter().map(|(_, kind)| kind.as_str()).collect();
+        expect("every event arrived", kinds == EVENTS)
+    }
+
+    async fn taxpayer(&self, call: (Method, &str), body: Option<&Value>, status: u16) -> Result<Answer, StartError> {
+        expect_status(self.client.call(call, &self.taxpayer, body).await?, status)
+    }
+
+    async fn integrator(&self, call: (Method, &str), body: Option<&Value>, status: u16) -> Result<Answer, StartError> {
+        expect_status(self.client.call(call, &self.integrator, body).await?, status)
+    }
+}
+
+fn expect_status(answer: Answer, status: u16) -> Result<Answer, StartError> {
+    if answer.status == status {
+        return Ok(answer);
+    }
+    Err(StartError::Demo(format!("expected {status}, came back with {} {}", answer.status, answer.body)))
+}
+
+fn expect(what: &str, holds: bool) -> Result<(), StartError> {
+    if holds { Ok(()) } else { Err(StartError::Demo(format!("not as expected: {what}"))) }
+}
+
+/// The document that Submit takes for the demo's invoice.
+fn submission(irn: &str) -> Value {
+    let address = |street: &str, city: &str| {
+        json!({ "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG" })
+    };
+    json!({
+        "invoice_reference": INVOICE_NO,
+        "business_id": BUSINESS_ID,
+        "irn": irn,
+        "issue_date": "2026-01-15",
+        "due_date": "2026-02-15",
+        "invoice_type_code": "381",
+        "document_currency_code": "NGN",
+        "invoice_category": "B2B",
+        "accounting_supplier_party": {
+            "party_name": "Demo Trading Ltd", "tin": "12345678-0001", "email": "accounts@demo.example",
+            "postal_address": address("1 Marina Road", "Lagos"),
+        },
+        "accounting_customer_party": {
+            "party_name": "Retail Stores Ltd", "tin": "87654321-0001", "email": "buyer@retail.example",
+            "postal_address": address("5 Broad Street", "Abuja"),
+        },
+        "legal_monetary_total": {
+            "line_extension_amount": 1000, "tax_exclusive_amount": 1000, "tax_inclusive_amount": 1075,
+            "payable_amount": 1075,
+        },
+        "invoice_line": [{
+            "hsn_code": "8471.30", "product_category": "8471.30", "invoiced_quantity": 2,
+            "line_extension_amount": 1000,
+            "item": { "name": "Laptop", "description": "A portable computer" },
+            "price": { "price_amount": 500, "base_quantity": 1, "price_unit": "EA" },
+        }],
+        "note": format!("for service {SERVICE_ID}"),
+    })
+}

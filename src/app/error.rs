@@ -1,0 +1,46 @@
+//! Why a call of the command line fails, as a sentence for whoever started it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::actors::taxpayer::door::Failure;
+use crate::authority::{BuildError, CryptoError};
+use crate::store::failure::StoreError;
+use crate::store::vault::BadKey;
+use crate::webhook;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("secrets.encryption_key cannot be used")]
+    EncryptionKey(#[from] BadKey),
+    #[error("the client of the authority cannot be built")]
+    Authority(#[from] BuildError),
+    #[error("the webhook client cannot be built")]
+    Webhooks(#[from] webhook::BuildError),
+    #[error("the file {} cannot be read", .path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("the key file of authority.crypto_keys_file cannot be used")]
+    CryptoKeys(#[from] CryptoError),
+    #[error("cannot listen on {bind}")]
+    Bind { bind: SocketAddr, source: std::io::Error },
+    #[error("the server has failed")]
+    Server(#[from] std::io::Error),
+    #[error("the simulator of the authority cannot be started: {0}")]
+    Sandbox(String),
+    #[error("authority.base_url must be set")]
+    NoAuthority,
+    #[error("panics would end the process: {0}")]
+    Panics(&'static str),
+    #[error(transparent)]
+    Books(#[from] Failure),
+    #[error("the password cannot be hashed")]
+    Password,
+    #[error("an account with the email {0} exists already")]
+    Exists(String),
+    #[error("there is no taxpayer {0}")]
+    NoTaxpayer(i64),
+    #[error("the demonstration went wrong: {0}")]
+    Demo(String),
+}

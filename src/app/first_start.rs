@@ -1,0 +1,129 @@
+//! What a newcomer is given: in development the first start of a database makes an integrator and a taxpayer
+//! that may create invoices, shows their keys once, and a line that can be pasted.
+
+use std::net::SocketAddr;
+
+use argon2::Argon2;
+use argon2::password_hash::PasswordHasher;
+use rand::RngExt;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+use crate::actors::taxpayer::command::{NewContact, Onboarding};
+use crate::app::error::StartError;
+use crate::app::house::House;
+use crate::config::{Environment, Settings};
+use crate::domain::caller::{KeyKind, new_key};
+use crate::domain::clock;
+use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::ProfileChange;
+use crate::store::accounts;
+use crate::store::ids::IdKind;
+
+/// The demo accounts and their keys.
+pub(super) struct Accounts {
+    pub(super) integrator_key: SecretString,
+    pub(super) taxpayer_id: TaxpayerId,
+    pub(super) taxpayer_key: SecretString,
+}
+
+pub(super) const SERVICE_ID: &str = "94CD90AA";
+pub(super) const BUSINESS_ID: &str = "11111111-1111-4111-8111-111111111111";
+
+/// Makes the demo accounts where there are none yet; never in production.
+pub(super) async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accounts>, StartError> {
+    if settings.environment == Environment::Production || accounts::any_integrator(&house.store).await? {
+        return Ok(None);
+    }
+    let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
+    let (name, email) = ("Demo Integrator", "integrator@demo.example");
+    let key = integrator_key.expose_secret();
+    let integrator = accounts::add_integrator(&house.store, name, email, key, house.clock.now()).await?;
+    let id = TaxpayerId(house.store.ids().next(IdKind::Taxpayer).await?);
+    house.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?;
+    house.taxpayers.change_profile(id, profile()).await?;
+    let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
+    house.taxpayers.rotate_key(id, taxpayer_key.clone()).await?;
+    Ok(Some(Accounts { integrator_key, taxpayer_id: id, taxpayer_key }))
+}
+
+fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {
+    let hash = Argon2::default().hash_password(password.expose_secret().as_bytes());
+    Ok(Onboarding {
+        integrator_id,
+        name: "Demo Trading Ltd".into(),
+        email: "accounts@demo.example".into(),
+        tin: "12345678-0001".into(),
+        phone: None,
+        nature_of_business: Some("Wholesale of computers".into()),
+        service_id: SERVICE_ID.into(),
+        business_id: BUSINESS_ID.into(),
+        address: "1 Marina Road".into(),
+        contact: NewContact {
+            first_name: "Ada".into(),
+            last_name: "Obi".into(),
+            email: "ada.obi@demo.example".into(),
+            phone: None,
+            password_hash: hash.map_err(|_| StartError::Password)?.to_string(),
+            must_change_password: true,
+        },
+    })
+}
+
+fn profile() -> ProfileChange {
+    ProfileChange {
+        city: Some("Lagos".into()),
+        state: Some("Lagos".into()),
+        country: Some("NG".into()),
+        ..ProfileChange::default()
+    }
+}
+
+/// What is shown once the service listens.
+pub(super) fn welcome(house: &House, address: SocketAddr, accounts: Option<&Accounts>) -> String {
+    let mut text = format!("einvoice is listening on http://{address}\n");
+    if let Some(sandbox) = &house.sandbox {
+        text += &format!("  simulator of the authority   {}\n", sandbox.base_url());
+    }
+    text += &format!("  ready when it answers 200    http://{address}/health/ready\n");
+    if let Some(accounts) = accounts {
+        text += &format!(
+            "\nA demo integrator and a demo taxpayer (id {}) were created. Their keys are shown only here:\n  \
+             integrator   {}\n  taxpayer     {}\n\nCreate an invoice:\n\n{}\n",
+            accounts.taxpayer_id,
+            accounts.integrator_key.expose_secret(),
+            accounts.taxpayer_key.expose_secret(),
+            curl(address, &accounts.taxpayer_key),
+        );
+    }
+    text
+}
+
+fn curl(address: SocketAddr, key: &SecretString) -> String {
+    format!(
+        "curl -sS http://{address}/v1/tax-payers/invoices -H 'content-type: application/json' -H 'x-api-key: {}' -d '{}'",
+        key.expose_secret(),
+        invoice("INV0001")
+    )
+}
+
+/// An invoice that the form accepts.
+pub(super) fn invoice(invoice_no: &str) -> serde_json::Value {
+    json!({
+        "invoice_no": invoice_no,
+        "invoice_category": "B2B",
+        "invoice_type_code": "381",
+        "invoice_date": "2026-01-15",
+        "due_date": "2026-02-15",
+        "currency": "NGN",
+        "customer": {
+            "no": "C-001", "name": "Retail Stores Ltd", "email": "buyer@retail.example", "tin": "87654321-0001",
+            "business_description": "Retail of household goods", "address_street_name": "5 Broad Street",
+            "address_city": "Abuja", "address_state": "FCT", "address_postal_code": "900001", "address_country": "NG",
+        },
+        "invoice_lines": [{
+            "item_name": "Laptop", "item_no": "LAP-1", "item_type": "PRODUCT", "unit_price": 500, "quantity": 2,
+            "price_unit": "EA", "tax_category": "STANDARD_VAT", "product_category": "8471.30",
+        }],
+    })
+}

@@ -1,0 +1,91 @@
+//! The running service: house and server, until it is told to stop.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use actix_web::dev::{Server, ServerHandle};
+use actix_web::{App, HttpServer, web};
+use tokio::signal;
+
+use crate::app::error::StartError;
+use crate::app::first_start;
+use crate::app::house::{House, start_sandbox};
+use crate::config::Settings;
+use crate::http;
+
+/// How long open requests may take once the process is told to stop, in seconds.
+const SHUTDOWN_S: u64 = 30;
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 4_096;
+
+/// The service, listening.
+pub struct Application {
+    house: House,
+    server: Server,
+    address: SocketAddr,
+}
+
+impl Application {
+    /// Builds the house and begins to listen; port 0 is any free one.
+    pub async fn build(settings: &Settings) -> Result<Self, StartError> {
+        let bind = settings.http.bind;
+        let listener = listen(bind).map_err(|source| StartError::Bind { bind, source })?;
+        let address = listener.local_addr()?;
+        let house = House::build(settings).await?;
+        let state = web::Data::new(state(&house, settings));
+        let server = HttpServer::new(move || http::app!(state.clone()))
+            .backlog(BACKLOG)
+            .shutdown_timeout(SHUTDOWN_S)
+            .keep_alive(Duration::from_secs(75))
+            .listen(listener)?
+            .run();
+        Ok(Self { house, server, address })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn house(&self) -> &House {
+        &self.house
+    }
+
+    /// Ends it from elsewhere.
+    pub fn handle(&self) -> ServerHandle {
+        self.server.handle()
+    }
+
+    /// Serves until SIGTERM, Ctrl-C or its handle ends it; then finishes what is under way.
+    pub async fn run_until_stopped(self) -> Result<(), StartError> {
+        let served = self.server.await;
+        tracing::info!("stopped listening; finishing what is under way");
+        self.house.close().await;
+        served.map_err(StartError::from)
+    }
+}
+
+/// `serve`.
+pub async fn serve(settings: Settings) -> Result<(), StartError> {
+    let application = Application::build(&settings).await?;
+    let accounts = first_start::accounts(&application.house, &settings).await?;
+    println!("{}", first_start::welcome(&application.house, application.address, accounts.as_ref()));
+    application.run_until_stopped().await
+}
+
+/// `sandbox`: the simulator alone.
+pub async fn sandbox(settings: Settings, bind: SocketAddr) -> Result<(), StartError> {
+    let sandbox = start_sandbox(&settings, bind.to_string()).await?;
+    println!("the simulator of the authority is listening on {}", sandbox.base_url());
+    stop_requested().await?;
+    sandbox.stop().await;
+    Ok(())
+}
+
+/// Resolves at SIGTERM or Ctrl-C.
+async fn stop_requested() -> Result<(), StartError> {
+    let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        interrupted = signal::ctrl_c() => interrupted.map_err(StartError::from),
+    }
+}

@@ -1,0 +1,252 @@
+//! The settings. `config.toml` at the root of the repository is their manual and, compiled in, their defaults; a file
+//! and then the environment replace them.
+//!
+//! Every field has the name of its key, unit included. What is read here is complete and within its limits; which
+//! values those are stands in `config/limits.rs`, what a deployment must not lack in `config/deployment.rs`.
+//! Deliberately absent: conversions to the settings of higher floors, which are wiring.
+
+mod deployment;
+mod fault;
+mod form;
+mod layers;
+mod limits;
+mod local;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use jiff::tz::Offset;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+pub use fault::{ConfigFault, Fault, LocalSecretFault, Origin};
+pub use form::AllowedNetwork;
+
+/// The manual, and the defaults.
+pub const DEFAULTS: &str = include_str!("../config.toml");
+/// The file that is read when none is named, if it is there.
+const FILE: &str = "config.toml";
+/// The SQLite database in `data_dir`.
+const DATABASE_FILE: &str = "einvoice.db";
+
+/// What one process is told.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub environment: Environment,
+    pub data_dir: PathBuf,
+    pub http: Http,
+    pub database: Database,
+    pub authority: Authority,
+    pub sandbox: Sandbox,
+    pub pipeline: Pipeline,
+    pub webhooks: Webhooks,
+    pub secrets: Secrets,
+    pub rate_limit: RateLimit,
+    pub cluster: Cluster,
+    pub metrics: Metrics,
+    pub taxpayers: Taxpayers,
+    pub options: Options,
+    pub log: Log,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    Development,
+    Production,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    pub bind: SocketAddr,
+    pub body_bytes_max: usize,
+    pub bulk_bytes_max: usize,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Database {
+    /// Secret for the password in it. Empty is the file in `data_dir`: ask [`Settings::database_url`].
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
+    pub url: SecretString,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuthorityMode {
+    /// The embedded simulator.
+    Sandbox,
+    /// The one at `base_url`.
+    Remote,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Authority {
+    pub mode: AuthorityMode,
+    /// Present in mode remote.
+    #[serde(deserialize_with = "form::optional", serialize_with = "form::url_or_nothing")]
+    pub base_url: Option<Url>,
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    pub api_key: SecretString,
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    pub api_secret: SecretString,
+    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    pub extra_ca_file: Option<PathBuf>,
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    pub notification_token: SecretString,
+    #[serde(deserialize_with = "form::offset", serialize_with = "form::offset_text")]
+    pub utc_offset: Offset,
+    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    pub crypto_keys_file: Option<PathBuf>,
+    pub timeout_s: u64,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sandbox {
+    pub bind: SocketAddr,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    pub wait_s: u64,
+    pub retry_initial_ms: u64,
+    pub retry_max_s: u64,
+    pub give_up_after_s: u64,
+    pub concurrency_max: usize,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhooks {
+    /// As written: ask [`Settings::allowed_networks`] for what it means here.
+    pub allowed_networks: Vec<AllowedNetwork>,
+    pub retry_schedule_s: Vec<u64>,
+    pub timeout_s: u64,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secrets {
+    /// Base64 of 32 bytes, or empty before [`Settings::with_local_secrets`].
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    pub encryption_key: SecretString,
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    pub contact_password: SecretString,
+}
+
+/// In each of them 0 lifts the limit.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    pub requests_per_s: u32,
+    pub burst: u32,
+    pub rotate_per_min: u32,
+    pub webhook_test_per_min: u32,
+    pub failed_auth_per_min: u32,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    pub lease_s: u64,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    pub public: bool,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taxpayers {
+    pub commands_per_taxpayer_max: usize,
+    pub commands_max: usize,
+    pub active_max: usize,
+    pub idle_s: u64,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    pub erp_systems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub level: LogLevel,
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    Text,
+    Json,
+}
+
+impl Settings {
+    /// Reads the defaults, then `file` or else `./config.toml` if there is one, then the variables of `environment`
+    /// that begin with `EINVOICE__`.
+    ///
+    /// # Errors
+    /// All that is wrong with a file or a variable; only then what the deployment as a whole lacks.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigFault> {
+        let default_file = Path::new(FILE);
+        let file = file.or_else(|| default_file.exists().then_some(default_file));
+        let settings: Self = layers::merged(file, environment)?;
+        deployment::check(&settings)?;
+        Ok(settings)
+    }
+
+    /// The database to open: `database.url`, or the SQLite file in `data_dir`.
+    pub fn database_url(&self) -> SecretString {
+        if !self.database.url.expose_secret().is_empty() {
+            return self.database.url.clone();
+        }
+        let path = self.data_dir.join(DATABASE_FILE).to_string_lossy().into_owned();
+        // In a URL these three would end the path or begin an escape.
+        let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
+        format!("sqlite://{escaped}").into()
+    }
+
+    /// Networks that webhooks may call although they are not public.
+    pub fn allowed_networks(&self) -> Vec<IpNet> {
+        self.webhooks
+            .allowed_networks
+            .iter()
+            .flat_map(|network| network.in_environment(self.environment))
+            .collect()
+    }
+
+    /// The settings in the form of `config.toml`, each secret that is set as `***`.
+    pub fn masked(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# the settings cannot be shown: {error}\n"))
+    }
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with settings, in sentences for whoever starts the program. No sentence holds a secret.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The manual itself.
+    Defaults,
+    File(PathBuf),
+    /// A variable of the environment, by its name.
+    Variable(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Defaults => formatter.write_str("a default"),
+            Self::File(path) => write!(formatter, "in the file {}", path.display()),
+            Self::Variable(name) => write!(formatter, "the variable {name}"),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("the settings file {} cannot be read: {reason}", file.display())]
+    Unreadable { file: PathBuf, reason: String },
+    #[error("line {line} of {origin} is no TOML: {reason}")]
+    NotToml { origin: Origin, line: usize, reason: String },
+    #[error("`{key}` ({origin}) is not a setting; {known}")]
+    Unknown { key: String, origin: Origin, known: String },
+    #[error("`{key}` ({origin}) must be {allowed}{found}")]
+    NotAllowed { key: String, origin: Origin, allowed: String, found: String },
+    #[error("`{key}` must {demand}")]
+    Demanded { key: &'static str, demand: &'static str },
+    #[error("the settings do not fit together: {0}")]
+    Unfit(String),
+}
+
+/// Settings the program does not start with: one or more faults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFault(pub Vec<Fault>);
+
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [fault] = self.0.as_slice() {
+            return write!(formatter, "{fault}");
+        }
+        write!(formatter, "{} settings are wrong:", self.0.len())?;
+        self.0.iter().try_for_each(|fault| write!(formatter, "\n- {fault}"))
+    }
+}
+
+impl std::error::Error for ConfigFault {}
+
+impl ConfigFault {
+    /// Nothing wrong is no fault.
+    pub(super) fn unless_empty(faults: Vec<Fault>) -> Result<(), Self> {
+        if faults.is_empty() { Ok(()) } else { Err(Self(faults)) }
+    }
+}
+
+impl From<config::ConfigError> for ConfigFault {
+    fn from(error: config::ConfigError) -> Self {
+        Self(vec![Fault::Unfit(error.to_string())])
+    }
+}
+
+/// `data_dir` cannot keep what it is to keep.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalSecretFault {
+    #[error("`data_dir`: {} cannot be read or written: {reason}", path.display())]
+    Unusable { path: PathBuf, reason: std::io::Error },
+    #[error("{} does not hold what `{key}` must be: {allowed}", path.display())]
+    NotAllowed { path: PathBuf, key: &'static str, allowed: String },
+    #[error("the system gives no random bytes")]
+    NoChance,
+}

@@ -1,0 +1,158 @@
+//! How values stand in the file: empty text for what is absent, `***` for a secret that is shown.
+
+use std::fmt::{self, Display};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use jiff::tz::Offset;
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use url::Url;
+
+use super::Environment;
+
+const MASK: &str = "***";
+const LOOPBACK_IN_DEVELOPMENT: &str = "loopback-in-development";
+const LOOPBACK: [IpNet; 2] = [
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
+];
+/// The offsets in use anywhere end at +14:00.
+const OFFSET_HOURS_MAX: i32 = 14;
+
+/// An entry of `webhooks.allowed_networks`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum AllowedNetwork {
+    /// Loopback in development, nothing in production.
+    LoopbackInDevelopment,
+    Network(IpNet),
+}
+
+impl AllowedNetwork {
+    pub(super) fn in_environment(self, environment: Environment) -> Vec<IpNet> {
+        match (self, environment) {
+            (Self::Network(network), _) => vec![network],
+            (Self::LoopbackInDevelopment, Environment::Development) => LOOPBACK.into(),
+            (Self::LoopbackInDevelopment, Environment::Production) => Vec::new(),
+        }
+    }
+}
+
+impl FromStr for AllowedNetwork {
+    type Err = ipnet::AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            LOOPBACK_IN_DEVELOPMENT => Ok(Self::LoopbackInDevelopment),
+            network => network.parse().map(Self::Network),
+        }
+    }
+}
+
+impl TryFrom<String> for AllowedNetwork {
+    type Error = ipnet::AddrParseError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<AllowedNetwork> for String {
+    fn from(network: AllowedNetwork) -> Self {
+        network.to_string()
+    }
+}
+
+impl Display for AllowedNetwork {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LoopbackInDevelopment => formatter.write_str(LOOPBACK_IN_DEVELOPMENT),
+            Self::Network(network) => write!(formatter, "{network}"),
+        }
+    }
+}
+
+pub(super) fn optional<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let text = String::deserialize(from)?;
+    (!text.is_empty()).then(|| text.parse().map_err(D::Error::custom)).transpose()
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+pub(super) fn url_or_nothing<S: Serializer>(url: &Option<Url>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(url.as_ref().map(Url::as_str).unwrap_or_default())
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+pub(super) fn path_or_nothing<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.clone().unwrap_or_default().serialize(to)
+}
+
+pub(super) fn secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
+    String::deserialize(from).map(SecretString::from)
+}
+
+pub(super) fn masked<S: Serializer>(secret: &SecretString, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(if secret.expose_secret().is_empty() { "" } else { MASK })
+}
+
+/// A URL without the password it may hold, after the user's name or as a parameter.
+pub(super) fn masked_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
+    let text = url.expose_secret();
+    let shown = match Url::parse(text) {
+        Ok(url) => without_password(url),
+        Err(_) if text.is_empty() => String::new(),
+        Err(_) => MASK.to_owned(),
+    };
+    to.serialize_str(&shown)
+}
+
+fn without_password(mut url: Url) -> String {
+    if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
+        return MASK.to_owned();
+    }
+    if url.query().is_some() {
+        let mask =
+            |name: &str, value: &str| if name.contains("password") { MASK.into() } else { value.to_owned() };
+        let pairs: Vec<_> =
+            url.query_pairs().map(|(name, value)| (name.to_string(), mask(&name, &value))).collect();
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    url.into()
+}
+
+pub(super) fn offset<'de, D: Deserializer<'de>>(from: D) -> Result<Offset, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_offset(&text).ok_or_else(|| D::Error::custom("no offset from UTC"))
+}
+
+/// `+01:00`, `-03:30` or `Z`.
+pub(super) fn parse_offset(text: &str) -> Option<Offset> {
+    if text == "Z" {
+        return Some(Offset::UTC);
+    }
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+')?),
+    };
+    let (hours, minutes) = digits.split_once(':')?;
+    let part = |text: &str, max: i32| {
+        let is_two_digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<i32>().ok().filter(|number| is_two_digits && *number <= max)
+    };
+    let minutes = part(hours, OFFSET_HOURS_MAX)? * 60 + part(minutes, 59)?;
+    Offset::from_seconds(sign * minutes * 60).ok()
+}
+
+pub(super) fn offset_text<S: Serializer>(offset: &Offset, to: S) -> Result<S::Ok, S::Error> {
+    let minutes = offset.seconds() / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    to.collect_str(&format_args!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
+}

@@ -1,0 +1,200 @@
+//! What each setting may be: the one table, and the sentence it gives when a value is something else.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use toml::Value;
+use url::Url;
+
+use super::form::{AllowedNetwork, parse_offset};
+
+const DAY_S: i64 = 86_400;
+const MONTH_S: i64 = 31 * DAY_S;
+const GIB: i64 = 1 << 30;
+const COUNT_MAX: i64 = 1_000_000;
+/// Bytes of the key that seals secrets.
+const ENCRYPTION_KEY_BYTES: usize = 32;
+/// Characters of a contact's password, as where a password is sent.
+const PASSWORD_CHARS_MIN: usize = 12;
+
+/// Settings whose value is never shown.
+const SECRETS: [&str; 6] = [
+    "database.url",
+    "authority.api_key",
+    "authority.api_secret",
+    "authority.notification_token",
+    "secrets.encryption_key",
+    "secrets.contact_password",
+];
+
+/// What a setting may be.
+#[derive(Debug, Clone)]
+pub(super) enum Allowed {
+    Flag,
+    Number(RangeInclusive<i64>),
+    /// One or more.
+    Numbers(RangeInclusive<i64>),
+    Word(&'static [&'static str]),
+    /// Text with a test, and what passes it.
+    Text(fn(&str) -> bool, &'static str),
+    /// A list of such texts, which may be empty.
+    Texts(fn(&str) -> bool, &'static str),
+}
+
+/// Every setting, in the order of the manual.
+pub(super) const TABLE: &[(&str, Allowed)] = &[
+    ("environment", Allowed::Word(&["development", "production"])),
+    ("data_dir", Allowed::Text(|text| !text.is_empty(), "a directory")),
+    ("http.bind", Allowed::Text(is_address, ADDRESS)),
+    ("http.body_bytes_max", Allowed::Number(1_024..=GIB)),
+    ("http.bulk_bytes_max", Allowed::Number(1_024..=GIB)),
+    ("database.url", Allowed::Text(is_database, "a URL that begins with sqlite:// or postgres://, or empty")),
+    ("authority.mode", Allowed::Word(&["sandbox", "remote"])),
+    (
+        "authority.base_url",
+        Allowed::Text(is_root, "an http or https URL without user, query and fragment, or empty"),
+    ),
+    ("authority.api_key", Allowed::Text(is_header, HEADER)),
+    ("authority.api_secret", Allowed::Text(is_header, HEADER)),
+    ("authority.extra_ca_file", Allowed::Text(is_file, FILE)),
+    (
+        "authority.notification_token",
+        Allowed::Text(is_segment, "letters, digits, `-`, `.`, `_` and `~`, or empty"),
+    ),
+    ("authority.utc_offset", Allowed::Text(|text| parse_offset(text).is_some(), "an offset such as +01:00")),
+    ("authority.crypto_keys_file", Allowed::Text(is_file, FILE)),
+    ("authority.timeout_s", Allowed::Number(1..=600)),
+    ("sandbox.bind", Allowed::Text(is_address, ADDRESS)),
+    ("pipeline.wait_s", Allowed::Number(0..=600)),
+    ("pipeline.retry_initial_ms", Allowed::Number(1..=DAY_S * 1_000)),
+    ("pipeline.retry_max_s", Allowed::Number(1..=DAY_S)),
+    ("pipeline.give_up_after_s", Allowed::Number(1..=12 * MONTH_S)),
+    ("pipeline.concurrency_max", Allowed::Number(1..=COUNT_MAX)),
+    ("webhooks.allowed_networks", Allowed::Texts(is_network, "networks such as \"10.0.0.0/8\"")),
+    ("webhooks.retry_schedule_s", Allowed::Numbers(0..=MONTH_S)),
+    ("webhooks.timeout_s", Allowed::Number(1..=600)),
+    ("secrets.encryption_key", Allowed::Text(is_encryption_key, "32 bytes in base64, or empty")),
+    ("secrets.contact_password", Allowed::Text(is_password, "12 characters at least, or empty")),
+    ("rate_limit.requests_per_s", Allowed::Number(0..=COUNT_MAX)),
+    ("rate_limit.burst", Allowed::Number(0..=COUNT_MAX)),
+    ("rate_limit.rotate_per_min", Allowed::Number(0..=COUNT_MAX)),
+    ("rate_limit.webhook_test_per_min", Allowed::Number(0..=COUNT_MAX)),
+    ("rate_limit.failed_auth_per_min", Allowed::Number(0..=COUNT_MAX)),
+    ("cluster.lease_s", Allowed::Number(1..=3_600)),
+    ("metrics.public", Allowed::Flag),
+    ("taxpayers.commands_per_taxpayer_max", Allowed::Number(1..=COUNT_MAX)),
+    ("taxpayers.commands_max", Allowed::Number(1..=COUNT_MAX)),
+    ("taxpayers.active_max", Allowed::Number(1..=COUNT_MAX)),
+    ("taxpayers.idle_s", Allowed::Number(1..=DAY_S)),
+    ("options.erp_systems", Allowed::Texts(is_name, "names of lower-case letters, digits and `_`")),
+    ("log.level", Allowed::Word(&["off", "error", "warn", "info", "debug", "trace"])),
+    ("log.format", Allowed::Word(&["auto", "text", "json"])),
+];
+
+const ADDRESS: &str = "an IP address and a port, such as 127.0.0.1:8080";
+const HEADER: &str = "visible ASCII characters without spaces, or empty";
+const FILE: &str = "the path of a file that exists, or empty";
+
+/// What the setting of this full name may be.
+pub(super) fn of(key: &str) -> Option<&'static Allowed> {
+    TABLE.iter().find(|(name, _)| *name == key).map(|(_, allowed)| allowed)
+}
+
+pub(super) fn is_secret(key: &str) -> bool {
+    SECRETS.contains(&key)
+}
+
+impl Allowed {
+    pub(super) fn admits(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Flag, Value::Boolean(_)) => true,
+            (Self::Number(range), Value::Integer(number)) => range.contains(number),
+            (Self::Word(words), Value::String(text)) => words.contains(&text.as_str()),
+            (Self::Text(passes, _), Value::String(text)) => passes(text),
+            (Self::Numbers(range), Value::Array(values)) => {
+                let fits = |value: &Value| value.as_integer().is_some_and(|number| range.contains(&number));
+                !values.is_empty() && values.iter().all(fits)
+            }
+            (Self::Texts(passes, _), Value::Array(values)) => {
+                values.iter().all(|value| value.as_str().is_some_and(passes))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value of the environment is taken as it is; others are read as TOML.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self, Self::Word(_) | Self::Text(..))
+    }
+
+    /// The sentence after "must be".
+    pub(super) fn sentence(&self) -> String {
+        let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Number(range) => format!("a whole number {}", ends(range)),
+            Self::Numbers(range) => {
+                format!("a list of one or more whole numbers {}, such as [0, 5, 300]", ends(range))
+            }
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::Text(_, what) => (*what).to_owned(),
+            Self::Texts(_, what) => format!("a list, in brackets, of {what}"),
+        }
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.parse::<SocketAddr>().is_ok()
+}
+
+fn is_database(text: &str) -> bool {
+    let is_postgres = || {
+        Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql") && url.has_host())
+    };
+    let is_sqlite = text.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty());
+    text.is_empty() || is_sqlite || is_postgres()
+}
+
+fn is_root(text: &str) -> bool {
+    let passes = |url: Url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+    };
+    text.is_empty() || Url::parse(text).is_ok_and(passes)
+}
+
+fn is_header(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn is_segment(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+}
+
+fn is_file(text: &str) -> bool {
+    text.is_empty() || Path::new(text).is_file()
+}
+
+fn is_network(text: &str) -> bool {
+    text.parse::<AllowedNetwork>().is_ok()
+}
+
+fn is_encryption_key(text: &str) -> bool {
+    text.is_empty() || STANDARD.decode(text.trim()).is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
+}
+
+fn is_password(text: &str) -> bool {
+    text.is_empty() || text.chars().count() >= PASSWORD_CHARS_MIN
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    !text.is_empty() && text.bytes().all(is_part)
+}

@@ -1,0 +1,99 @@
+//! Secrets a development machine makes for itself: once, each in a file of `data_dir` that only its owner reads.
+//! Whoever starts beside it, or next time, finds the same ones.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use secrecy::{ExposeSecret, SecretString};
+use tempfile::NamedTempFile;
+use toml::Value;
+
+use super::fault::LocalSecretFault;
+use super::{AuthorityMode, Environment, Settings, limits};
+
+/// How a secret is made from chance.
+type Make = fn([u8; 32]) -> String;
+
+impl Settings {
+    /// Creates `data_dir`, and in development gives every secret that is not set the value kept there, made when
+    /// it is first wanted. Production has all of them already.
+    ///
+    /// # Errors
+    /// When `data_dir` cannot be written to, or a file there does not hold a secret.
+    pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
+        let dir = self.data_dir.clone();
+        fs::create_dir_all(&dir)
+            .map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
+        if self.environment == Environment::Production {
+            return Ok(self);
+        }
+        fill(&mut self.secrets.encryption_key, "secrets.encryption_key", &dir, |chance| {
+            STANDARD.encode(chance)
+        })?;
+        fill(&mut self.secrets.contact_password, "secrets.contact_password", &dir, short)?;
+        fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
+        // A remote authority gives these; the simulator takes any, the key as a UUID.
+        if self.authority.mode == AuthorityMode::Sandbox {
+            fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
+            fill(&mut self.authority.api_secret, "authority.api_secret", &dir, long)?;
+        }
+        Ok(self)
+    }
+}
+
+fn long(chance: [u8; 32]) -> String {
+    URL_SAFE_NO_PAD.encode(chance)
+}
+
+fn short(chance: [u8; 32]) -> String {
+    URL_SAFE_NO_PAD.encode(&chance[..18])
+}
+
+fn uuid(chance: [u8; 32]) -> String {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&chance[..16]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+/// Sets a secret that is not set, from the file of its name: `encryption_key` for `secrets.encryption_key`.
+fn fill(
+    secret: &mut SecretString,
+    key: &'static str,
+    dir: &Path,
+    make: Make,
+) -> Result<(), LocalSecretFault> {
+    if !secret.expose_secret().is_empty() {
+        return Ok(());
+    }
+    let path = dir.join(key.rsplit('.').next().unwrap_or(key));
+    let mut chance = [0; 32];
+    aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoChance)?;
+    let kept = kept(&path, dir, || make(chance))
+        .map_err(|reason| LocalSecretFault::Unusable { path: path.clone(), reason })?;
+    let text = kept.trim();
+    let allowed = limits::of(key).filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
+    if let Some(allowed) = allowed {
+        return Err(LocalSecretFault::NotAllowed { path, key, allowed: allowed.sentence() });
+    }
+    *secret = text.into();
+    Ok(())
+}
+
+/// What the file holds. A new one appears whole or not at all, and of two makers the first one wins.
+fn kept(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        read => return read,
+    }
+    // A temporary file has mode 0600 from the start.
+    let mut file = NamedTempFile::new_in(dir)?;
+    writeln!(file, "{}", make())?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Err(error) if error.error.kind() != ErrorKind::AlreadyExists => Err(error.error),
+        _ => fs::read_to_string(path),
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the settings as a whole.

@@ -1,0 +1,92 @@
+//! What the program logs, and how: lines of text or of JSON on standard error. Standard output is for answers.
+
+use std::io::{IsTerminal as _, stderr};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::config::{Log, LogFormat, LogLevel};
+
+/// The variable that says in detail what is logged, and wins over the setting.
+const VARIABLE: &str = "RUST_LOG";
+
+/// Starts logging. Once is enough: a second call, as in tests, changes nothing.
+pub fn init(log: &Log) {
+    let detail = std::env::var(VARIABLE).unwrap_or_default();
+    let (filter, complaint) = filter(log.level, &detail);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    let is_terminal = stderr().is_terminal();
+    // It fails where logging has been started before, by us or by whoever calls us: they keep it.
+    let started = if is_json(log.format, is_terminal) {
+        lines.json().flatten_event(true).try_init()
+    } else {
+        lines.with_ansi(is_terminal).try_init()
+    };
+    if let (Ok(()), Some(complaint)) = (started, complaint) {
+        tracing::warn!("{VARIABLE} is not used: {complaint}");
+    }
+}
+
+fn is_json(format: LogFormat, is_terminal: bool) -> bool {
+    match format {
+        LogFormat::Json => true,
+        LogFormat::Text => false,
+        LogFormat::Auto => !is_terminal,
+    }
+}
+
+/// The filter, and what is wrong with `detail` where it is not used.
+fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
+    let by_level = || EnvFilter::default().add_directive(threshold(level).into());
+    if detail.is_empty() {
+        return (by_level(), None);
+    }
+    match EnvFilter::builder().parse(detail) {
+        Ok(filter) => (filter, None),
+        Err(error) => (by_level(), Some(error.to_string())),
+    }
+}
+
+fn threshold(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_decides_and_rust_log_wins() {
+        assert_eq!(filter(LogLevel::Warn, "").0.to_string(), "warn");
+        assert_eq!(filter(LogLevel::Warn, "einvoice=debug").0.to_string(), "einvoice=debug");
+    }
+
+    #[test]
+    fn a_rust_log_that_makes_no_sense_is_named_and_not_used() {
+        let (filter, complaint) = filter(LogLevel::Info, "einvoice=loud");
+        assert_eq!(filter.to_string(), "info");
+        assert!(complaint.is_some());
+    }
+
+    #[test]
+    fn text_is_for_terminals() {
+        assert!(is_json(LogFormat::Auto, false));
+        assert!(!is_json(LogFormat::Auto, true));
+        assert!(is_json(LogFormat::Json, true));
+        assert!(!is_json(LogFormat::Text, false));
+    }
+
+    #[test]
+    fn logging_can_be_started_twice() {
+        let log = Log { level: LogLevel::Off, format: LogFormat::Auto };
+        init(&log);
+        init(&log);
+    }
+}
