@@ -87,3 +87,55 @@ fn is_loopback(url: &Url) -> bool {
         None => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::{from_environment, production, said_of_environment, variables};
+
+    /// What is said of production when one variable is left out and one set.
+    fn said_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
+        let mut pairs = production();
+        pairs.retain(|(name, _)| *name != without);
+        pairs.extend(with);
+        said_of_environment(&pairs)
+    }
+
+    #[test]
+    fn production_starts_with_all_it_needs() {
+        assert_eq!(from_environment(&production()).environment, Environment::Production);
+        let mut pairs = production();
+        pairs.push(("EINVOICE__AUTHORITY__BASE_URL", "http://127.0.0.1:9000"));
+        from_environment(&pairs);
+    }
+
+    #[test]
+    fn production_refuses_what_was_made_for_development() {
+        let without = |name| said_of_production(name, None);
+        insta::assert_snapshot!(without("EINVOICE__SECRETS__ENCRYPTION_KEY"), @"`secrets.encryption_key` must be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`");
+        insta::assert_snapshot!(without("EINVOICE__SECRETS__CONTACT_PASSWORD"), @"`secrets.contact_password` must be set in production, the same on every replica: 12 characters at least");
+        insta::assert_snapshot!(without("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN"), @"`authority.notification_token` must have 16 characters at least in production");
+        insta::assert_snapshot!(without("EINVOICE__AUTHORITY__API_KEY"), @"`authority.api_key` must be set where `authority.mode` is remote");
+        insta::assert_snapshot!(without("EINVOICE__AUTHORITY__MODE"), @"`authority.mode` must be remote in production: the simulator validates no invoice");
+        let with = |name, value| said_of_production(name, Some((name, value)));
+        insta::assert_snapshot!(with("EINVOICE__AUTHORITY__BASE_URL", "http://authority.example"), @"`authority.base_url` must begin with https:// in production, loopback excepted");
+        insta::assert_snapshot!(with("EINVOICE__AUTHORITY__API_SECRET", "short"), @"`authority.api_secret` must have 8 characters at least in production");
+        insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "guess-me"), @"`authority.notification_token` must have 16 characters at least in production");
+    }
+
+    #[test]
+    fn production_without_anything_says_all_it_lacks() {
+        let fault = Settings::load(None, variables(&[("EINVOICE__ENVIRONMENT", "production")])).unwrap_err();
+        assert_eq!(fault.0.len(), 4, "{fault}");
+    }
+
+    #[test]
+    fn a_remote_authority_needs_its_address_and_keys_in_development_too() {
+        let fault = Settings::load(None, variables(&[("EINVOICE__AUTHORITY__MODE", "remote")])).unwrap_err();
+        let keys = fault.0.iter().map(|fault| match fault {
+            Fault::Demanded { key, .. } => *key,
+            other => panic!("{other}"),
+        });
+        assert!(keys.eq(["authority.base_url", "authority.api_key", "authority.api_secret"]), "{fault}");
+    }
+}

@@ -16,8 +16,8 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Defaults => formatter.write_str("a default"),
-            Self::File(path) => write!(formatter, "in the file {}", path.display()),
+            Self::Defaults => formatter.write_str("the defaults"),
+            Self::File(path) => write!(formatter, "the file {}", path.display()),
             Self::Variable(name) => write!(formatter, "the variable {name}"),
         }
     }
@@ -30,9 +30,9 @@ pub enum Fault {
     Unreadable { file: PathBuf, reason: String },
     #[error("line {line} of {origin} is no TOML: {reason}")]
     NotToml { origin: Origin, line: usize, reason: String },
-    #[error("`{key}` ({origin}) is not a setting; {known}")]
+    #[error("`{key}` (from {origin}) is not a setting; {known}")]
     Unknown { key: String, origin: Origin, known: String },
-    #[error("`{key}` ({origin}) must be {allowed}{found}")]
+    #[error("`{key}` (from {origin}) must be {allowed}{found}")]
     NotAllowed { key: String, origin: Origin, allowed: String, found: String },
     #[error("`{key}` must {demand}")]
     Demanded { key: &'static str, demand: &'static str },

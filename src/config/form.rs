@@ -151,6 +151,7 @@ pub(super) fn parse_offset(text: &str) -> Option<Offset> {
     Offset::from_seconds(sign * minutes * 60).ok()
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field as it is")]
 pub(super) fn offset_text<S: Serializer>(offset: &Offset, to: S) -> Result<S::Ok, S::Error> {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };

@@ -23,11 +23,13 @@ pub(super) fn merged<T: DeserializeOwned>(
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<T, ConfigFault> {
     let mut checked = Checked::new()?;
-    let mut config = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+    // As text, because what the crate makes of a table by itself lacks its empty lists.
+    let source = |text: &str| File::from_str(text, FileFormat::Toml);
+    let mut config = Config::builder().add_source(source(DEFAULTS));
     if let Some(path) = file {
-        config = config.add_source(Config::try_from(&checked.file(path))?);
+        config = config.add_source(source(&checked.file(path).to_string()));
     }
-    config = config.add_source(Config::try_from(&checked.environment(environment))?);
+    config = config.add_source(source(&checked.environment(environment).to_string()));
     ConfigFault::unless_empty(checked.faults)?;
     Ok(config.build()?.try_deserialize()?)
 }

@@ -97,3 +97,103 @@ fn kept(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<St
         _ => fs::read_to_string(path),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::{from_environment, production};
+
+    #[test]
+    fn secrets_are_made_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("new");
+        let load = || {
+            from_environment(&[("EINVOICE__DATA_DIR", home.to_str().unwrap())]).with_local_secrets().unwrap()
+        };
+        let (first, second) = (load(), load());
+        let all = |settings: &Settings| {
+            let (secrets, authority) = (&settings.secrets, &settings.authority);
+            [
+                &secrets.encryption_key,
+                &secrets.contact_password,
+                &authority.notification_token,
+                &authority.api_key,
+                &authority.api_secret,
+            ]
+            .map(|secret| secret.expose_secret().to_owned())
+        };
+        assert_eq!(all(&first), all(&second));
+        let key = STANDARD.decode(first.secrets.encryption_key.expose_secret()).unwrap();
+        assert_eq!(key.len(), 32);
+        assert!(first.authority.api_key.expose_secret().parse::<uuid::Uuid>().is_ok());
+        assert!(first.secrets.contact_password.expose_secret().len() >= 12);
+        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 5);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_secret_is_readable_by_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let dir = tempfile::tempdir().unwrap();
+        from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())])
+            .with_local_secrets()
+            .unwrap();
+        for entry in std::fs::read_dir(dir.path()).unwrap() {
+            assert_eq!(entry.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_set_is_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = from_environment(&[
+            ("EINVOICE__DATA_DIR", dir.path().to_str().unwrap()),
+            ("EINVOICE__AUTHORITY__API_KEY", "12345"),
+        ]);
+        let settings = settings.with_local_secrets().unwrap();
+        assert_eq!(settings.authority.api_key.expose_secret(), "12345");
+        assert!(!dir.path().join("api_key").exists());
+    }
+
+    #[test]
+    fn a_kept_secret_that_was_spoilt_is_named_and_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("encryption_key");
+        let load =
+            || from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())]).with_local_secrets();
+        for spoilt in ["", "hunter2"] {
+            std::fs::write(&path, spoilt).unwrap();
+            let said = load().unwrap_err().to_string();
+            assert!(
+                said.contains("encryption_key does not hold what `secrets.encryption_key` must be"),
+                "{said}"
+            );
+            assert!(!said.contains("hunter2"), "{said}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), spoilt);
+        }
+    }
+
+    #[test]
+    fn many_who_start_at_once_find_the_same_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let load =
+            || from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())]).with_local_secrets();
+        let keys = std::thread::scope(|scope| {
+            let starts: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| load().unwrap().secrets.encryption_key)).collect();
+            starts.into_iter().map(|start| start.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(keys.iter().all(|key| key.expose_secret() == keys[0].expose_secret()));
+    }
+
+    #[test]
+    fn production_makes_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("new");
+        let mut pairs = production();
+        pairs.push(("EINVOICE__DATA_DIR", home.to_str().unwrap()));
+        from_environment(&pairs).with_local_secrets().unwrap();
+        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);
+    }
+}
