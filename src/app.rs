@@ -20,5 +20,7 @@ mod verify;
 pub use accounts::{create_integrator, create_operator, migrate, set_subscription};
 pub use demo::demo;
 pub use error::StartError;
+pub use first_start::{Accounts, accounts as demo_accounts, invoice as sample_invoice};
+pub use house::{House, open_store};
 pub use serve::{Application, sandbox, serve};
 pub use verify::{Report, verify};

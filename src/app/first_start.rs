@@ -21,17 +21,17 @@ use crate::store::accounts;
 use crate::store::ids::IdKind;
 
 /// The demo accounts and their keys.
-pub(super) struct Accounts {
-    pub(super) integrator_key: SecretString,
-    pub(super) taxpayer_id: TaxpayerId,
-    pub(super) taxpayer_key: SecretString,
+pub struct Accounts {
+    pub integrator_key: SecretString,
+    pub taxpayer_id: TaxpayerId,
+    pub taxpayer_key: SecretString,
 }
 
 pub(super) const SERVICE_ID: &str = "94CD90AA";
 pub(super) const BUSINESS_ID: &str = "11111111-1111-4111-8111-111111111111";
 
 /// Makes the demo accounts where there are none yet; never in production.
-pub(super) async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accounts>, StartError> {
+pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accounts>, StartError> {
     if settings.environment == Environment::Production || accounts::any_integrator(&house.store).await? {
         return Ok(None);
     }
@@ -108,7 +108,7 @@ fn curl(address: SocketAddr, key: &SecretString) -> String {
 }
 
 /// An invoice that the form accepts.
-pub(super) fn invoice(invoice_no: &str) -> serde_json::Value {
+pub fn invoice(invoice_no: &str) -> serde_json::Value {
     json!({
         "invoice_no": invoice_no,
         "invoice_category": "B2B",

@@ -1,0 +1,66 @@
+//! Durable creates per second through HTTP, against the same rows written straight to the same database in the
+//! same run. The figures of a machine mean little; their ratio is what to compare.
+//!
+//! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
+
+#[path = "throughput/direct.rs"]
+mod direct;
+#[path = "throughput/through_http.rs"]
+mod through_http;
+
+use std::time::Duration;
+
+use einvoice::config::Settings;
+use sea_orm::{ConnectionTrait, Database};
+
+/// How long each figure is taken.
+const SPAN: Duration = Duration::from_secs(5);
+/// Clients that post at once.
+const CLIENTS: usize = 64;
+
+fn main() {
+    // Cargo passes `--bench`; there is nothing to choose.
+    let system = actix_rt::System::new();
+    system.block_on(measure("SQLite", None));
+    match std::env::var("EINVOICE_TEST_POSTGRES") {
+        Ok(server) => system.block_on(measure("PostgreSQL", Some(&server))),
+        Err(_) => println!("PostgreSQL: not measured, EINVOICE_TEST_POSTGRES is not set"),
+    }
+}
+
+async fn measure(name: &str, server: Option<&str>) {
+    let directory = tempfile::tempdir().unwrap();
+    let url = match server {
+        Some(server) => fresh_database(server).await,
+        None => String::new(),
+    };
+    let environment = [
+        ("EINVOICE__DATA_DIR", directory.path().to_str().unwrap()),
+        ("EINVOICE__DATABASE__URL", &url),
+        ("EINVOICE__HTTP__BIND", "127.0.0.1:0"),
+        ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
+        ("EINVOICE__LOG__LEVEL", "warn"),
+    ];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let settings = Settings::load(None, environment.into_iter()).unwrap().with_local_secrets().unwrap();
+
+    let one = direct::creates_per_second(&settings, 1, SPAN).await;
+    let eight = direct::creates_per_second(&settings, 8, SPAN).await;
+    let http = through_http::creates(&settings, CLIENTS, SPAN).await;
+    println!("{name}: {CLIENTS} clients, {} s each", SPAN.as_secs());
+    println!("  straight to the database, 1 create a commit   {one:>8.0} /s");
+    println!("  straight to the database, 8 creates a commit  {eight:>8.0} /s");
+    println!(
+        "  through HTTP                                  {:>8.0} /s   p50 {:.1} ms   p99 {:.1} ms",
+        http.per_second, http.p50_ms, http.p99_ms
+    );
+    println!("  ratio to 1 a commit {:.2}, to 8 a commit {:.2}", http.per_second / one, http.per_second / eight);
+}
+
+async fn fresh_database(server: &str) -> String {
+    let name = format!("bench_{}", uuid::Uuid::new_v4().simple());
+    let admin = Database::connect(server).await.unwrap();
+    admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();
+    admin.close().await.unwrap();
+    format!("{}/{name}", server.rsplit_once('/').unwrap().0)
+}

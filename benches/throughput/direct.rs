@@ -1,0 +1,103 @@
+//! The rows of a create, written by the store's own statements with nothing around them.
+
+use std::time::{Duration, Instant};
+
+use einvoice::app::open_store;
+use einvoice::config::Settings;
+use einvoice::domain::clock::{Clock, SystemClock, new_id};
+use einvoice::domain::codes::{Category, DeclaredPaymentStatus, ItemType};
+use einvoice::domain::event::{EventKind, Occurrence, Seal};
+use einvoice::domain::ids::{CustomerId, InvoiceId, TaxpayerId};
+use einvoice::domain::invoice::{Draft, Identity, Invoice, Line};
+use einvoice::domain::irn::Irn;
+use einvoice::domain::object::InvoiceObject;
+use einvoice::domain::party::{Address, CustomerDetails, InvoiceCustomer};
+use einvoice::store::lanes::{self, LaneKind};
+use einvoice::store::{events, invoices};
+
+/// An owner that no account has, so that nothing else touches its rows.
+const OWNER: TaxpayerId = TaxpayerId(1_000_000_000);
+
+/// Creates a second, so many a commit.
+pub async fn creates_per_second(settings: &Settings, batch: i64, span: Duration) -> f64 {
+    let store = open_store(settings).await.unwrap();
+    let mut head = events::head(store.reader(), OWNER).await.unwrap();
+    let (start, first) = (Instant::now(), head.sequence);
+    while start.elapsed() < span {
+        let invoices: Vec<_> = (1..=batch).map(|n| invoice(head.sequence + n)).collect();
+        let tx = store.begin().await.unwrap();
+        lanes::lock(&tx, LaneKind::Taxpayer, &OWNER.to_string()).await.unwrap();
+        let log: Vec<_> = invoices.iter().map(|invoice| head.append(created(invoice), seal())).collect();
+        invoices::save(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
+        events::append(&tx, &log).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let written = u32::try_from(head.sequence - first).unwrap();
+    store.close().await;
+    f64::from(written) / start.elapsed().as_secs_f64()
+}
+
+/// The same invoice that the clients post, numbered.
+fn invoice(number: i64) -> Invoice {
+    let invoice_no = format!("B{number}");
+    let date = "2026-01-15".parse().unwrap();
+    let irn = Irn::of_invoice(&invoice_no, "94CD90AA", date).unwrap();
+    let draft = Draft {
+        invoice_no,
+        irn: None,
+        category: Category::B2B,
+        invoice_type: "381".into(),
+        invoice_date: date,
+        due_date: Some(date),
+        currency: "NGN".into(),
+        customer: CustomerDetails {
+            no: "C-001".into(),
+            name: "Retail Stores Ltd".into(),
+            email: "buyer@retail.example".into(),
+            tin: Some("87654321-0001".into()),
+            business_description: Some("Retail of household goods".into()),
+            address: Address::default(),
+            telephone: None,
+        },
+        lines: vec![line()],
+        payable: 1075.into(),
+        declared: DeclaredPaymentStatus::Pending,
+        extras: serde_json::Map::new(),
+        batch_no: None,
+    };
+    let customer = InvoiceCustomer {
+        id: CustomerId(1),
+        external_customer_no: draft.customer.no.clone(),
+        name: draft.customer.name.clone(),
+        tin: draft.customer.tin.clone(),
+        email: draft.customer.email.clone(),
+    };
+    let (id, taxpayer_id, provisional_qr) = (InvoiceId(number), OWNER, "e30=".repeat(12));
+    draft.into_invoice(Identity { id, taxpayer_id, irn, customer, provisional_qr }, SystemClock.now()).0
+}
+
+fn line() -> Line {
+    Line {
+        item_name: "Laptop".into(),
+        item_no: Some("LAP-1".into()),
+        item_type: ItemType::Product,
+        unit_price: 500.into(),
+        quantity: 2.into(),
+        price_unit: "EA".into(),
+        tax_category: "STANDARD_VAT".into(),
+        product_category: Some("8471.30".into()),
+        service_category: None,
+        discount_rate: None,
+        discount_amount: None,
+        extras: serde_json::Map::new(),
+    }
+}
+
+fn created(invoice: &Invoice) -> Occurrence {
+    let data = serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
+    Occurrence { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data }
+}
+
+fn seal() -> Seal {
+    Seal { id: new_id(), taxpayer_id: OWNER, command_id: new_id(), now: SystemClock.now() }
+}

@@ -1,0 +1,77 @@
+//! The same creates through the whole service: clients on keep-alive connections that post one invoice after
+//! the other, each a new one, and count only what was answered with 201.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use einvoice::app::{Application, demo_accounts};
+use einvoice::config::Settings;
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+/// What the clients saw.
+pub struct Figures {
+    pub per_second: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+pub async fn creates(settings: &Settings, clients: usize, span: Duration) -> Figures {
+    let application = Application::build(settings).await.unwrap();
+    let accounts = demo_accounts(application.house(), settings).await.unwrap().unwrap();
+    let key = accounts.taxpayer_key.expose_secret().to_owned();
+    let (address, handle) = (application.address(), application.handle());
+    let service = actix_rt::spawn(application.run_until_stopped());
+    let load = move || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(hammer(address, key, clients, span))
+    };
+    let mut latencies = tokio::task::spawn_blocking(load).await.unwrap();
+    handle.stop(true).await;
+    service.await.unwrap().unwrap();
+    latencies.sort_unstable();
+    let at = |per_mille: usize| latencies[(latencies.len() - 1) * per_mille / 1_000].as_secs_f64() * 1_000.0;
+    let count = u32::try_from(latencies.len()).unwrap();
+    Figures { per_second: f64::from(count) / span.as_secs_f64(), p50_ms: at(500), p99_ms: at(990) }
+}
+
+async fn hammer(address: SocketAddr, key: String, clients: usize, span: Duration) -> Vec<Duration> {
+    let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(clients).build().unwrap();
+    let (numbers, until) = (Arc::new(AtomicU64::new(0)), Instant::now() + span);
+    let tasks: Vec<_> = (0..clients)
+        .map(|_| tokio::spawn(post_until(client.clone(), address, key.clone(), Arc::clone(&numbers), until)))
+        .collect();
+    let mut latencies = Vec::new();
+    for task in tasks {
+        latencies.extend(task.await.unwrap());
+    }
+    latencies
+}
+
+async fn post_until(
+    client: reqwest::Client,
+    address: SocketAddr,
+    key: String,
+    numbers: Arc<AtomicU64>,
+    until: Instant,
+) -> Vec<Duration> {
+    let mut latencies = Vec::new();
+    let mut invoice = einvoice::app::sample_invoice("H0");
+    while Instant::now() < until {
+        invoice["invoice_no"] = Value::from(format!("H{}", numbers.fetch_add(1, Ordering::Relaxed)));
+        let start = Instant::now();
+        let request = client.post(format!("http://{address}/v1/tax-payers/invoices"));
+        let answer = request.header("x-api-key", &key).json(&invoice).send().await.unwrap();
+        let status = answer.status();
+        answer.bytes().await.unwrap();
+        assert_eq!(status, 201, "a create was refused");
+        latencies.push(start.elapsed());
+    }
+    latencies
+}
