@@ -2,6 +2,7 @@
 //! was never fetched is empty and accepts everything (decisions.md, "Must exist in …"), never a live call.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 
@@ -94,6 +95,20 @@ impl Catalog {
     /// The digits after the point of a currency, two where it is not known.
     pub fn currency_digits(&self, currency: &str) -> u32 {
         self.digits.get(currency).copied().unwrap_or(2)
+    }
+}
+
+/// The snapshot that all readers share. A refresh replaces it whole; who holds the old one keeps it.
+#[derive(Debug, Clone, Default)]
+pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
+
+impl SharedCatalog {
+    pub fn get(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set(&self, catalog: Catalog) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::codes::{Category, Subscription};
 use crate::domain::ids::{CustomerId, IntegratorId, TaxpayerId};
+use crate::domain::refusal::Refusal;
 
 /// The customer block of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +91,15 @@ pub struct Place {
 }
 
 impl Taxpayer {
+    /// Whether the taxpayer may create invoices: its subscription is active, its profile complete.
+    pub fn may_create_invoices(&self) -> Result<(), Refusal> {
+        if self.subscription != Subscription::Active {
+            return Err(Refusal::SubscriptionInactive);
+        }
+        let missing = self.missing_profile_fields();
+        if missing.is_empty() { Ok(()) } else { Err(Refusal::ProfileIncomplete(missing)) }
+    }
+
     /// The fields a complete business profile still lacks (spec.md, "Taxpayer API").
     pub fn missing_profile_fields(&self) -> Vec<&'static str> {
         let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);

@@ -116,6 +116,39 @@ pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> 
     Ok(store.reader().query_one(&probe).await?.is_some())
 }
 
+/// How many lanes of a kind there are to do and in work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneCount {
+    pub kind: String,
+    pub due: i64,
+    pub leased: i64,
+}
+
+/// Counts the lanes of each kind that are due and that somebody holds.
+pub async fn counts(store: &Store) -> Result<Vec<LaneCount>, StoreError> {
+    let now = now(store.backend());
+    let number = |condition: Expr| {
+        let one = Expr::case(condition, 1_i64).finally(0_i64);
+        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
+    };
+    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
+    let due = Expr::col("next_due_at").is_not_null().and(Expr::col("next_due_at").lte(now));
+    let statement = Query::select()
+        .column("kind")
+        .expr_as(number(due), "due")
+        .expr_as(number(held), "leased")
+        .from("lanes")
+        .group_by_col("kind")
+        .to_owned();
+    let rows = store.reader().query_all(&statement).await?;
+    rows.iter()
+        .map(|row| {
+            let (kind, due) = (row.try_get("", "kind")?, row.try_get("", "due")?);
+            Ok(LaneCount { kind, due, leased: row.try_get("", "leased")? })
+        })
+        .collect()
+}
+
 /// Prolongs every lease of an owner.
 pub async fn renew(store: &Store, owner: &str, lease: Duration) -> Result<(), StoreError> {
     let now = now(store.backend());

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{EntityTrait, IntoActiveModel};
+use sea_orm::{EntityTrait, IntoActiveModel, QuerySelect};
 
 use crate::domain::catalog::{Catalog, List};
 use crate::store::database::Store;
@@ -39,4 +39,16 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
         oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
     }
     Ok((catalog, oldest))
+}
+
+/// Since when the oldest list stands; `None` before the first was fetched.
+pub async fn oldest(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::List, Column::FetchedAt])
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let first = rows.iter().min_by_key(|(_, fetched_at)| *fetched_at);
+    first.map(|(list, micros)| Row { table: "reference_lists", id: list }.moment(*micros)).transpose()
 }

@@ -1,5 +1,7 @@
 //! Taxpayers and their contact persons.
 
+use std::collections::HashMap;
+
 use sea_orm::sea_query::{Expr, ExprTrait, Func, LikeExpr};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait,
@@ -90,6 +92,23 @@ pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Cont
         .all(store.reader())
         .await?;
     rows.into_iter().map(Contact::try_from).collect()
+}
+
+/// The contact persons of several taxpayers, by taxpayer.
+pub async fn contacts_of_each(
+    store: &Store,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, Vec<Contact>>, StoreError> {
+    let rows = contact::Entity::find()
+        .filter(contact::Column::TaxpayerId.is_in(taxpayers.iter().map(|id| id.0)))
+        .order_by_asc(contact::Column::Id)
+        .all(store.reader())
+        .await?;
+    let mut contacts: HashMap<TaxpayerId, Vec<Contact>> = HashMap::new();
+    for row in rows {
+        contacts.entry(TaxpayerId(row.taxpayer_id)).or_default().push(Contact::try_from(row)?);
+    }
+    Ok(contacts)
 }
 
 /// What another taxpayer has already, as faults of Create Taxpayer's fields.
