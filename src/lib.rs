@@ -6,5 +6,6 @@
 pub mod actors;
 pub mod authority;
 pub mod domain;
+pub mod http;
 pub mod store;
 pub mod webhook;
