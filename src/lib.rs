@@ -8,6 +8,7 @@ pub mod authority;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod http;
 pub mod store;
 pub mod telemetry;
 pub mod webhook;

@@ -1,0 +1,34 @@
+//! POST /v1/app/invoices/transmit: Transmit. Its failures are 500, each with its code (decisions.md, 6).
+
+use actix_web::web;
+use serde_json::json;
+
+use crate::domain::caller::Caller;
+use crate::domain::pipeline::{Operation, Request};
+use crate::http::acting::{self, Hint};
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{report, transmit as form};
+use crate::http::outcome;
+use crate::http::patience::Patience;
+use crate::http::state::State;
+
+pub(crate) async fn transmit(
+    state: web::Data<State>,
+    caller: Caller,
+    patience: Patience,
+    hint: Hint,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let body = body.object().await?;
+    let taxpayer = acting::for_body(&state, caller, &body, hint).await?;
+    let read = |reader: &mut Reader<'_>| form::read(reader, taxpayer.as_ref());
+    let form = report::read(&body, &state.catalog.get(), read)?;
+    let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
+    let document = json!({ "irn": form.value.as_str() });
+    let request = Request { operation: Operation::Transmit, irn: form.value, document };
+    let run = state.pipeline.perform(id, request, patience.wait).await?;
+    Ok(outcome::transmitted(&state, &run, patience).await?.warn(&form.warnings))
+}

@@ -1,0 +1,159 @@
+//! The body of a request as JSON. It is read when the handler asks for it, so that the right to call is
+//! decided first; its size is counted while it comes in.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
+use actix_web::{FromRequest, HttpRequest, web};
+use futures_util::StreamExt;
+use serde_json::{Map, Value};
+
+use crate::domain::fault::Fault;
+use crate::http::code::Code;
+use crate::http::error::ApiError;
+use crate::http::state::State;
+
+/// A body that has not been read yet.
+pub(crate) struct Body {
+    payload: Payload,
+    declared: Declared,
+    bytes_max: usize,
+}
+
+/// What the headers say about it.
+#[derive(Debug)]
+struct Declared {
+    is_json: bool,
+    length: Option<usize>,
+}
+
+impl FromRequest for Body {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let state = request.app_data::<web::Data<State>>().ok_or_else(|| ApiError::internal("no state"));
+        let declared = Declared::of(request.headers());
+        ready(state.map(|state| Self {
+            payload: payload.take(),
+            declared,
+            bytes_max: state.settings.body_bytes_max,
+        }))
+    }
+}
+
+impl Declared {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        let plain = text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
+        Self {
+            is_json: plain && text(CONTENT_TYPE).is_none_or(names_json),
+            length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+        }
+    }
+}
+
+/// `application/json`, or any type whose structured syntax is JSON.
+fn names_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence.is_empty() || essence == "application/json" || essence.ends_with("+json")
+}
+
+impl Body {
+    /// The JSON object that the body is.
+    pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
+        if !self.declared.is_json {
+            let message = "The request body must be application/json, without content encoding";
+            return Err(ApiError::new(Code::UnsupportedMediaType, message));
+        }
+        parse(&self.bytes().await?)
+    }
+
+    async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
+        let expected = self.declared.length.unwrap_or_default();
+        if expected > self.bytes_max {
+            return Err(self.too_large());
+        }
+        let mut bytes = Vec::with_capacity(expected);
+        while let Some(chunk) = self.payload.next().await {
+            let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
+            if bytes.len() + chunk.len() > self.bytes_max {
+                return Err(self.too_large());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    fn too_large(&self) -> ApiError {
+        let message = format!("The request body is longer than {} bytes", self.bytes_max);
+        ApiError::new(Code::PayloadTooLarge, message)
+    }
+}
+
+fn malformed(message: impl Into<String>) -> ApiError {
+    ApiError::new(Code::MalformedJson, message)
+}
+
+fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(malformed("The request body is empty; a JSON object is expected."));
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Fault::new("body", "type", "The request body must be a JSON object.").into()),
+        Err(error) => Err(malformed(format!("The request body is not valid JSON: {error}."))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn code(bytes: &[u8]) -> (u16, &'static str) {
+        let error = parse(bytes).unwrap_err();
+        (error.status.as_u16(), error.code.as_str())
+    }
+
+    #[test]
+    fn only_text_that_is_no_json_is_malformed() {
+        let deep = "[".repeat(200);
+        for text in
+            [b"".as_slice(), b"  \n", b"{", b"{\"a\":}", b"{\"a\":\"\xff\"}", b"{} {}", deep.as_bytes()]
+        {
+            assert_eq!(code(text), (400, "MALFORMED_JSON"), "{}", String::from_utf8_lossy(text));
+        }
+        for text in [b"null".as_slice(), b"[]", b"1", b"\"text\""] {
+            assert_eq!(code(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
+        }
+        assert!(parse(b"{}").is_ok());
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let object = parse(br#"{"amount": 0.10000000000000000001}"#).unwrap();
+        assert_eq!(object["amount"].to_string(), "0.10000000000000000001");
+    }
+
+    fn is_json(name: HeaderName, value: &'static str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static(value));
+        Declared::of(&headers).is_json
+    }
+
+    #[test]
+    fn a_body_is_json_by_its_type_or_by_default() {
+        assert!(Declared::of(&HeaderMap::new()).is_json);
+        for json in ["application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"] {
+            assert!(is_json(CONTENT_TYPE, json), "{json}");
+        }
+        for other in ["text/plain", "application/xml", "application/jsonx", "multipart/form-data; boundary=x"]
+        {
+            assert!(!is_json(CONTENT_TYPE, other), "{other}");
+        }
+        assert!(!is_json(CONTENT_ENCODING, "gzip"));
+    }
+}

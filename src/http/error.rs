@@ -1,0 +1,298 @@
+//! A failure on its way to the caller: its code, the sentence for the caller and, apart from it, what the
+//! log is to know. The middleware renders it, since only there the request's id and wishes are known.
+
+use std::fmt;
+use std::time::Duration;
+
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpResponse, ResponseError};
+
+use crate::actors::pipeline::door::RelayFailure;
+use crate::actors::taxpayer::door::Failure;
+use crate::authority::Failure as AuthorityFailure;
+use crate::domain::fault::{Fault, Faults};
+use crate::domain::refusal::Refusal;
+use crate::http::code::Code;
+use crate::store::failure::StoreError;
+
+/// What a caller is told to wait where nothing says how long.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The same, where the authority is what fails.
+pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// Why a request was not carried out.
+#[derive(Debug)]
+pub struct ApiError {
+    pub(crate) code: Code,
+    pub(crate) status: StatusCode,
+    /// For the caller.
+    pub(crate) message: String,
+    pub(crate) faults: Faults,
+    pub(crate) retry_after: Option<Duration>,
+    /// Whether the same call may succeed later, where the operation says so.
+    pub(crate) retryable: Option<bool>,
+    pub(crate) allowed: Vec<Method>,
+    /// For the log, and for nobody else.
+    pub(crate) cause: Option<String>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            status: code.status(),
+            message: message.into(),
+            faults: Faults::default(),
+            retry_after: None,
+            retryable: None,
+            allowed: Vec::new(),
+            cause: None,
+        }
+    }
+
+    pub(crate) fn invalid(faults: Faults) -> Self {
+        Self { message: faults.summary(), ..Self::new(code_of(&faults), "") }.with_faults(faults)
+    }
+
+    pub(crate) fn internal(cause: impl fmt::Display) -> Self {
+        let message = "Something went wrong on our side. Quote the request id when you report it.";
+        Self::new(Code::InternalError, message).because(cause)
+    }
+
+    pub(crate) fn invoice_not_found() -> Self {
+        Refusal::InvoiceNotFound.into()
+    }
+
+    pub(crate) fn taxpayer_not_found() -> Self {
+        Refusal::TaxpayerNotFound.into()
+    }
+
+    #[must_use]
+    pub(crate) fn with_faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn retry_in(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn retryable(self, retryable: bool) -> Self {
+        Self { retryable: Some(retryable), ..self }
+    }
+
+    /// Adds what the log is to know.
+    #[must_use]
+    pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
+        Self { cause: Some(cause.to_string()), ..self }
+    }
+
+    pub(crate) fn not_allowed(allowed: Vec<Method>) -> Self {
+        Self { allowed, ..Self::new(Code::MethodNotAllowed, "This path does not take that method") }
+    }
+}
+
+/// Where nothing else is wrong, an IRN's fault has a code of its own.
+fn code_of(faults: &Faults) -> Code {
+    let mut rules = faults.iter().map(|fault| fault.rule);
+    match (rules.next(), rules.next()) {
+        (Some("irn_malformed"), None) => Code::IrnMalformed,
+        (Some("irn_service_id_mismatch"), None) => Code::IrnServiceIdMismatch,
+        _ => Code::ValidationFailed,
+    }
+}
+
+impl From<Faults> for ApiError {
+    fn from(faults: Faults) -> Self {
+        Self::invalid(faults)
+    }
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> Self {
+        Self::invalid(fault.into())
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        let (code, faults) = match refusal {
+            Refusal::Invalid(faults) => return Self::invalid(faults),
+            Refusal::ProfileIncomplete(missing) => (Code::ProfileIncomplete, missing_fields(&missing)),
+            Refusal::PaymentExceedsPayable(fault) => (Code::PaymentExceedsPayable, fault.into()),
+            Refusal::IrnServiceIdMismatch(fault) => (Code::IrnServiceIdMismatch, fault.into()),
+            Refusal::InvoiceNotFound => (Code::InvoiceNotFound, Faults::default()),
+            Refusal::TaxpayerNotFound => (Code::TaxpayerNotFound, Faults::default()),
+            Refusal::RunNotFound => (Code::RunNotFound, Faults::default()),
+            Refusal::DeliveryNotFound => (Code::DeliveryNotFound, Faults::default()),
+            Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
+            Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
+            Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
+            Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
+            Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
+            Refusal::InvoiceNotSigned => (Code::InvoiceNotSigned, Faults::default()),
+            Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
+        };
+        Self::new(code, message).with_faults(faults)
+    }
+}
+
+fn missing_fields(missing: &[&'static str]) -> Faults {
+    let fault = |field: &&str| Fault::new(*field, "required", format!("The {field} field is required."));
+    missing.iter().map(fault).collect()
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt { .. } => Self::internal(error),
+            StoreError::Unavailable(_) | StoreError::Duplicate(_) | StoreError::Stale => {
+                overloaded(RETRY_AFTER).because(error)
+            }
+        }
+    }
+}
+
+fn overloaded(retry_after: Duration) -> ApiError {
+    ApiError::new(Code::Overloaded, "The service is busy, please try again").retry_in(retry_after)
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        let cause = failure.to_string();
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Store(error) => error.into(),
+            Failure::Busy { retry_after } => {
+                let message = "Too many requests of this taxpayer are under way, please try again";
+                Self::new(Code::RateLimited, message).retry_in(retry_after)
+            }
+            Failure::Overloaded { retry_after } => overloaded(retry_after),
+            // No Retry-After: a payment that was recorded must not be sent again blindly.
+            Failure::Interrupted { .. } => {
+                let message =
+                    "The request was interrupted: look whether it took effect before sending it again";
+                Self::new(Code::InternalError, message).because(cause)
+            }
+            Failure::Quarantined { .. } => Self::internal(cause),
+        }
+    }
+}
+
+impl From<AuthorityFailure> for ApiError {
+    fn from(failure: AuthorityFailure) -> Self {
+        let message = sentence(&failure.to_string());
+        match &failure {
+            AuthorityFailure::Refused { .. } => Self::new(Code::AuthorityRejected, message),
+            AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
+            _ => {
+                let code =
+                    if failure.timed_out() { Code::AuthorityTimeout } else { Code::AuthorityUnavailable };
+                let wait = failure.retry_after().unwrap_or(AUTHORITY_RETRY_AFTER);
+                Self::new(code, message).retry_in(wait)
+            }
+        }
+    }
+}
+
+/// The authority's sentences begin in lower case where they are parts of ours.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+impl From<RelayFailure> for ApiError {
+    fn from(failure: RelayFailure) -> Self {
+        match failure {
+            RelayFailure::Books(failure) => failure.into(),
+            RelayFailure::Authority(failure) => failure.into(),
+        }
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    /// A bare answer: its body is written by the middleware, which takes the error from the response.
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::new(self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::Cause;
+    use crate::domain::codes::WorkflowStatus;
+
+    fn said(error: impl Into<ApiError>) -> (u16, &'static str) {
+        let error = error.into();
+        (error.status.as_u16(), error.code.as_str())
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_sentence_and_gets_its_code() {
+        let locked = ApiError::from(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
+        assert_eq!((locked.status.as_u16(), locked.code), (409, Code::InvoiceLocked));
+        assert_eq!(locked.message, "The invoice is submitted and can no longer be changed");
+        assert_eq!(said(Refusal::InvoiceNotFound), (404, "INVOICE_NOT_FOUND"));
+        assert_eq!(said(Refusal::InvoiceNotSigned), (500, "INVOICE_NOT_SIGNED"));
+    }
+
+    #[test]
+    fn an_incomplete_profile_names_the_fields_it_lacks() {
+        let error = ApiError::from(Refusal::ProfileIncomplete(vec!["city", "state"]));
+        assert_eq!(said(Refusal::ProfileIncomplete(vec![])), (403, "PROFILE_INCOMPLETE"));
+        assert_eq!(error.faults.by_path().into_keys().collect::<Vec<_>>(), ["city", "state"]);
+    }
+
+    #[test]
+    fn a_lone_fault_of_an_irn_has_a_code_of_its_own() {
+        let irn = || Fault::new("irn", "irn_malformed", "Odd.");
+        let other = Fault::new("email", "email", "Odd.");
+        assert_eq!(said(irn()), (422, "IRN_MALFORMED"));
+        assert_eq!(said([irn(), other].into_iter().collect::<Faults>()), (422, "VALIDATION_FAILED"));
+    }
+
+    #[test]
+    fn a_busy_store_asks_to_try_again_and_a_corrupt_one_does_not() {
+        let stale = ApiError::from(StoreError::Stale);
+        assert_eq!((stale.code, stale.retry_after), (Code::Overloaded, Some(RETRY_AFTER)));
+        let corrupt =
+            ApiError::from(StoreError::Corrupt { table: "invoices", id: "7".into(), reason: "odd".into() });
+        assert_eq!((corrupt.code, corrupt.retry_after), (Code::InternalError, None));
+        assert!(!corrupt.message.contains("invoices"), "what is wrong inside is for the log");
+    }
+
+    #[test]
+    fn the_authoritys_failures_are_told_apart() {
+        let refused = AuthorityFailure::Refused {
+            status: 400,
+            message: "tin is unknown".into(),
+            field_path: None,
+            authority_error: None,
+        };
+        assert_eq!(said(refused), (422, "AUTHORITY_REJECTED"));
+        let timed_out =
+            AuthorityFailure::Unknown { reason: Cause::TimedOut { after: Duration::from_secs(30) } };
+        assert_eq!(said(timed_out), (504, "AUTHORITY_TIMEOUT"));
+        let down = ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
+        assert_eq!((down.status.as_u16(), down.retry_after), (502, Some(AUTHORITY_RETRY_AFTER)));
+        assert_eq!(down.message, "The authority is failing (HTTP 503)");
+    }
+}

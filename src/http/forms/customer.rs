@@ -1,0 +1,45 @@
+//! The customer block of the standard endpoints (spec.md, "Customer (write shape, standard endpoints)").
+
+use crate::domain::codes::Category;
+use crate::domain::party::{Address, CustomerDetails};
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+
+/// The shortest description of a business, in characters.
+const DESCRIPTION_MIN: usize = 5;
+
+/// A business and a government body need a tax number and a description.
+pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
+    let is_business = category.is_some_and(Category::needs_tin);
+    let no = reader.required("no").text(TEXT_MAX);
+    let name = reader.required("name").text(TEXT_MAX);
+    let email = reader.required("email").email();
+    let tin = reader.required_if(is_business, "tin").text(TEXT_MAX);
+    let business_description =
+        reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, LONG_TEXT_MAX);
+    let address = address(reader);
+    Some(CustomerDetails {
+        no: no?,
+        name: name?,
+        email: email?,
+        tin,
+        business_description,
+        address: address?,
+        telephone: None,
+    })
+}
+
+fn address(reader: &mut Reader<'_>) -> Option<Address> {
+    let street_name = reader.required("address_street_name").text(TEXT_MAX);
+    let city = reader.required("address_city").text(TEXT_MAX);
+    let state = reader.required("address_state").text(TEXT_MAX);
+    let postal_code = reader.required("address_postal_code").text(TEXT_MAX);
+    let country = reader.required("address_country").text(TEXT_MAX);
+    Some(Address {
+        street_name: street_name?,
+        city: city?,
+        state: Some(state?),
+        postal_code: postal_code?,
+        country: country?,
+    })
+}

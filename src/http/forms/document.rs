@@ -1,0 +1,107 @@
+//! The parties, totals, taxes and lines of an authority document (spec.md, "Submit").
+
+use crate::domain::catalog::List;
+use crate::domain::money::Amount;
+use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::line::unit;
+use crate::http::forms::reader::Reader;
+
+/// Digits of a telephone number after its `+`.
+const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
+
+pub(crate) fn party(reader: &mut Reader<'_>) -> Option<()> {
+    reader.required("party_name").text(TEXT_MAX);
+    reader.required("tin").text(TEXT_MAX);
+    reader.required("email").email();
+    let what = "must be a + followed by 6 to 15 digits";
+    reader.optional("telephone").shaped("telephone", what, is_telephone);
+    reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
+    reader.required("postal_address").object(address)
+}
+
+fn is_telephone(text: &str) -> bool {
+    let digits = text.strip_prefix('+').unwrap_or_default();
+    PHONE_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn address(reader: &mut Reader<'_>) -> Option<()> {
+    reader.required("street_name").text(TEXT_MAX);
+    reader.required("city_name").text(TEXT_MAX);
+    reader.required("postal_zone").text(TEXT_MAX);
+    let is_country = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
+    let what = "must be a country code of 2 capital letters";
+    reader.required("country").shaped("country", what, is_country).map(drop)
+}
+
+/// What a document says it comes to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Totals {
+    pub(crate) lines: Amount,
+    pub(crate) exclusive: Amount,
+    pub(crate) inclusive: Amount,
+}
+
+pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
+    let lines = reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE);
+    let exclusive = reader.required("tax_exclusive_amount").amount(Bounds::NOT_NEGATIVE);
+    let inclusive = reader.required("tax_inclusive_amount").amount(Bounds::NOT_NEGATIVE);
+    reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE)?;
+    let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive? };
+    if totals.inclusive < totals.exclusive {
+        reader.fault("tax_inclusive_amount", "min", "must not be less than tax_exclusive_amount");
+    }
+    Some(totals)
+}
+
+/// A line; its amount counts towards the total of the lines.
+pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
+    let is_service = reader.has("isic_code") || reader.has("service_category");
+    let is_product = !is_service || reader.has("hsn_code") || reader.has("product_category");
+    reader.required_if(is_product, "hsn_code").text(TEXT_MAX);
+    reader.required_if(is_product, "product_category").text(TEXT_MAX);
+    reader.required_if(is_service, "isic_code").text(TEXT_MAX);
+    reader.required_if(is_service, "service_category").text(TEXT_MAX);
+    reader.required("invoiced_quantity").amount(Bounds::POSITIVE);
+    for rate in ["discount_rate", "fee_rate"] {
+        reader.optional(rate).amount(Bounds::PERCENTAGE);
+    }
+    for amount in ["discount_amount", "fee_amount"] {
+        reader.optional(amount).amount(Bounds::NOT_NEGATIVE);
+    }
+    reader.required("item").object(item);
+    reader.required("price").object(price);
+    reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE)
+}
+
+fn item(reader: &mut Reader<'_>) -> Option<()> {
+    reader.required("name").text(TEXT_MAX);
+    reader.optional("sellers_item_identification").text(TEXT_MAX);
+    reader.required("description").long_text(0, LONG_TEXT_MAX).map(drop)
+}
+
+fn price(reader: &mut Reader<'_>) -> Option<()> {
+    reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
+    reader.required("base_quantity").amount(Bounds::POSITIVE);
+    unit(reader.required("price_unit")).map(drop)
+}
+
+pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
+    let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
+    let parts = reader.required("tax_subtotal").objects(1, tax_subtotal);
+    let sum = Amount::sum(parts?)?;
+    if !sum.about(amount?) {
+        reader.fault("tax_amount", "sum", "must be the sum of its tax subtotals");
+    }
+    Some(())
+}
+
+fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
+    reader.required("taxable_amount").amount(Bounds::NOT_NEGATIVE);
+    reader.required("tax_category").object(tax_category);
+    reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE)
+}
+
+fn tax_category(reader: &mut Reader<'_>) -> Option<()> {
+    reader.required("percent").amount(Bounds::NOT_NEGATIVE);
+    reader.required("id").code(List::TaxCategories).map(drop)
+}

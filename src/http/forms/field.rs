@@ -1,0 +1,334 @@
+//! One field, and the kinds of values it may have. Each kind answers with the value or, having reported why
+//! not, with nothing; each rule has a stable id beside its sentence.
+
+use jiff::civil::Date;
+use serde_json::Value;
+
+use crate::domain::catalog::List;
+use crate::domain::fault::Fault;
+use crate::domain::irn::Irn;
+use crate::domain::money::Amount;
+use crate::http::forms::reader::{Place, Reader};
+use crate::http::forms::report::Report;
+
+/// The length of a text where the specification gives none, in characters.
+pub(crate) const TEXT_MAX: usize = 255;
+/// The length of a long text where the specification gives none, in characters.
+pub(crate) const LONG_TEXT_MAX: usize = 1_000;
+/// The most items of a list where the specification gives none.
+const ITEMS_MAX: usize = 10_000;
+
+/// A field that was asked for.
+pub(crate) struct Field<'f> {
+    pub(super) parent: &'f Place<'f>,
+    pub(super) name: &'static str,
+    /// None where it is absent, null or blank.
+    pub(super) value: Option<&'f Value>,
+    pub(super) is_required: bool,
+    pub(super) report: &'f Report<'f>,
+}
+
+/// What an amount may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bounds {
+    Any,
+    Above(Amount),
+    AtLeast(Amount),
+    Within(Amount, Amount),
+}
+
+impl Bounds {
+    pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
+    pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
+    pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
+
+    fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
+        let below = |min: Amount| (amount < min).then(|| ("min", format!("must be at least {min}")));
+        match self {
+            Self::Any => None,
+            Self::Above(min) => {
+                (amount <= min).then(|| ("greater_than", format!("must be greater than {min}")))
+            }
+            Self::AtLeast(min) => below(min),
+            Self::Within(min, max) => below(min)
+                .or_else(|| (amount > max).then(|| ("max", format!("must not be greater than {max}")))),
+        }
+    }
+}
+
+impl<'f> Field<'f> {
+    /// A line of text.
+    pub(crate) fn text(self, max: usize) -> Option<String> {
+        self.text_of(0, max)
+    }
+
+    /// A line of text of a least length.
+    pub(crate) fn text_of(self, min: usize, max: usize) -> Option<String> {
+        self.checked(|text| {
+            chars(text, min, max)?;
+            if text.chars().any(char::is_control) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
+        })
+    }
+
+    /// A text that may have several lines.
+    pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
+        self.checked(|text| {
+            chars(text, min, max)?;
+            let is_odd = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
+            if text.chars().any(is_odd) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
+        })
+    }
+
+    pub(crate) fn email(self) -> Option<String> {
+        self.checked(|text| {
+            chars(text, 0, TEXT_MAX)?;
+            let odd = || fails("email", "must be a valid email address");
+            if is_email(text) { Ok(text.to_owned()) } else { Err(odd()) }
+        })
+    }
+
+    /// `YYYY-MM-DD`, and a day that exists.
+    pub(crate) fn date(self) -> Option<Date> {
+        self.checked(|text| {
+            strict_date(text).ok_or_else(|| fails("date", "must be a date written YYYY-MM-DD"))
+        })
+    }
+
+    /// A text of a form of its own.
+    pub(crate) fn shaped(
+        self,
+        rule: &'static str,
+        what: &'static str,
+        fits: impl FnOnce(&str) -> bool,
+    ) -> Option<String> {
+        self.checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(fails(rule, what)) })
+    }
+
+    /// A text that a check elsewhere passes; the check says which rule is broken, and how.
+    pub(crate) fn checked_by(
+        self,
+        check: impl FnOnce(&str) -> Result<(), (&'static str, &'static str)>,
+    ) -> Option<String> {
+        self.checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
+    }
+
+    /// One of a fixed set of words, in any case.
+    pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
+        self.checked(|text| {
+            parse(text).ok_or_else(|| Broken::new("one_of", format!("must be one of {}", allowed())))
+        })
+    }
+
+    /// A code of one of the authority's lists.
+    pub(crate) fn code(self, list: List) -> Option<String> {
+        self.short_code(TEXT_MAX, list)
+    }
+
+    /// A code of one of the lists, with a length of its own.
+    pub(crate) fn short_code(self, max: usize, list: List) -> Option<String> {
+        let report = self.report;
+        self.checked(|text| {
+            chars(text, 0, max)?;
+            listed(report, list, text)
+        })
+    }
+
+    /// A currency: three letters, and one of the list.
+    pub(crate) fn currency(self) -> Option<String> {
+        let report = self.report;
+        self.checked(|text| {
+            if text.len() != 3 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+                return Err(fails("currency", "must be a currency code of 3 letters"));
+            }
+            listed(report, List::Currencies, text)
+        })
+    }
+
+    pub(crate) fn irn(self) -> Option<Irn> {
+        self.checked(|text| {
+            chars(text, 0, TEXT_MAX)?;
+            let what = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
+            Irn::parse(text).map_err(|_| fails("irn_malformed", what))
+        })
+    }
+
+    /// A JSON number, by its digits; text is not a number.
+    pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
+        let Value::Number(number) = self.present()? else {
+            return self.broken(fails("type", "must be a number"));
+        };
+        let amount = match Amount::parse(&number.to_string()) {
+            Ok(amount) => amount,
+            Err(fault) => return self.broken(Broken::new("digits", fault.to_string())),
+        };
+        match bounds.broken_by(amount) {
+            Some((rule, what)) => self.broken(Broken::new(rule, what)),
+            None => Some(amount),
+        }
+    }
+
+    pub(crate) fn boolean(self) -> Option<bool> {
+        match self.present()? {
+            Value::Bool(value) => Some(*value),
+            _ => self.broken(fails("type", "must be true or false")),
+        }
+    }
+
+    /// A nested object, read with its own form.
+    pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
+        let Value::Object(object) = self.present()? else {
+            return self.broken(fails("type", "must be an object"));
+        };
+        Reader::read(object, self.place(), self.report, form)
+    }
+
+    /// A list of objects, each read with the same form.
+    pub(crate) fn objects<T>(
+        self,
+        min: usize,
+        mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let report = self.report;
+        self.items(min, |place, item| match item {
+            Value::Object(object) => Reader::read(object, place, report, &mut form),
+            _ => fault(report, &place, fails("type", "must be an object")),
+        })
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
+        let report = self.report;
+        self.items(0, |place, item| match item {
+            Value::String(text) => match chars(text, 0, max) {
+                Ok(()) if !text.chars().any(char::is_control) => Some(text.clone()),
+                Ok(()) => fault(report, &place, CONTROL.into()),
+                Err(broken) => fault(report, &place, broken),
+            },
+            _ => fault(report, &place, fails("type", "must be a string")),
+        })
+    }
+
+    /// Every item is read, so that all faults show.
+    fn items<T>(self, min: usize, mut read: impl FnMut(Place<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
+        let Value::Array(items) = self.present()? else {
+            return self.broken(fails("type", "must be an array"));
+        };
+        if items.len() < min {
+            return self.broken(Broken::new("min", format!("must have at least {min} items")));
+        }
+        if items.len() > ITEMS_MAX {
+            return self.broken(Broken::new("max", format!("must not have more than {ITEMS_MAX} items")));
+        }
+        let place = self.place();
+        let read: Vec<_> =
+            items.iter().enumerate().map(|(index, item)| read(Place::Item(&place, index), item)).collect();
+        read.into_iter().collect()
+    }
+
+    /// A text that passes a check.
+    fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, Broken>) -> Option<T> {
+        let Value::String(text) = self.present()? else {
+            return self.broken(fails("type", "must be a string"));
+        };
+        match check(text) {
+            Ok(value) => Some(value),
+            Err(broken) => self.broken(broken),
+        }
+    }
+
+    /// The value; where it has to be there and is not, that is a fault.
+    fn present(&self) -> Option<&'f Value> {
+        if self.value.is_none() && self.is_required {
+            self.broken::<()>(fails("required", "is required"));
+        }
+        self.value
+    }
+
+    fn broken<T>(&self, broken: Broken) -> Option<T> {
+        fault(self.report, &self.place(), broken)
+    }
+
+    fn place(&self) -> Place<'f> {
+        Place::Field(self.parent, self.name)
+    }
+}
+
+/// A rule that a value breaks: its id and the rest of the sentence.
+struct Broken {
+    rule: &'static str,
+    what: String,
+}
+
+const CONTROL: (&str, &str) = ("control_characters", "must not contain control characters");
+
+impl Broken {
+    fn new(rule: &'static str, what: impl Into<String>) -> Self {
+        Self { rule, what: what.into() }
+    }
+}
+
+impl From<(&'static str, &'static str)> for Broken {
+    fn from((rule, what): (&'static str, &'static str)) -> Self {
+        Self::new(rule, what)
+    }
+}
+
+fn fails(rule: &'static str, what: &'static str) -> Broken {
+    Broken::new(rule, what)
+}
+
+fn fault<T>(report: &Report<'_>, place: &Place<'_>, broken: Broken) -> Option<T> {
+    let path = place.path();
+    let message = format!("The {path} field {}.", broken.what);
+    report.fault(Fault::new(path, broken.rule, message));
+    None
+}
+
+/// A code of a list; where there is no snapshot of the list, any text is one, with a warning.
+fn listed(report: &Report<'_>, list: List, text: &str) -> Result<String, Broken> {
+    match report.catalog.has(list, text) {
+        Some(false) => return Err(Broken::new("exists", format!("must exist in {list}"))),
+        Some(true) => {}
+        None if text.chars().any(char::is_control) => return Err(CONTROL.into()),
+        None => report.unchecked(list),
+    }
+    Ok(text.to_owned())
+}
+
+fn chars(text: &str, min: usize, max: usize) -> Result<(), Broken> {
+    let count = text.chars().count();
+    if count < min {
+        return Err(Broken::new("min", format!("must be at least {min} characters")));
+    }
+    if count > max {
+        return Err(Broken::new("max", format!("must not be greater than {max} characters")));
+    }
+    Ok(())
+}
+
+fn strict_date(text: &str) -> Option<Date> {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
+    let has_digits = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(is_digit);
+    (is_written && has_digits).then(|| text.parse().ok())?
+}
+
+/// A local part, one `@`, and a name with a dot: what can be delivered to, without quoting and comments.
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.split_once('@') else { return false };
+    let is_word = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
+    };
+    let is_label = |label: &str| {
+        let inner = |letter: char| letter.is_alphanumeric() || letter == '-';
+        !label.is_empty() && !label.starts_with('-') && !label.ends_with('-') && label.chars().all(inner)
+    };
+    let is_odd =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter);
+    is_word(local)
+        && local.chars().count() <= 64
+        && !local.contains(is_odd)
+        && domain.contains('.')
+        && domain.split('.').all(is_label)
+}

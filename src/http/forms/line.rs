@@ -1,0 +1,75 @@
+//! A line of the standard endpoints (spec.md, "Create Invoice (Standard)"), and the forms of codes.
+
+use serde_json::Map;
+
+use crate::domain::catalog::List;
+use crate::domain::codes::ItemType;
+use crate::domain::invoice::Line;
+use crate::http::forms::field::{Bounds, Field, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+
+/// Characters of a unit's code.
+const UNIT_MAX: usize = 3;
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
+    let item_name = reader.required("item_name").text(TEXT_MAX);
+    let item_no = reader.required("item_no").text(TEXT_MAX);
+    let item_type = reader.required("item_type").word(ItemType::parse, ItemType::allowed);
+    let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
+    let quantity = reader.required("quantity").amount(Bounds::POSITIVE);
+    let price_unit = unit(reader.required("price_unit"));
+    let tax_category = reader.required("tax_category").code(List::TaxCategories);
+    let product_category = product_code(reader.optional("product_category"));
+    let service_category = service_code(reader.optional("service_category"));
+    let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
+    let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
+    refuse_other_category(reader, item_type);
+    Some(Line {
+        item_name: item_name?,
+        item_no: Some(item_no?),
+        item_type: item_type?,
+        unit_price: unit_price?,
+        quantity: quantity?,
+        price_unit: price_unit?,
+        tax_category: tax_category?,
+        product_category,
+        service_category,
+        discount_rate,
+        discount_amount,
+        extras: Map::new(),
+    })
+}
+
+/// A product has no service category, a service no product category.
+fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
+    let other = match item_type {
+        Some(ItemType::Product) => "service_category",
+        Some(ItemType::Service) => "product_category",
+        None => return,
+    };
+    if reader.has(other) {
+        let what = if other == "service_category" { "is for SERVICE lines" } else { "is for PRODUCT lines" };
+        reader.fault(other, "prohibited", what);
+    }
+}
+
+/// A unit of quantity, short enough for the authority and one of its list.
+pub(crate) fn unit(field: Field<'_>) -> Option<String> {
+    field.short_code(UNIT_MAX, List::QuantityCodes)
+}
+
+/// `9999.99`
+pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
+    field.shaped("format", "must be written 9999.99", |text| {
+        let is_digits =
+            |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+        text.split_once('.').is_some_and(|(heading, rest)| is_digits(heading, 4) && is_digits(rest, 2))
+    })
+}
+
+/// `9999`
+pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
+    field.shaped("format", "must be written 9999", |text| {
+        text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}

@@ -1,0 +1,114 @@
+//! Reads the fields of one JSON object. A field is asked for by its name, as required or optional, and then
+//! as what it has to be (see `field`). Fields that nobody asked for are unknown.
+
+use serde_json::{Map, Value};
+
+use crate::domain::fault::Fault;
+use crate::http::forms::field::Field;
+use crate::http::forms::report::Report;
+
+/// Where in the body something stands. Its text is put together only for a fault.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'p> {
+    Root,
+    Field(&'p Place<'p>, &'p str),
+    Item(&'p Place<'p>, usize),
+}
+
+impl Place<'_> {
+    /// The names and positions that lead here.
+    pub(crate) fn steps(&self) -> Vec<String> {
+        let (parent, last) = match self {
+            Self::Root => return Vec::new(),
+            Self::Field(parent, name) => (parent, (*name).to_owned()),
+            Self::Item(parent, index) => (parent, index.to_string()),
+        };
+        let mut steps = parent.steps();
+        steps.push(last);
+        steps
+    }
+
+    /// The dot path, such as `invoice_lines.0.quantity`.
+    pub(crate) fn path(&self) -> String {
+        self.steps().join(".")
+    }
+}
+
+/// One object of the body.
+pub(crate) struct Reader<'r> {
+    object: &'r Map<String, Value>,
+    place: Place<'r>,
+    report: &'r Report<'r>,
+    asked: Vec<&'static str>,
+}
+
+impl<'r> Reader<'r> {
+    /// Reads an object with a form; what the form did not ask for is reported as unknown.
+    pub(crate) fn read<T>(
+        object: &'r Map<String, Value>,
+        place: Place<'r>,
+        report: &'r Report<'r>,
+        form: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let mut reader = Self { object, place, report, asked: Vec::new() };
+        let value = form(&mut reader);
+        for name in object.keys().filter(|name| !reader.asked.contains(&name.as_str())) {
+            report.unknown(Place::Field(&place, name).steps());
+        }
+        value
+    }
+
+    /// A field that has to be there: null and blank text are as good as absent.
+    pub(crate) fn required(&mut self, name: &'static str) -> Field<'_> {
+        self.field(name, true)
+    }
+
+    pub(crate) fn optional(&mut self, name: &'static str) -> Field<'_> {
+        self.field(name, false)
+    }
+
+    /// A field that is required on a condition.
+    pub(crate) fn required_if(&mut self, condition: bool, name: &'static str) -> Field<'_> {
+        self.field(name, condition)
+    }
+
+    fn field(&mut self, name: &'static str, is_required: bool) -> Field<'_> {
+        self.asked.push(name);
+        Field {
+            parent: &self.place,
+            name,
+            value: self.object.get(name).filter(|value| !is_absent(value)),
+            is_required,
+            report: self.report,
+        }
+    }
+
+    /// Whether a field was sent with something in it.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(|value| !is_absent(value))
+    }
+
+    /// Faults a field for a reason that lies in several fields.
+    pub(crate) fn fault(&self, name: &str, rule: &'static str, what: &str) {
+        let path = Place::Field(&self.place, name).path();
+        let message = format!("The {path} field {what}.");
+        self.report.fault(Fault::new(path, rule, message));
+    }
+
+    /// Remarks on something odd that is accepted.
+    pub(crate) fn warn(&self, warning: impl Into<String>) {
+        self.report.note(warning);
+    }
+
+    pub(crate) fn catalog(&self) -> &'r crate::domain::catalog::Catalog {
+        self.report.catalog
+    }
+}
+
+fn is_absent(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}

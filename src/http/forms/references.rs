@@ -1,0 +1,52 @@
+//! The parts of an authority document beside its parties, lines and totals, shaped as in Create Invoice
+//! (Full): periods, references to other documents, payment means, charges.
+
+use crate::domain::catalog::List;
+use crate::http::forms::field::{Bounds, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+
+/// References to one other document each.
+const DOCUMENT_REFERENCES: [&str; 4] = [
+    "dispatch_document_reference",
+    "receipt_document_reference",
+    "originator_document_reference",
+    "contract_document_reference",
+];
+
+pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
+    reader.optional("invoice_delivery_period").object(period);
+    let least = usize::from(needs_billing_reference);
+    reader.required_if(needs_billing_reference, "billing_reference").objects(least, reference);
+    for name in DOCUMENT_REFERENCES {
+        reader.optional(name).object(reference);
+    }
+    reader.optional("additional_document_reference").objects(0, reference);
+    reader.optional("payment_means").objects(0, means);
+    reader.optional("allowance_charge").objects(0, charge);
+}
+
+fn period(reader: &mut Reader<'_>) -> Option<()> {
+    let start = reader.optional("start_date").date();
+    let end = reader.optional("end_date").date();
+    if start.zip(end).is_some_and(|(start, end)| end < start) {
+        reader.fault("end_date", "after_or_equal", "must not be before start_date");
+    }
+    Some(())
+}
+
+fn reference(reader: &mut Reader<'_>) -> Option<()> {
+    let irn = reader.required("irn").text(TEXT_MAX);
+    let issue_date = reader.required("issue_date").date();
+    irn.zip(issue_date).map(drop)
+}
+
+fn means(reader: &mut Reader<'_>) -> Option<()> {
+    reader.optional("payment_due_date").date();
+    reader.required("payment_means_code").code(List::PaymentMeans).map(drop)
+}
+
+fn charge(reader: &mut Reader<'_>) -> Option<()> {
+    let indicator = reader.required("charge_indicator").boolean();
+    let amount = reader.required("amount").amount(Bounds::NOT_NEGATIVE);
+    indicator.zip(amount).map(drop)
+}

@@ -1,0 +1,93 @@
+//! What reading a form finds: every fault, and what is odd but accepted.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::domain::catalog::{Catalog, List};
+use crate::domain::fault::{Fault, Faults};
+use crate::http::forms::reader::{Place, Reader};
+
+/// Unknown fields that a warning names; the rest it counts.
+const UNKNOWN_NAMED_MAX: usize = 20;
+/// Characters of a field's path that a warning shows.
+const PATH_SHOWN_MAX: usize = 100;
+
+/// Collects while a form is read.
+pub(crate) struct Report<'c> {
+    pub(crate) catalog: &'c Catalog,
+    faults: RefCell<Faults>,
+    /// By the names and positions that lead to each.
+    unknown: RefCell<Vec<Vec<String>>>,
+    unchecked: RefCell<BTreeSet<List>>,
+    notes: RefCell<Vec<String>>,
+}
+
+/// A form that was read, and what to warn its sender about.
+#[derive(Debug)]
+pub(crate) struct Accepted<T> {
+    pub(crate) value: T,
+    pub(crate) warnings: Vec<String>,
+    /// The paths of the fields that no form asked for.
+    pub(crate) unknown: Vec<Vec<String>>,
+}
+
+/// Reads a body with a form.
+pub(crate) fn read<T>(
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Faults> {
+    let report = Report {
+        catalog,
+        faults: RefCell::default(),
+        unknown: RefCell::default(),
+        unchecked: RefCell::default(),
+        notes: RefCell::default(),
+    };
+    let value = Reader::read(body, Place::Root, &report, form);
+    let warnings = report.warnings();
+    let unknown = report.unknown.take();
+    let faults = report.faults.into_inner();
+    match value {
+        Some(value) if faults.is_empty() => Ok(Accepted { value, warnings, unknown }),
+        _ => Err(faults),
+    }
+}
+
+impl Report<'_> {
+    pub(crate) fn fault(&self, fault: Fault) {
+        self.faults.borrow_mut().push(fault);
+    }
+
+    pub(crate) fn unknown(&self, steps: Vec<String>) {
+        self.unknown.borrow_mut().push(steps);
+    }
+
+    /// A list that there is no snapshot of was to be checked.
+    pub(crate) fn unchecked(&self, list: List) {
+        self.unchecked.borrow_mut().insert(list);
+    }
+
+    pub(crate) fn note(&self, warning: impl Into<String>) {
+        self.notes.borrow_mut().push(warning.into());
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.notes.take();
+        for list in self.unchecked.take() {
+            warnings.push(format!("not checked against {list}: the list has not been fetched yet"));
+        }
+        let unknown = self.unknown.borrow();
+        if !unknown.is_empty() {
+            let shown =
+                |steps: &Vec<String>| steps.join(".").chars().take(PATH_SHOWN_MAX).collect::<String>();
+            let named: Vec<_> = unknown.iter().take(UNKNOWN_NAMED_MAX).map(shown).collect();
+            let more = unknown.len().saturating_sub(UNKNOWN_NAMED_MAX);
+            let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+            warnings.push(format!("unknown field: {}{rest}", named.join(", ")));
+        }
+        warnings
+    }
+}

@@ -1,0 +1,85 @@
+//! Create Taxpayer (spec.md, "System Integrator API").
+
+use secrecy::SecretString;
+
+use crate::domain::irn::is_service_id;
+use crate::http::forms::field::{Field, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+
+/// Characters of a tax number.
+const TIN_MAX: usize = 20;
+/// Characters of a nature of business.
+pub(crate) const NATURE_MAX: usize = 500;
+/// Characters of a password.
+const PASSWORD_MIN: usize = 12;
+
+#[derive(Debug)]
+pub(crate) struct NewTaxpayer {
+    pub(crate) name: String,
+    pub(crate) email: String,
+    pub(crate) tin: String,
+    pub(crate) phone: Option<String>,
+    pub(crate) nature_of_business: Option<String>,
+    pub(crate) service_id: String,
+    pub(crate) business_id: String,
+    pub(crate) address: String,
+    pub(crate) contact: ContactPerson,
+}
+
+#[derive(Debug)]
+pub(crate) struct ContactPerson {
+    pub(crate) first_name: String,
+    pub(crate) last_name: String,
+    pub(crate) email: String,
+    pub(crate) phone: Option<String>,
+    /// None: the deployment's default is set.
+    pub(crate) password: Option<SecretString>,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
+    let name = reader.required("name").text(TEXT_MAX);
+    let email = reader.required("email").email();
+    let tin = reader.required("tin_no").text(TIN_MAX);
+    let phone = reader.optional("phone").text(TEXT_MAX);
+    let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
+    let what = "must be exactly 8 hexadecimal characters";
+    let service_id = reader.required("authority_service_id").shaped("format", what, is_service_id);
+    let business_id = uuid(reader.required("authority_business_id"));
+    let address = reader.required("address").long_text(0, TEXT_MAX);
+    let contact = reader.required("contact_person").object(contact_person);
+    Some(NewTaxpayer {
+        name: name?,
+        email: email?,
+        tin: tin?,
+        phone,
+        nature_of_business,
+        service_id: service_id?,
+        business_id: business_id?,
+        address: address?,
+        contact: contact?,
+    })
+}
+
+fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
+    let first_name = reader.required("first_name").text(TEXT_MAX);
+    let last_name = reader.required("last_name").text(TEXT_MAX);
+    let email = reader.required("email").email();
+    let phone = reader.optional("phone").text(TEXT_MAX);
+    let password = reader.optional("password").text_of(PASSWORD_MIN, TEXT_MAX);
+    Some(ContactPerson {
+        first_name: first_name?,
+        last_name: last_name?,
+        email: email?,
+        phone,
+        password: password.map(SecretString::from),
+    })
+}
+
+/// A UUID as it is usually written, in either case.
+pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
+    field.shaped("uuid", "must be a UUID", is_uuid)
+}
+
+pub(crate) fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
+}

@@ -1,0 +1,133 @@
+//! What the page shows besides requests: actors, lanes, deliveries, the authority's calls and breakers, and
+//! the age of the catalog. All of it is looked up at the scrape; nothing is counted twice.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::actors::supervision::Tree;
+use crate::actors::supervision::observe::Snapshot;
+use crate::authority::Authority;
+use crate::http::error::ApiError;
+use crate::http::state::State;
+use crate::store::failure::StoreError;
+use crate::store::{deliveries, lanes, reference_lists};
+
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Pairs = Vec<(&'static str, String)>;
+
+/// The page as it is now.
+pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
+    let mut registry = Registry::with_prefix("einvoice");
+    state.traffic.register(&mut registry);
+    actors(&mut registry, &state.tree);
+    authority(&mut registry, &state.authority);
+    let database = database(&mut registry, state).await;
+    let up = Gauge::<i64>::default();
+    up.set(i64::from(database.is_ok()));
+    registry.register("database_up", "Whether the database answered this scrape", up);
+    if let Err(error) = database {
+        tracing::warn!(%error, "the metrics page lacks what the database knows");
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(ApiError::internal)?;
+    Ok(text)
+}
+
+fn actors(registry: &mut Registry, tree: &Tree) {
+    let gauges = Family::<Pairs, Gauge>::default();
+    for group in tree.snapshot(0).groups {
+        for (state, count) in group.states {
+            let labels =
+                vec![("kind", group.kind.name().to_owned()), ("state", format!("{state:?}").to_lowercase())];
+            gauges.get_or_create(&labels).inc_by(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+    registry.register("actors", "Actors by kind and state", gauges);
+    let counters = tree.counters().snapshot();
+    for (name, help, value) in supervision(&counters) {
+        registry.register(name, help, counter(value));
+    }
+    let depth = Gauge::<i64>::default();
+    depth.set(i64::try_from(counters.queue_depth).unwrap_or(i64::MAX));
+    registry.register("commands_under_way", "Commands admitted and not yet answered", depth);
+}
+
+fn supervision(counters: &Snapshot) -> [(&'static str, &'static str, u64); 14] {
+    [
+        ("actors_started", "Actors started", counters.actors_started),
+        ("actors_passivated", "Idle actors put to rest", counters.actors_passivated),
+        ("actor_panics", "Panics of actors", counters.panics),
+        ("actor_restarts", "Restarts after a panic", counters.restarts),
+        ("actor_escalations", "Actors that gave up", counters.escalations),
+        ("actors_stuck", "Batches found running for too long", counters.stuck),
+        ("commands_admitted", "Commands admitted", counters.commands_admitted),
+        ("commands_refused_key", "Commands refused, one key being busy", counters.commands_refused_key),
+        (
+            "commands_refused_process",
+            "Commands refused, the process being busy",
+            counters.commands_refused_process,
+        ),
+        ("commands_answered", "Commands answered", counters.commands_answered),
+        ("commands_interrupted", "Commands whose end is unknown", counters.commands_interrupted),
+        ("commands_quarantined", "Commands put aside after two panics", counters.commands_quarantined),
+        ("commands_resent", "Commands given back and sent again", counters.commands_resent),
+        ("commands_stopped", "Commands given back until the sender gave up", counters.commands_stopped),
+    ]
+}
+
+fn authority(registry: &mut Registry, authority: &Authority) {
+    let calls = Family::<Pairs, Counter>::default();
+    let millis = Family::<Pairs, Counter>::default();
+    for tally in authority.counters() {
+        let labels = vec![
+            ("operation", tally.operation.name().to_owned()),
+            ("outcome", tally.outcome.name().to_owned()),
+        ];
+        calls.get_or_create(&labels).inc_by(tally.calls);
+        let spent = u64::try_from(tally.duration.as_millis()).unwrap_or(u64::MAX);
+        millis.get_or_create(&labels).inc_by(spent);
+    }
+    registry.register("authority_calls", "Calls to the authority", calls);
+    registry.register("authority_call_milliseconds", "Time spent in calls to the authority", millis);
+    let states = Family::<Pairs, Gauge>::default();
+    let openings = Family::<Pairs, Counter>::default();
+    for breaker in authority.breakers() {
+        let operation = ("operation", breaker.operation.name().to_owned());
+        openings.get_or_create(&vec![operation.clone()]).inc_by(breaker.openings);
+        states.get_or_create(&vec![operation, ("state", breaker.state.name().to_owned())]).set(1);
+    }
+    registry.register("authority_breaker_state", "1 for the state a breaker is in", states);
+    registry.register("authority_breaker_openings", "How often a breaker opened", openings);
+}
+
+async fn database(registry: &mut Registry, state: &State) -> Result<(), StoreError> {
+    let due = Family::<Pairs, Gauge>::default();
+    let leased = Family::<Pairs, Gauge>::default();
+    for lane in lanes::counts(&state.store).await? {
+        let labels = vec![("kind", lane.kind)];
+        due.get_or_create(&labels).set(lane.due);
+        leased.get_or_create(&labels).set(lane.leased);
+    }
+    registry.register("lanes_due", "Lanes with work that is due", due);
+    registry.register("lanes_leased", "Lanes that a replica works on", leased);
+    let pending = Gauge::<i64>::default();
+    let count = deliveries::count_pending(state.store.reader()).await?;
+    pending.set(i64::try_from(count).unwrap_or(i64::MAX));
+    registry.register("deliveries_pending", "Deliveries that wait", pending);
+    if let Some(oldest) = reference_lists::oldest(&state.store).await? {
+        let age = Gauge::<i64>::default();
+        age.set(state.now().duration_since(oldest).as_secs());
+        registry.register("catalog_age_seconds", "Age of the oldest reference list", age);
+    }
+    Ok(())
+}
+
+fn counter(value: u64) -> Counter {
+    let counter = Counter::default();
+    counter.inc_by(value);
+    counter
+}

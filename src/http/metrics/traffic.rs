@@ -1,0 +1,64 @@
+//! Counters of this surface: requests by route, method and class of status, and how long they took.
+
+use std::time::Duration;
+
+use actix_web::http::{Method, StatusCode};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    method: &'static str,
+    route: String,
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    method: &'static str,
+    route: String,
+}
+
+/// What came in since the start of the process. Clones count together.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    requests: Family<Labels, Counter>,
+    durations: Family<Route, Histogram, fn() -> Histogram>,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self { requests: Family::default(), durations: Family::new_with_constructor(histogram) }
+    }
+}
+
+/// In seconds: from what a cached read takes to the longest wait for the authority.
+fn histogram() -> Histogram {
+    Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
+}
+
+impl Traffic {
+    pub(crate) fn count(&self, method: &Method, route: &str, status: StatusCode, duration: Duration) {
+        let (method, route) = (known(method), route.to_owned());
+        self.durations.get_or_create(&Route { method, route: route.clone() }).observe(duration.as_secs_f64());
+        self.requests.get_or_create(&Labels { method, route, status: class(status) }).inc();
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register("http_requests", "Requests answered", self.requests.clone());
+        registry.register("http_request_duration_seconds", "Time to the answer", self.durations.clone());
+    }
+}
+
+/// Methods are the caller's to invent; the labels are not.
+fn known(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")
+}
+
+fn class(status: StatusCode) -> &'static str {
+    ["1xx", "2xx", "3xx", "4xx", "5xx"][usize::from((status.as_u16() / 100).clamp(1, 5) - 1)]
+}

@@ -1,0 +1,84 @@
+//! Floor 3: the JSON surface. A handler extracts, checks, sends one command or asks one query, and shows one
+//! view. Who wires it says `App::new().app_data(state).wrap(from_fn(http::accompany)).configure(http::routes)`.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | what handlers work with | `state` |
+//! | the route table | here, a line of it in `route` |
+//! | who calls, and for whom | `auth`, `acting`, `gate` |
+//! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
+//! | what goes out | `envelope`, `views`, `outcome` |
+//! | failures | `code`, `error`, `render` |
+//! | what accompanies every request | `request` |
+//! | health and metrics | `health`, `metrics` |
+
+mod acting;
+mod app;
+mod auth;
+mod body;
+mod code;
+mod core;
+mod envelope;
+mod error;
+mod forms;
+mod gate;
+mod health;
+mod ident;
+mod metrics;
+mod ops;
+mod outcome;
+mod patience;
+mod query;
+mod render;
+mod request;
+mod route;
+mod secrets;
+pub mod state;
+mod system_integrators;
+mod tax_payers;
+mod views;
+
+use actix_web::http::Method;
+use actix_web::web;
+
+pub use error::ApiError;
+pub use health::Health;
+pub use metrics::Traffic;
+pub use request::accompany;
+use route::path;
+
+const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
+const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
+
+/// Every path. A word stands before an identifier that might be read in its place.
+#[rustfmt::skip]
+pub fn routes(config: &mut web::ServiceConfig) {
+    use {app as ap, system_integrators as si, tax_payers as tp};
+    config
+        .service(path("/v1/core/commons/invoice-categories").get(core::invoice_categories))
+
+        .service(path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice))
+        .service(path("/v1/tax-payers/invoices/update-status").patch(tp::update_status))
+        .service(path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status))
+        .service(path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice))
+        .service(path("/v1/tax-payers/events").get(tp::list_events))
+
+        .service(path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer))
+        .service(path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer))
+        .service(path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret))
+        .service(path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key))
+
+        .service(path("/v1/app/invoices/submit").post(ap::submit))
+        .service(path("/v1/app/invoices/transmit").post(ap::transmit))
+        .service(path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt))
+        .service(path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm))
+        .service(path("/v1/app/invoices/{irn}/run").get(ap::get_run))
+
+        .service(path("/health/live").get(ops::live))
+        .service(path("/health/ready").get(ops::ready))
+        .service(path("/metrics").get(ops::metrics))
+        .service(path("/ops/supervision").get(ops::supervision))
+        .default_service(web::to(route::not_found));
+}

@@ -1,0 +1,16 @@
+//! GET /metrics: for everybody, or for operators where the settings say so.
+
+use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+
+use crate::domain::caller::OperatorCaller;
+use crate::http::error::ApiError;
+use crate::http::metrics as page;
+use crate::http::state::State;
+
+pub(crate) async fn metrics(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    if !state.settings.metrics_public {
+        OperatorCaller::extract(&request).await?;
+    }
+    let text = page::page(&state).await?;
+    Ok(HttpResponse::Ok().content_type(page::CONTENT_TYPE).body(text))
+}

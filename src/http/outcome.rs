@@ -1,0 +1,120 @@
+//! What a run means for who asked for it: its result, its refusal, or when to ask again. Submit and
+//! Transmit fail with different statuses (decisions.md, sections 2 and 6).
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use jiff::Timestamp;
+
+use crate::domain::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::pipeline::{Run, RunState, Step};
+use crate::http::code::Code;
+use crate::http::envelope::Answer;
+use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError};
+use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
+use crate::http::state::State;
+use crate::http::views::run::{RunView, Submitted, Transmitted};
+use crate::store::{invoices, runs};
+
+/// The longest wait a caller is told.
+const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
+
+/// Submit's answer: the result under `message`, the sentence under `data`.
+pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
+    match run.state {
+        RunState::Succeeded => Ok(Answer::ok(Submitted::from(run), "Invoice submitted successfully")),
+        RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
+            Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(wait(run, state.now())))
+        }
+        RunState::Refused => Err(ApiError::new(Code::AuthorityRejected, refusal(run))),
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// Transmit's answer; each failure is a 500 that says whether the same call may succeed later.
+pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
+    match run.state {
+        RunState::Succeeded => {
+            let view = Transmitted::new(run, is_delivered(state, run).await?);
+            Ok(Answer::ok("Invoice transmitted successfully", view))
+        }
+        RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let code = code_of(failing_step(state, run).await?);
+            let error = failed(code, unanswered(run)).retryable(true);
+            Err(error.retry_in(wait(run, state.now())))
+        }
+        RunState::Refused => Err(failed(Code::AuthorityRejected, refusal(run)).retryable(false)),
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// 202: the run, and where to look for its end.
+async fn under_way(state: &State, run: &Run) -> Result<Answer, ApiError> {
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let view = RunView::new(run, &steps);
+    let answer = Answer::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
+    Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
+}
+
+/// The path of the run, its IRN encoded as a path segment.
+fn address(run: &Run) -> String {
+    let mut encoded = String::new();
+    for byte in run.irn.as_str().bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    format!("/v1/app/invoices/{encoded}/run")
+}
+
+fn failed(code: Code, message: String) -> ApiError {
+    ApiError::new(code, message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn cancelled() -> ApiError {
+    ApiError::new(Code::InvalidTransition, "The run was cancelled")
+}
+
+fn refusal(run: &Run) -> String {
+    run.last_error.clone().unwrap_or_else(|| "The authority refused the invoice".to_owned())
+}
+
+fn unanswered(run: &Run) -> String {
+    let reason = run.last_error.as_deref().or(run.wait_reason.as_deref());
+    let reason = reason.unwrap_or("the authority has not answered yet");
+    let goes_on =
+        if run.state.is_open() { "it goes on in the background" } else { "it waits for an operator" };
+    format!("The run has not ended: {reason}; {goes_on}")
+}
+
+fn wait(run: &Run, now: Timestamp) -> Duration {
+    let until = run.next_attempt_at.map(|at| at.duration_since(now));
+    let until = until.and_then(|wait| Duration::try_from(wait).ok());
+    until.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
+}
+
+/// The step a run stands at; a waiting one takes its momentary steps anew, so its log says it.
+async fn failing_step(state: &State, run: &Run) -> Result<Option<Step>, ApiError> {
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    Ok(steps.last().map(|record| record.step).or(run.intent))
+}
+
+fn code_of(step: Option<Step>) -> Code {
+    match step {
+        Some(Step::Health) => Code::HealthCheckDown,
+        Some(Step::AccessPoints) => Code::AccessPointOffline,
+        _ => Code::AuthorityUnavailable,
+    }
+}
+
+/// Whether the receipt of an invoice of ours is known.
+async fn is_delivered(state: &State, run: &Run) -> Result<bool, ApiError> {
+    let (kind, irn) = (UniqueNoType::Irn, run.irn.as_str());
+    let invoice = invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
+    Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
+}

@@ -1,0 +1,89 @@
+//! The query string of lists and feeds. Reading it never fails: what is odd falls back to its default.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use url::form_urlencoded;
+
+/// The most items a page holds.
+const PER_PAGE_MAX: u64 = 100;
+
+/// The pairs of a query string.
+#[derive(Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+/// Which page of a list is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) number: u64,
+    pub(crate) per_page: u64,
+}
+
+impl Query {
+    fn of(text: &str) -> Self {
+        Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
+    }
+
+    /// The last value of a name, as a form would have it.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
+    }
+
+    /// A whole number of this name, not negative.
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.text(name)?.trim().parse().ok()
+    }
+
+    pub(crate) fn page(&self, per_page_default: u64) -> Page {
+        let positive = |name| self.number(name).filter(|number| *number > 0).map(u64::from);
+        Page {
+            number: positive("page").unwrap_or(1),
+            per_page: positive("per_page").unwrap_or(per_page_default).min(PER_PAGE_MAX),
+        }
+    }
+}
+
+impl FromRequest for Query {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self::of(request.query_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_odd_page_falls_back_to_its_default() {
+        let first = Page { number: 1, per_page: 10 };
+        for text in [
+            "",
+            "page=0",
+            "page=-1&per_page=0",
+            "page=x&per_page=",
+            "page=99999999999999",
+            "%FF=%00&&=",
+            "page=1.5",
+        ] {
+            assert_eq!(Query::of(text).page(10), first, "{text}");
+        }
+        assert_eq!(Query::of("page=3&per_page=25").page(10), Page { number: 3, per_page: 25 });
+    }
+
+    #[test]
+    fn per_page_is_clamped() {
+        assert_eq!(Query::of("per_page=101").page(10).per_page, 100);
+        assert_eq!(Query::of("per_page=4000000000").page(15).per_page, 100);
+    }
+
+    #[test]
+    fn a_value_is_decoded() {
+        assert_eq!(Query::of("search=a%26b+c").text("search"), Some("a&b c"));
+    }
+}

@@ -1,0 +1,160 @@
+//! How a failure is written: in the envelope, or as a problem document (RFC 9457) for who accepts that.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::http::error::ApiError;
+
+/// What of a request decides how its failure is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Wishes {
+    pub(crate) request_id: String,
+    /// Whether the caller accepts `application/problem+json`.
+    pub(crate) wants_problem: bool,
+}
+
+/// The envelope of a failure.
+#[derive(Serialize)]
+struct Failed<'a> {
+    success: bool,
+    message: &'a str,
+    data: (),
+    error_code: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
+    request_id: &'a str,
+}
+
+/// A problem document.
+#[derive(Serialize)]
+struct Problem<'a> {
+    r#type: &'a str,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    error_code: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
+    request_id: &'a str,
+}
+
+/// The whole answer that a failure gives.
+pub(crate) fn failure(error: &ApiError, wishes: &Wishes) -> HttpResponse {
+    let mut answer = HttpResponse::build(error.status);
+    if let Some(wait) = error.retry_after {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        answer.insert_header((RETRY_AFTER, seconds.max(1)));
+    }
+    if !error.allowed.is_empty() {
+        let methods: Vec<_> = error.allowed.iter().map(ToString::to_string).collect();
+        answer.insert_header((ALLOW, methods.join(", ")));
+    }
+    if wishes.wants_problem {
+        answer.insert_header((CONTENT_TYPE, "application/problem+json"));
+        return answer.json(problem(error, wishes));
+    }
+    answer.json(envelope(error, wishes))
+}
+
+fn envelope<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Failed<'a> {
+    Failed {
+        success: false,
+        message: &error.message,
+        data: (),
+        error_code: error.code.as_str(),
+        errors: (!error.faults.is_empty()).then(|| json!(error.faults.by_path())),
+        retryable: error.retryable,
+        request_id: &wishes.request_id,
+    }
+}
+
+fn problem<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Problem<'a> {
+    let part = |fault: &crate::domain::fault::Fault| json!({ "pointer": pointer(&fault.path), "rule": fault.rule, "detail": fault.message });
+    Problem {
+        r#type: "about:blank",
+        title: error.status.canonical_reason().unwrap_or_default(),
+        status: error.status.as_u16(),
+        detail: &error.message,
+        error_code: error.code.as_str(),
+        errors: error.faults.iter().map(part).collect(),
+        retryable: error.retryable,
+        request_id: &wishes.request_id,
+    }
+}
+
+/// A dot path as a JSON pointer in a URI fragment.
+fn pointer(path: &str) -> String {
+    format!("#/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use actix_web::body::to_bytes;
+    use actix_web::http::Method;
+
+    use super::*;
+    use crate::domain::fault::{Fault, Faults};
+    use crate::http::code::Code;
+
+    async fn body(error: &ApiError, wants_problem: bool) -> Value {
+        let answer = failure(error, &Wishes { request_id: "r-1".into(), wants_problem });
+        serde_json::from_slice(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
+    }
+
+    fn two_faults() -> ApiError {
+        let faults: Faults = [
+            Fault::new("customer.email", "email", "The customer.email field is odd."),
+            Fault::new("invoice_lines.0.quantity", "min", "The quantity is too small."),
+        ]
+        .into_iter()
+        .collect();
+        faults.into()
+    }
+
+    #[actix_web::test]
+    async fn field_errors_stand_below_their_dot_paths() {
+        insta::assert_json_snapshot!(body(&two_faults(), false).await);
+    }
+
+    #[actix_web::test]
+    async fn a_problem_document_points_into_the_body() {
+        insta::assert_json_snapshot!(body(&two_faults(), true).await);
+    }
+
+    #[actix_web::test]
+    async fn a_failure_without_faults_has_no_errors() {
+        let body = body(&ApiError::invoice_not_found(), false).await;
+        assert_eq!(
+            body,
+            json!({
+                "success": false, "message": "Invoice not found", "data": null,
+                "error_code": "INVOICE_NOT_FOUND", "request_id": "r-1"
+            })
+        );
+    }
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds_and_is_never_none() {
+        let wishes = Wishes { request_id: String::new(), wants_problem: false };
+        for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
+            let error = ApiError::new(Code::Overloaded, "").retry_in(Duration::from_millis(millis));
+            assert_eq!(failure(&error, &wishes).headers()[RETRY_AFTER], seconds);
+        }
+    }
+
+    #[test]
+    fn a_refused_method_names_those_that_are_taken() {
+        let wishes = Wishes { request_id: String::new(), wants_problem: true };
+        let answer = failure(&ApiError::not_allowed(vec![Method::GET, Method::PUT]), &wishes);
+        assert_eq!(answer.headers()[ALLOW], "GET, PUT");
+        assert_eq!(answer.headers()[CONTENT_TYPE], "application/problem+json");
+    }
+}

@@ -1,0 +1,183 @@
+//! What accompanies every request: its id, its span, one line of the access log, its counters, and the
+//! writing of its failure. A panic in a handler ends here too. Keys and bodies are never logged.
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use crate::domain::clock;
+use crate::http::auth::Account;
+use crate::http::code::Code;
+use crate::http::error::ApiError;
+use crate::http::render::{self, Wishes};
+use crate::http::state::State;
+
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_CHARS_MAX: usize = 128;
+/// The route of a request that no route takes.
+const UNMATCHED: &str = "unmatched";
+
+/// The outermost middleware: `App::wrap(from_fn(http::accompany))`.
+pub async fn accompany<B>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<BoxBody>, Error>
+where
+    B: MessageBody + 'static,
+{
+    let wishes = wishes(request.headers());
+    let visit = Visit { method: request.method().clone(), started: Instant::now() };
+    let state = request.app_data::<web::Data<State>>().cloned();
+    let span = tracing::info_span!("request", request_id = wishes.request_id);
+    async {
+        let outcome = AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await;
+        let mut response = match outcome {
+            Ok(Ok(response)) => written(response.map_into_boxed_body(), &wishes),
+            Ok(Err(error)) => {
+                return Err(abandoned(error_of(&error, error.as_response_error().status_code()), wishes));
+            }
+            Err(panic) => return Err(abandoned(ApiError::internal(panic_text(panic.as_ref())), wishes)),
+        };
+        stamp(response.headers_mut(), &wishes);
+        visit.end(&response, state.as_deref().map(|state| &state.traffic));
+        Ok(response)
+    }
+    .instrument(span)
+    .await
+}
+
+fn wishes(headers: &HeaderMap) -> Wishes {
+    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_safe(id));
+    let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
+    let accepts = |value: &HeaderValue| {
+        value.to_str().is_ok_and(|text| text.to_ascii_lowercase().contains("application/problem+json"))
+    };
+    Wishes { request_id, wants_problem: headers.get_all(ACCEPT).any(accepts) }
+}
+
+/// 1 to 128 characters that need no quoting in a header, a log line or a URL.
+fn is_safe(id: &str) -> bool {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte);
+    (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.bytes().all(safe)
+}
+
+/// Writes the failure that a response carries.
+fn written(response: ServiceResponse<BoxBody>, wishes: &Wishes) -> ServiceResponse<BoxBody> {
+    let status = response.status();
+    let answer = match response.response().error() {
+        Some(error) => {
+            let error = match error.as_error::<ApiError>() {
+                Some(error) => {
+                    log(error);
+                    render::failure(error, wishes)
+                }
+                None => render::failure(&error_of(error, status), wishes),
+            };
+            Some(error)
+        }
+        None => None,
+    };
+    match answer {
+        Some(answer) => response.into_response(answer),
+        None => response,
+    }
+}
+
+/// An error of the framework in our own words.
+fn error_of(error: &Error, status: StatusCode) -> ApiError {
+    let code = match status {
+        StatusCode::NOT_FOUND => Code::RouteNotFound,
+        StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
+        StatusCode::PAYLOAD_TOO_LARGE => Code::PayloadTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::UnsupportedMediaType,
+        status if status.is_client_error() => Code::MalformedJson,
+        _ => return ApiError::internal(error),
+    };
+    ApiError::new(code, error.to_string())
+}
+
+fn log(error: &ApiError) {
+    let Some(cause) = &error.cause else { return };
+    if error.code == Code::InternalError {
+        tracing::error!(code = error.code.as_str(), cause, "a request failed");
+    } else {
+        tracing::warn!(code = error.code.as_str(), cause, "a request could not be served");
+    }
+}
+
+fn stamp(headers: &mut HeaderMap, wishes: &Wishes) {
+    if let Ok(id) = HeaderValue::from_str(&wishes.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
+    format!("a handler panicked: {}", text.unwrap_or("without a text"))
+}
+
+/// A failure after which there is no request left to answer to, written in full all the same.
+#[derive(Debug)]
+struct Abandoned {
+    error: ApiError,
+    wishes: Wishes,
+}
+
+fn abandoned(error: ApiError, wishes: Wishes) -> Error {
+    log(&error);
+    Abandoned { error, wishes }.into()
+}
+
+impl std::fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl ResponseError for Abandoned {
+    fn status_code(&self) -> StatusCode {
+        self.error.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = render::failure(&self.error, &self.wishes);
+        stamp(response.headers_mut(), &self.wishes);
+        response
+    }
+}
+
+/// One request, from its arrival.
+struct Visit {
+    method: Method,
+    started: Instant,
+}
+
+impl Visit {
+    fn end(&self, response: &ServiceResponse<BoxBody>, traffic: Option<&crate::http::metrics::Traffic>) {
+        let route = response.request().match_pattern();
+        let route = route.as_deref().unwrap_or(UNMATCHED);
+        let status = response.status();
+        let duration = self.started.elapsed();
+        if let Some(traffic) = traffic {
+            traffic.count(&self.method, route, status, duration);
+        }
+        let account = response.request().extensions().get::<Account>().map(ToString::to_string);
+        tracing::info!(
+            method = %self.method,
+            route,
+            status = status.as_u16(),
+            duration_ms = millis(duration),
+            account,
+            "answered"
+        );
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

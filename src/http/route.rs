@@ -1,0 +1,81 @@
+//! One line of the route table: a path and what each of its methods does. Any other method is 405 with
+//! `Allow`, whatever the path.
+
+use actix_web::dev::{AppService, HttpServiceFactory};
+use actix_web::guard;
+use actix_web::http::Method;
+use actix_web::{FromRequest, Handler, Resource, Responder, web};
+
+use crate::http::code::Code;
+use crate::http::error::ApiError;
+
+/// A path with its methods.
+pub(crate) struct Path {
+    resource: Resource,
+    allowed: Vec<Method>,
+}
+
+pub(crate) fn path(pattern: &str) -> Path {
+    Path { resource: web::resource(pattern), allowed: Vec::new() }
+}
+
+impl Path {
+    /// What is read can also be asked for without its body.
+    pub(crate) fn get<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::GET, Method::HEAD], handler)
+    }
+
+    pub(crate) fn post<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::POST], handler)
+    }
+
+    pub(crate) fn patch<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::PATCH], handler)
+    }
+
+    /// One operation under several methods.
+    pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        for method in methods {
+            let route = web::route().guard(guard::Method(method.clone()));
+            self.resource = self.resource.route(route.to(handler.clone()));
+            self.allowed.push(method);
+        }
+        self
+    }
+}
+
+impl HttpServiceFactory for Path {
+    fn register(self, config: &mut AppService) {
+        let allowed = self.allowed;
+        let refuse = move || {
+            let allowed = allowed.clone();
+            async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
+        };
+        self.resource.default_service(web::to(refuse)).register(config);
+    }
+}
+
+/// What no path takes.
+pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
+    std::future::ready(Err(ApiError::new(Code::RouteNotFound, "No such path"))).await
+}

@@ -1,0 +1,29 @@
+//! PUT /v1/system-integrators/taxpayers/{id}/webhook (PATCH and POST too): Update Webhook.
+
+use actix_web::web;
+
+use crate::domain::caller::IntegratorCaller;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{report, webhook};
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::integration::Integration;
+
+pub(crate) async fn update_webhook(
+    state: web::Data<State>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
+    let body = body.object().await?;
+    let read = |reader: &mut Reader<'_>| webhook::read(reader, &state.webhook_urls);
+    let form = report::read(&body, &state.catalog.get(), read)?;
+    let (url, events) = (form.value.url, form.value.enabled_events);
+    let endpoint = state.taxpayers.set_webhook(taxpayer.id, url, events).await?;
+    let answer = Answer::ok("Webhook updated successfully", Integration::from(&endpoint));
+    Ok(answer.warn(&form.warnings))
+}

@@ -1,0 +1,56 @@
+//! POST /v1/tax-payers/invoices: Create Invoice (Standard). An invoice with the same number is no error.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
+use actix_web::web;
+
+use crate::actors::taxpayer::command::{Created, Duplicate, Which};
+use crate::domain::caller::TaxpayerCaller;
+use crate::domain::ids::TaxpayerId;
+use crate::domain::object::InvoiceObject;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{report, standard_invoice};
+use crate::http::gate;
+use crate::http::state::State;
+use crate::store::invoices;
+
+const DUPLICATE: HeaderName = HeaderName::from_static("x-duplicate");
+
+pub(crate) async fn create_invoice(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let body = body.object().await?;
+    let mut form = match report::read(&body, &state.catalog.get(), standard_invoice::read) {
+        Ok(form) => form,
+        Err(faults) => return Err(gate::or_faults(&state, id, faults).await),
+    };
+    if let Some(original) = &form.value.original {
+        form.warnings.extend(unresolved(&state, id, original).await?);
+    }
+    let created = state.taxpayers.create(id, form.value.draft).await?;
+    Ok(answer(&created).warn(&form.warnings))
+}
+
+fn answer(created: &Created) -> Answer {
+    let invoice = InvoiceObject::from(&created.invoice);
+    match created.duplicate {
+        None => Answer::with_status(StatusCode::CREATED, "Invoice created successfully", invoice),
+        Some(duplicate) => {
+            let word = match duplicate {
+                Duplicate::Identical => "identical",
+                Duplicate::Different => "different",
+            };
+            Answer::ok("Invoice already exist", invoice).header(DUPLICATE, word)
+        }
+    }
+}
+
+/// The original may be older than this service, so that not knowing it is a warning.
+async fn unresolved(state: &State, id: TaxpayerId, original: &Which) -> Result<Option<String>, ApiError> {
+    let found = invoices::owned_by_with_unique_no(&state.store, id, original.kind, &original.text).await?;
+    Ok(found.is_none().then(|| "original_invoice_reference names no invoice of this account".to_owned()))
+}

@@ -1,0 +1,25 @@
+//! GET /v1/tax-payers/invoices: List Invoices, newest first.
+
+use actix_web::web;
+
+use crate::domain::caller::TaxpayerCaller;
+use crate::domain::object::InvoiceObject;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::query::Query;
+use crate::http::state::State;
+use crate::http::views::paginator::Paginator;
+use crate::store::invoices;
+
+const PER_PAGE_DEFAULT: u64 = 10;
+
+pub(crate) async fn list_invoices(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (found, total) = invoices::page_owned_by(&state.store, id, page.number, page.per_page).await?;
+    let items = found.iter().map(InvoiceObject::from).collect();
+    Ok(Answer::ok("Invoice retrieved successfully", Paginator::new(page, total, items)))
+}

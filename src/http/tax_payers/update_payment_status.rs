@@ -1,0 +1,25 @@
+//! PATCH /v1/tax-payers/invoices/update-payment-status: Update Payment Status.
+
+use actix_web::web;
+
+use crate::domain::caller::TaxpayerCaller;
+use crate::domain::object::InvoiceObject;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{payment_update, report};
+use crate::http::state::State;
+
+pub(crate) async fn update_payment_status(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let body = body.object().await?;
+    let form = report::read(&body, &state.catalog.get(), payment_update::read)?;
+    let update = form.value;
+    let paid = state.taxpayers.pay(id, update.which, update.notice, update.reference, update.remark);
+    let invoice = paid.await?;
+    let answer = Answer::ok("Invoice payment status updated successfully", InvoiceObject::from(&invoice));
+    Ok(answer.warn(&form.warnings))
+}

@@ -1,0 +1,99 @@
+//! The event feed: a taxpayer's log, in order (decisions.md, section 3).
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::domain::event::{Event, EventKind};
+use crate::domain::ids::EventId;
+use crate::domain::object::precise;
+use crate::store::failure::StoreError;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Feed {
+    events: Vec<EventView>,
+    /// What to ask for next.
+    next_after: i64,
+    has_more: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct EventView {
+    id: EventId,
+    r#type: EventKind,
+    sequence: i64,
+    timestamp: String,
+    irn: Option<String>,
+    data: Value,
+    hash: String,
+}
+
+impl Feed {
+    /// Of up to one event more than the limit.
+    pub(crate) fn new(mut events: Vec<Event>, after: i64, limit: usize) -> Result<Self, StoreError> {
+        let has_more = events.len() > limit;
+        events.truncate(limit);
+        let next_after = events.last().map_or(after, |event| event.sequence);
+        let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;
+        Ok(Self { events, next_after, has_more })
+    }
+}
+
+impl TryFrom<Event> for EventView {
+    type Error = StoreError;
+
+    fn try_from(event: Event) -> Result<Self, StoreError> {
+        let data = serde_json::from_str(&event.data).map_err(|fault| StoreError::Corrupt {
+            table: "events",
+            id: event.id.to_string(),
+            reason: fault.to_string(),
+        })?;
+        Ok(Self {
+            id: event.id,
+            r#type: event.kind,
+            sequence: event.sequence,
+            timestamp: precise(event.timestamp),
+            irn: event.irn,
+            data,
+            hash: event.hash,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::event::{Head, Occurrence, Seal};
+    use crate::domain::ids::TaxpayerId;
+
+    fn log(count: u128) -> Vec<Event> {
+        let mut head = Head::default();
+        let seal = |n| Seal {
+            id: Uuid::from_u128(n),
+            taxpayer_id: TaxpayerId(7),
+            command_id: Uuid::nil(),
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let occurrence =
+            || Occurrence { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "a": 1.50 }) };
+        (1..=count).map(|n| head.append(occurrence(), seal(n))).collect()
+    }
+
+    #[test]
+    fn a_feed_says_where_to_go_on() {
+        let feed = Feed::new(log(3), 0, 2).unwrap();
+        assert_eq!((feed.events.len(), feed.next_after, feed.has_more), (2, 2, true));
+        let end = Feed::new(vec![], 9, 2).unwrap();
+        assert_eq!((end.next_after, end.has_more), (9, false));
+    }
+
+    #[test]
+    fn the_data_of_an_event_reads_as_it_was_hashed() {
+        let text = log(1)[0].data.clone();
+        let feed = serde_json::to_string(&Feed::new(log(1), 0, 2).unwrap()).unwrap();
+        assert!(feed.contains(&text), "{feed}");
+    }
+}

@@ -1,0 +1,99 @@
+//! A pipeline run with its steps (decisions.md, section 3), and what Submit and Transmit say of one.
+
+use serde::Serialize;
+
+use crate::domain::object::precise;
+use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RunView<'a> {
+    irn: &'a str,
+    operation: Operation,
+    state: RunState,
+    step: Option<Step>,
+    attempt: u32,
+    next_attempt_at: Option<String>,
+    wait_reason: Option<&'a str>,
+    resolved_by: Option<ResolvedBy>,
+    last_error: Option<&'a str>,
+    steps: Vec<StepView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StepView<'a> {
+    step: Step,
+    attempt: u32,
+    outcome: Option<&'a str>,
+    started_at: String,
+    duration_ms: Option<i64>,
+    error: Option<&'a str>,
+}
+
+impl<'a> RunView<'a> {
+    pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord]) -> Self {
+        Self {
+            irn: run.irn.as_str(),
+            operation: run.operation,
+            state: run.state,
+            step: run.intent.or_else(|| run.next_step()),
+            attempt: run.attempt,
+            next_attempt_at: run.next_attempt_at.map(precise),
+            wait_reason: run.wait_reason.as_deref(),
+            resolved_by: run.resolved_by,
+            last_error: run.last_error.as_deref(),
+            steps: steps.iter().map(StepView::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a StepRecord> for StepView<'a> {
+    fn from(record: &'a StepRecord) -> Self {
+        Self {
+            step: record.step,
+            attempt: record.attempt,
+            outcome: record.outcome.as_deref(),
+            started_at: precise(record.started_at),
+            duration_ms: record.duration_ms,
+            error: record.error.as_deref(),
+        }
+    }
+}
+
+/// The submission result, which Submit puts under `message`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Submitted<'a> {
+    ok: bool,
+    irn: &'a str,
+    qr_code: Option<&'a str>,
+    resolved_by: Option<ResolvedBy>,
+    submitted_at: String,
+}
+
+impl<'a> From<&'a Run> for Submitted<'a> {
+    fn from(run: &'a Run) -> Self {
+        Self {
+            ok: true,
+            irn: run.irn.as_str(),
+            qr_code: run.qr_code.as_deref(),
+            resolved_by: run.resolved_by,
+            submitted_at: precise(run.updated_at),
+        }
+    }
+}
+
+/// What Transmit answers (decisions.md, point 13).
+#[derive(Debug, Serialize)]
+pub(crate) struct Transmitted<'a> {
+    ok: bool,
+    irn: &'a str,
+    transmitted: bool,
+    delivered: bool,
+    transmitted_at: String,
+}
+
+impl<'a> Transmitted<'a> {
+    pub(crate) fn new(run: &'a Run, delivered: bool) -> Self {
+        let transmitted_at = precise(run.updated_at);
+        Self { ok: true, irn: run.irn.as_str(), transmitted: true, delivered, transmitted_at }
+    }
+}

@@ -1,0 +1,126 @@
+//! A taxpayer. The tax number is `tin_no` where it was created and `tin` where it is read; so do the
+//! stamps differ (spec.md, "Taxpayer object").
+
+use serde::Serialize;
+
+use crate::domain::ids::TaxpayerId;
+use crate::domain::object::{plain, precise};
+use crate::domain::party::{Contact, Taxpayer};
+
+/// As Create Taxpayer answers.
+#[derive(Debug, Serialize)]
+pub(crate) struct CreatedTaxpayer<'a> {
+    id: TaxpayerId,
+    name: &'a str,
+    email: &'a str,
+    tin_no: &'a str,
+    address: &'a str,
+    nature_of_business: Option<&'a str>,
+    authority_business_id: &'a str,
+    authority_service_id: &'a str,
+    created_at: String,
+    updated_at: String,
+}
+
+impl<'a> From<&'a Taxpayer> for CreatedTaxpayer<'a> {
+    fn from(taxpayer: &'a Taxpayer) -> Self {
+        Self {
+            id: taxpayer.id,
+            name: &taxpayer.name,
+            email: &taxpayer.email,
+            tin_no: &taxpayer.tin,
+            address: &taxpayer.address,
+            nature_of_business: taxpayer.nature_of_business.as_deref(),
+            authority_business_id: &taxpayer.business_id,
+            authority_service_id: &taxpayer.service_id,
+            created_at: precise(taxpayer.created_at),
+            updated_at: precise(taxpayer.updated_at),
+        }
+    }
+}
+
+/// As it is read.
+#[derive(Debug, Serialize)]
+pub(crate) struct TaxpayerView<'a> {
+    id: TaxpayerId,
+    name: &'a str,
+    tin: &'a str,
+    email: &'a str,
+    nature_of_business: Option<&'a str>,
+    authority_service_id: &'a str,
+    authority_business_id: &'a str,
+    address: &'a str,
+    created_at: String,
+    updated_at: String,
+    users: Vec<User<'a>>,
+}
+
+/// A contact person; never a password or its hash.
+#[derive(Debug, Serialize)]
+struct User<'a> {
+    id: i64,
+    first_name: &'a str,
+    last_name: &'a str,
+    email: &'a str,
+    phone: Option<&'a str>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl<'a> TaxpayerView<'a> {
+    pub(crate) fn new(taxpayer: &'a Taxpayer, contacts: &'a [Contact]) -> Self {
+        Self {
+            id: taxpayer.id,
+            name: &taxpayer.name,
+            tin: &taxpayer.tin,
+            email: &taxpayer.email,
+            nature_of_business: taxpayer.nature_of_business.as_deref(),
+            authority_service_id: &taxpayer.service_id,
+            authority_business_id: &taxpayer.business_id,
+            address: &taxpayer.address,
+            created_at: plain(taxpayer.created_at),
+            updated_at: plain(taxpayer.updated_at),
+            users: contacts.iter().map(User::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Contact> for User<'a> {
+    fn from(contact: &'a Contact) -> Self {
+        Self {
+            id: contact.id,
+            first_name: &contact.first_name,
+            last_name: &contact.last_name,
+            email: &contact.email,
+            phone: contact.phone.as_deref(),
+            created_at: plain(contact.created_at),
+            updated_at: plain(contact.updated_at),
+        }
+    }
+}
+
+/// As it is read, with the fields that complete the business profile.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProfileView<'a> {
+    #[serde(flatten)]
+    taxpayer: TaxpayerView<'a>,
+    phone: Option<&'a str>,
+    city: Option<&'a str>,
+    state: Option<&'a str>,
+    country: Option<&'a str>,
+    /// What the profile still lacks.
+    missing: Vec<&'static str>,
+}
+
+impl<'a> ProfileView<'a> {
+    pub(crate) fn new(taxpayer: &'a Taxpayer, contacts: &'a [Contact]) -> Self {
+        Self {
+            taxpayer: TaxpayerView::new(taxpayer, contacts),
+            phone: taxpayer.phone.as_deref(),
+            city: taxpayer.place.city.as_deref(),
+            state: taxpayer.place.state.as_deref(),
+            country: taxpayer.place.country.as_deref(),
+            missing: taxpayer.missing_profile_fields(),
+        }
+    }
+}
