@@ -54,7 +54,11 @@ async fn measure(name: &str, server: Option<&str>) {
         "  through HTTP                                  {:>8.0} /s   p50 {:.1} ms   p99 {:.1} ms",
         http.per_second, http.p50_ms, http.p99_ms
     );
-    println!("  ratio to 1 a commit {:.2}, to 8 a commit {:.2}", http.per_second / one, http.per_second / eight);
+    println!(
+        "  ratio to 1 a commit {:.2}, to 8 a commit {:.2}",
+        http.per_second / one,
+        http.per_second / eight
+    );
 }
 
 async fn fresh_database(server: &str) -> String {

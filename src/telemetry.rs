@@ -10,6 +10,9 @@ use crate::config::{Log, LogFormat, LogLevel};
 /// The variable that says in detail what is logged, and wins over the setting.
 const VARIABLE: &str = "RUST_LOG";
 
+/// Crates that are heard only where something is wrong, unless more than `info` is asked for.
+const QUIET: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
+
 /// Starts logging. Once is enough: a second call, as in tests, changes nothing.
 pub fn init(log: &Log) {
     let detail = std::env::var(VARIABLE).unwrap_or_default();
@@ -37,7 +40,13 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
 
 /// The filter, and what is wrong with `detail` where it is not used.
 fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
-    let by_level = || EnvFilter::default().add_directive(threshold(level).into());
+    let by_level = || {
+        let ours = EnvFilter::default().add_directive(threshold(level).into());
+        // What these tell of their own accord is not what an operator of this service looks for.
+        let quiet =
+            QUIET.iter().filter(|_| level <= LogLevel::Info).filter_map(|directive| directive.parse().ok());
+        quiet.fold(ours, EnvFilter::add_directive)
+    };
     if detail.is_empty() {
         return (by_level(), None);
     }

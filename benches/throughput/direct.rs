@@ -19,7 +19,7 @@ use einvoice::store::{events, invoices};
 const OWNER: TaxpayerId = TaxpayerId(1_000_000_000);
 
 /// Creates a second, so many a commit.
-pub async fn creates_per_second(settings: &Settings, batch: i64, span: Duration) -> f64 {
+pub(crate) async fn creates_per_second(settings: &Settings, batch: i64, span: Duration) -> f64 {
     let store = open_store(settings).await.unwrap();
     let mut head = events::head(store.reader(), OWNER).await.unwrap();
     let (start, first) = (Instant::now(), head.sequence);

@@ -12,13 +12,13 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 
 /// What the clients saw.
-pub struct Figures {
-    pub per_second: f64,
-    pub p50_ms: f64,
-    pub p99_ms: f64,
+pub(crate) struct Figures {
+    pub(crate) per_second: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
 }
 
-pub async fn creates(settings: &Settings, clients: usize, span: Duration) -> Figures {
+pub(crate) async fn creates(settings: &Settings, clients: usize, span: Duration) -> Figures {
     let application = Application::build(settings).await.unwrap();
     let accounts = demo_accounts(application.house(), settings).await.unwrap().unwrap();
     let key = accounts.taxpayer_key.expose_secret().to_owned();

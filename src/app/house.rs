@@ -104,10 +104,8 @@ impl House {
             clock: clock.clone(),
         };
         snapshot.load().await?;
-        if sandbox.is_some() {
-            // The embedded authority answers at once: the first request finds the lists there.
-            snapshot.refresh().await?;
-        }
+        // The embedded authority answers at once: the first request finds the lists there.
+        let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
         let gear = Gear {
             store: store.clone(),
@@ -120,12 +118,30 @@ impl House {
         let satchel = Satchel {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
-            client: GuardedClient::new(webhook_urls.clone(), secs(settings.webhooks.timeout_s), ANSWER_BYTES_MAX)?,
+            client: GuardedClient::new(
+                webhook_urls.clone(),
+                secs(settings.webhooks.timeout_s),
+                ANSWER_BYTES_MAX,
+            )?,
             schedule: Schedule::new(settings.webhooks.retry_schedule_s.iter().copied().map(secs).collect()),
             clock: clock.clone(),
         };
-        let staff = Staff::hire(settings, (&tree, &arbiters), &wakers, (gear, satchel, snapshot), &taxpayers);
-        Ok(Self { store, authority, catalog, clock, tree, taxpayers, pipeline, webhook_urls, sandbox, arbiters, staff })
+        let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
+        let staff =
+            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, satchel), snapshot);
+        Ok(Self {
+            store,
+            authority,
+            catalog,
+            clock,
+            tree,
+            taxpayers,
+            pipeline,
+            webhook_urls,
+            sandbox,
+            arbiters,
+            staff,
+        })
     }
 
     /// Ends the parts in order: what is under way is finished, what waits stays in the database.
@@ -153,13 +169,14 @@ impl Staff {
     fn hire(
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
-        wakers: &Wakers,
-        (gear, satchel, snapshot): (Gear, Satchel, Snapshot),
-        taxpayers: &Arc<Taxpayers>,
+        (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
+        (gear, satchel): (Gear, Satchel),
+        snapshot: Addr<SnapshotActor>,
     ) -> Self {
         let owner = clock::new_id().to_string();
         let lease = secs(settings.cluster.lease_s);
-        let duty = |kind, concurrency_max, wake| Duty { kind, owner: owner.clone(), lease, concurrency_max, wake };
+        let duty =
+            |kind, concurrency_max, wake| Duty { kind, owner: owner.clone(), lease, concurrency_max, wake };
         let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
         let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
@@ -172,7 +189,7 @@ impl Staff {
                 run_dispatcher.start(tree, arbiters, Kind::Pipeline),
                 endpoint_dispatcher.start(tree, arbiters, Kind::Webhook),
             ],
-            _snapshot: snapshot.start(tree, arbiters),
+            _snapshot: snapshot,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }
@@ -198,7 +215,7 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
 }
 
 /// Starts the simulator with the key pair of the settings.
-pub async fn start_sandbox(settings: &Settings, bind: String) -> Result<Sandbox, StartError> {
+pub(super) async fn start_sandbox(settings: &Settings, bind: String) -> Result<Sandbox, StartError> {
     let started = sandbox::start(sandbox::Settings {
         bind,
         api_key: settings.authority.api_key.expose_secret().to_owned(),
@@ -208,7 +225,10 @@ pub async fn start_sandbox(settings: &Settings, bind: String) -> Result<Sandbox,
     started.await.map_err(|error| StartError::Sandbox(error.to_string()))
 }
 
-fn authority_settings(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<authority::Settings, StartError> {
+fn authority_settings(
+    settings: &Settings,
+    sandbox: Option<&Sandbox>,
+) -> Result<authority::Settings, StartError> {
     let base_url = match sandbox {
         Some(sandbox) => sandbox.base_url().parse().ok(),
         None => settings.authority.base_url.clone(),

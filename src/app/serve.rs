@@ -1,10 +1,14 @@
 //! The running service: house and server, until it is told to stop.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
+use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
+use tokio::net::TcpSocket;
 use tokio::signal;
 
 use crate::app::error::StartError;
@@ -25,6 +29,39 @@ pub struct Application {
     address: SocketAddr,
 }
 
+/// Listens before anything is built, so that a taken address is told at once.
+fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match bind {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(bind)?;
+    socket.listen(BACKLOG)?.into_std()
+}
+
+fn state(house: &House, settings: &Settings) -> http::state::State {
+    http::state::State {
+        store: house.store.clone(),
+        taxpayers: Arc::clone(&house.taxpayers),
+        pipeline: Arc::clone(&house.pipeline),
+        authority: house.authority.clone(),
+        catalog: house.catalog.clone(),
+        clock: house.clock.clone(),
+        tree: house.tree.clone(),
+        webhook_urls: house.webhook_urls.clone(),
+        settings: http::state::Settings {
+            pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
+            body_bytes_max: settings.http.body_bytes_max,
+            utc_offset: settings.authority.utc_offset,
+            default_contact_password: settings.secrets.contact_password.clone(),
+            metrics_public: settings.metrics.public,
+        },
+        health: http::Health::default(),
+        traffic: http::Traffic::default(),
+    }
+}
+
 impl Application {
     /// Builds the house and begins to listen; port 0 is any free one.
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
@@ -33,8 +70,9 @@ impl Application {
         let address = listener.local_addr()?;
         let house = House::build(settings).await?;
         let state = web::Data::new(state(&house, settings));
-        let server = HttpServer::new(move || http::app!(state.clone()))
-            .backlog(BACKLOG)
+        let app =
+            move || App::new().app_data(state.clone()).wrap(from_fn(http::accompany)).configure(http::routes);
+        let server = HttpServer::new(app)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
             .listen(listener)?

@@ -7,7 +7,7 @@ use actix_web::http::StatusCode;
 use jiff::Timestamp;
 
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
-use crate::domain::pipeline::{Run, RunState, Step};
+use crate::domain::pipeline::{Run, RunState, WaitReason};
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError};
@@ -42,8 +42,7 @@ pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) ->
         }
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let code = code_of(failing_step(state, run).await?);
-            let error = failed(code, unanswered(run)).retryable(true);
+            let error = failed(code_of(run.wait_reason), unanswered(run)).retryable(true);
             Err(error.retry_in(wait(run, state.now())))
         }
         RunState::Refused => Err(failed(Code::AuthorityRejected, refusal(run)).retryable(false)),
@@ -85,7 +84,7 @@ fn refusal(run: &Run) -> String {
 }
 
 fn unanswered(run: &Run) -> String {
-    let reason = run.last_error.as_deref().or(run.wait_reason.as_deref());
+    let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
     let goes_on =
         if run.state.is_open() { "it goes on in the background" } else { "it waits for an operator" };
@@ -98,17 +97,11 @@ fn wait(run: &Run, now: Timestamp) -> Duration {
     until.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
 }
 
-/// The step a run stands at; a waiting one takes its momentary steps anew, so its log says it.
-async fn failing_step(state: &State, run: &Run) -> Result<Option<Step>, ApiError> {
-    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
-    Ok(steps.last().map(|record| record.step).or(run.intent))
-}
-
-fn code_of(step: Option<Step>) -> Code {
-    match step {
-        Some(Step::Health) => Code::HealthCheckDown,
-        Some(Step::AccessPoints) => Code::AccessPointOffline,
-        _ => Code::AuthorityUnavailable,
+fn code_of(reason: Option<WaitReason>) -> Code {
+    match reason {
+        Some(WaitReason::HealthCheckDown) => Code::HealthCheckDown,
+        Some(WaitReason::AccessPointOffline) => Code::AccessPointOffline,
+        Some(WaitReason::AuthorityUnavailable) | None => Code::AuthorityUnavailable,
     }
 }
 

@@ -174,7 +174,12 @@ pub async fn save(tx: &DatabaseTransaction, taxpayer: &Taxpayer) -> Result<(), S
 
 /// Every taxpayer there is, for the audit.
 pub async fn all_ids(store: &Store) -> Result<Vec<TaxpayerId>, StoreError> {
-    let ids: Vec<i64> =
-        Entity::find().select_only().column(Column::Id).order_by_asc(Column::Id).into_tuple().all(store.reader()).await?;
+    let ids: Vec<i64> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .order_by_asc(Column::Id)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
     Ok(ids.into_iter().map(TaxpayerId).collect())
 }

@@ -56,26 +56,32 @@ impl Snapshot {
         Ok(missed)
     }
 
-    /// Runs under supervision on the office arbiter.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<SnapshotActor> {
+    /// Fetches every list and says when to do it again.
+    pub async fn keep_fresh(&self) -> Duration {
+        match self.refresh().await {
+            Ok(0) => REFRESH_EVERY,
+            Ok(_) => RETRY_EVERY,
+            Err(error) => {
+                tracing::warn!(%error, "the reference lists could not be kept");
+                RETRY_EVERY
+            }
+        }
+    }
+
+    /// Runs under supervision on the office arbiter, the first time after `wait`.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters, wait: Duration) -> Addr<SnapshotActor> {
         let node = tree.node(Kind::Reference, 0, "reference-lists");
-        supervise(arbiters.office(), node, Policy::default(), |ctx| SnapshotActor {
+        supervise(arbiters.office(), node, Policy::default(), move |ctx| SnapshotActor {
             snapshot: self,
+            wait,
             _address: ctx.address(),
         })
     }
 
-    async fn run(self) {
+    async fn run(self, mut wait: Duration) {
         loop {
-            let wait = match self.refresh().await {
-                Ok(0) => REFRESH_EVERY,
-                Ok(_) => RETRY_EVERY,
-                Err(error) => {
-                    tracing::warn!(%error, "the reference lists could not be kept");
-                    RETRY_EVERY
-                }
-            };
             sleep(wait).await;
+            wait = self.keep_fresh().await;
         }
     }
 }
@@ -83,6 +89,7 @@ impl Snapshot {
 /// The shell that keeps the snapshot fresh.
 pub struct SnapshotActor {
     snapshot: Snapshot,
+    wait: Duration,
     /// Its own address: it stays though nobody sends to it.
     _address: Addr<Self>,
 }
@@ -91,7 +98,7 @@ impl Actor for SnapshotActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.snapshot.clone().run().into_actor(self));
+        ctx.spawn(self.snapshot.clone().run(self.wait).into_actor(self));
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Which {
 }
 
 /// What is said about an invoice's payment, and what the ledger keeps beside it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentUpdate {
     pub which: Which,
     pub notice: Notice,

@@ -31,11 +31,12 @@ impl Receiver {
         let address = listener.local_addr()?;
         let received = Shelf::default();
         let shelf = web::Data::new(Arc::clone(&received));
-        let server = HttpServer::new(move || App::new().app_data(shelf.clone()).default_service(web::to(take)))
-            .workers(1)
-            .disable_signals()
-            .listen(listener)?
-            .run();
+        let server =
+            HttpServer::new(move || App::new().app_data(shelf.clone()).default_service(web::to(take)))
+                .workers(1)
+                .disable_signals()
+                .listen(listener)?
+                .run();
         let handle = server.handle();
         actix_rt::spawn(server);
         Ok(Self { address, received, server: handle })

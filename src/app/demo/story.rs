@@ -83,7 +83,8 @@ impl Story {
         self.integrator((Method::PUT, &path), Some(&body), 200).await?;
         let answer = self.integrator((Method::POST, &format!("{path}/secret")), None, 200).await?;
         let text = answer.body["data"]["secret"].as_str().unwrap_or_default();
-        Secret::parse(text).map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
+        Secret::parse(text)
+            .map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
     }
 
     async fn create_and_approve(&self) -> Result<String, StartError> {
@@ -103,7 +104,8 @@ impl Story {
         self.taxpayer((Method::POST, "/v1/app/invoices/transmit"), Some(&json!({ "irn": irn })), 200).await?;
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
         self.taxpayer((Method::PATCH, &receipt), None, 200).await?;
-        let confirmed = self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200).await?;
+        let confirmed =
+            self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200).await?;
         expect("the transmission is confirmed", confirmed.body["data"]["transmitted"] == json!(true))?;
         let run = self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200).await?;
         expect("the run has succeeded", run.body["data"]["state"] == json!("succeeded"))
@@ -129,8 +131,12 @@ impl Story {
     /// The authority must have signed once, whatever happened on the way.
     fn check_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let sheet = self.authority.invoice(irn);
-        let sheet = sheet.ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;
-        println!("\nThe authority signed the invoice {} time(s); transmitted: {}", sheet.sign_count, sheet.transmitted);
+        let sheet =
+            sheet.ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;
+        println!(
+            "\nThe authority signed the invoice {} time(s); transmitted: {}",
+            sheet.sign_count, sheet.transmitted
+        );
         expect("there is exactly one signature", sheet.sign_count == 1)?;
         expect("the authority has transmitted it", sheet.transmitted)
     }
@@ -149,7 +155,10 @@ impl Story {
             let verified = message.verify(&received.signature, std::slice::from_ref(secret), now, TOLERANCE);
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
             let body: Value = serde_json::from_slice(body).unwrap_or_default();
-            arrived.push((body["sequence"].as_i64().unwrap_or_default(), body["type"].as_str().unwrap_or_default().to_owned()));
+            arrived.push((
+                body["sequence"].as_i64().unwrap_or_default(),
+                body["type"].as_str().unwrap_or_default().to_owned(),
+            ));
         }
         arrived.sort();
         arrived.dedup();
@@ -160,11 +169,21 @@ impl Story {
         expect("every event arrived", kinds == EVENTS)
     }
 
-    async fn taxpayer(&self, call: (Method, &str), body: Option<&Value>, status: u16) -> Result<Answer, StartError> {
+    async fn taxpayer(
+        &self,
+        call: (Method, &str),
+        body: Option<&Value>,
+        status: u16,
+    ) -> Result<Answer, StartError> {
         expect_status(self.client.call(call, &self.taxpayer, body).await?, status)
     }
 
-    async fn integrator(&self, call: (Method, &str), body: Option<&Value>, status: u16) -> Result<Answer, StartError> {
+    async fn integrator(
+        &self,
+        call: (Method, &str),
+        body: Option<&Value>,
+        status: u16,
+    ) -> Result<Answer, StartError> {
         expect_status(self.client.call(call, &self.integrator, body).await?, status)
     }
 }
@@ -182,9 +201,7 @@ fn expect(what: &str, holds: bool) -> Result<(), StartError> {
 
 /// The document that Submit takes for the demo's invoice.
 fn submission(irn: &str) -> Value {
-    let address = |street: &str, city: &str| {
-        json!({ "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG" })
-    };
+    let address = |street: &str, city: &str| json!({ "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG" });
     json!({
         "invoice_reference": INVOICE_NO,
         "business_id": BUSINESS_ID,

@@ -1,21 +1,13 @@
 //! Update Payment Status of the taxpayer surface (spec.md). `status` and `payment_status` are aliases, of
 //! which the latter wins; a partial payment needs its amount.
 
-use crate::actors::taxpayer::command::Which;
+use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::codes::PaymentStatus;
 use crate::domain::payment::Notice;
 use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 use crate::http::forms::update_status::REMARK_MIN;
-
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PaymentUpdate {
-    pub(crate) which: Which,
-    pub(crate) notice: Notice,
-    pub(crate) reference: Option<String>,
-    pub(crate) remark: String,
-}
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     let which = unique_no::read(reader);

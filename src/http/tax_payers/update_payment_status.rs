@@ -17,9 +17,7 @@ pub(crate) async fn update_payment_status(
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), payment_update::read)?;
-    let update = form.value;
-    let paid = state.taxpayers.pay(id, update.which, update.notice, update.reference, update.remark);
-    let invoice = paid.await?;
+    let invoice = state.taxpayers.pay(id, form.value).await?;
     let answer = Answer::ok("Invoice payment status updated successfully", InvoiceObject::from(&invoice));
     Ok(answer.warn(&form.warnings))
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::domain::object::precise;
-use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord};
+use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct RunView<'a> {
@@ -13,7 +13,7 @@ pub(crate) struct RunView<'a> {
     step: Option<Step>,
     attempt: u32,
     next_attempt_at: Option<String>,
-    wait_reason: Option<&'a str>,
+    wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
     steps: Vec<StepView<'a>>,
@@ -38,7 +38,7 @@ impl<'a> RunView<'a> {
             step: run.intent.or_else(|| run.next_step()),
             attempt: run.attempt,
             next_attempt_at: run.next_attempt_at.map(precise),
-            wait_reason: run.wait_reason.as_deref(),
+            wait_reason: run.wait_reason,
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
             steps: steps.iter().map(StepView::from).collect(),
