@@ -36,6 +36,10 @@ mod secrets;
 pub mod state;
 mod system_integrators;
 mod tax_payers;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod views;
 
 use actix_web::http::Method;

@@ -1,6 +1,7 @@
 //! What a run means for who asked for it: its result, its refusal, or when to ask again. Submit and
 //! Transmit fail with different statuses (decisions.md, sections 2 and 6).
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -13,7 +14,7 @@ use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError};
 use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
-use crate::http::views::run::{RunView, Submitted, Transmitted};
+use crate::http::views::run::{RunView, SubmissionResult, TransmissionResult};
 use crate::store::{invoices, runs};
 
 /// The longest wait a caller is told.
@@ -22,7 +23,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 /// Submit's answer: the result under `message`, the sentence under `data`.
 pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
     match run.state {
-        RunState::Succeeded => Ok(Answer::ok(Submitted::from(run), "Invoice submitted successfully")),
+        RunState::Succeeded => Ok(Answer::ok(SubmissionResult::from(run), "Invoice submitted successfully")),
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
@@ -37,7 +38,7 @@ pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> R
 pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
     match run.state {
         RunState::Succeeded => {
-            let view = Transmitted::new(run, is_delivered(state, run).await?);
+            let view = TransmissionResult::new(run, is_delivered(state, run).await?);
             Ok(Answer::ok("Invoice transmitted successfully", view))
         }
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
@@ -66,7 +67,8 @@ fn address(run: &Run) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            // Writing to a text never fails.
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     format!("/v1/app/invoices/{encoded}/run")

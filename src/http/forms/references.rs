@@ -26,9 +26,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
 }
 
 fn period(reader: &mut Reader<'_>) -> Option<()> {
-    let start = reader.optional("start_date").date();
-    let end = reader.optional("end_date").date();
-    if start.zip(end).is_some_and(|(start, end)| end < start) {
+    let start = reader.required("start_date").date();
+    let end = reader.required("end_date").date();
+    if start? > end? {
         reader.fault("end_date", "after_or_equal", "must not be before start_date");
     }
     Some(())
