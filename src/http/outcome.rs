@@ -8,7 +8,9 @@ use actix_web::http::StatusCode;
 use jiff::Timestamp;
 
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::fault::Faults;
 use crate::domain::pipeline::{Run, RunState, Step};
+use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError};
@@ -29,7 +31,7 @@ pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> R
             let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
             Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(wait(run, state.now())))
         }
-        RunState::Refused => Err(ApiError::new(Code::AuthorityRejected, refusal(run))),
+        RunState::Refused => Err(refused(run)),
         RunState::Cancelled => Err(cancelled()),
     }
 }
@@ -47,7 +49,9 @@ pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) ->
             let error = failed(code, unanswered(run)).retryable(true);
             Err(error.retry_in(wait(run, state.now())))
         }
-        RunState::Refused => Err(failed(Code::AuthorityRejected, refusal(run)).retryable(false)),
+        RunState::Refused => {
+            Err(refused(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+        }
         RunState::Cancelled => Err(cancelled()),
     }
 }
@@ -82,8 +86,11 @@ fn cancelled() -> ApiError {
     ApiError::new(Code::InvalidTransition, "The run was cancelled")
 }
 
-fn refusal(run: &Run) -> String {
-    run.last_error.clone().unwrap_or_else(|| "The authority refused the invoice".to_owned())
+/// The authority's words and, where they speak of a field, the caller's name of it.
+fn refused(run: &Run) -> ApiError {
+    let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
+    let fault = authority_words::fault(words, &run.document);
+    ApiError::new(Code::AuthorityRejected, words).with_faults(fault.map(Faults::from).unwrap_or_default())
 }
 
 fn unanswered(run: &Run) -> String {

@@ -258,6 +258,16 @@ async fn whom_a_call_acts_for_is_checked_before_anything_is_relayed() {
 }
 
 #[actix_web::test]
+async fn an_invoice_number_may_hold_what_a_path_must_encode() {
+    let house = house().await;
+    for no in ["A%2FB", "A%20B", "A%25", "%C3%A9-1"] {
+        let seen =
+            ask(&house, get(&format!("/v1/app/invoices/{no}-94AD90FB-20261121/run"), TAXPAYER_KEY)).await;
+        assert_eq!(seen.code(), (404, "RUN_NOT_FOUND".into()), "{no}");
+    }
+}
+
+#[actix_web::test]
 async fn an_authority_that_is_not_there_is_said_to_be_so() {
     let house = house().await;
     let seen = ask(&house, get("/v1/app/invoices/INV001-94ad90fb-20261121/confirm", INTEGRATOR_KEY)).await;

@@ -15,6 +15,8 @@ use crate::http::forms::report::Report;
 pub(crate) const TEXT_MAX: usize = 255;
 /// The length of a long text where the specification gives none, in characters.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
+/// The length of an IRN: an invoice number, a service id and a date.
+pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 /// The most items of a list where the specification gives none.
 const ITEMS_MAX: usize = 10_000;
 
@@ -146,7 +148,7 @@ impl<'f> Field<'f> {
 
     pub(crate) fn irn(self) -> Option<Irn> {
         self.checked(|text| {
-            chars(text, 0, TEXT_MAX)?;
+            chars(text, 0, IRN_MAX)?;
             let what = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
             Irn::parse(text).map_err(|_| fails("irn_malformed", what))
         })

@@ -2,7 +2,7 @@
 //! (Full): periods, references to other documents, payment means, charges.
 
 use crate::domain::catalog::List;
-use crate::http::forms::field::{Bounds, TEXT_MAX};
+use crate::http::forms::field::{Bounds, IRN_MAX};
 use crate::http::forms::reader::Reader;
 
 /// References to one other document each.
@@ -35,7 +35,7 @@ fn period(reader: &mut Reader<'_>) -> Option<()> {
 }
 
 fn reference(reader: &mut Reader<'_>) -> Option<()> {
-    let irn = reader.required("irn").text(TEXT_MAX);
+    let irn = reader.required("irn").text(IRN_MAX);
     let issue_date = reader.required("issue_date").date();
     irn.zip(issue_date).map(drop)
 }

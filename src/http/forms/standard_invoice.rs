@@ -11,7 +11,7 @@ use crate::domain::codes::{
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::money::Amount;
 use crate::domain::totals;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{customer, line};
 
@@ -76,7 +76,7 @@ impl Kind {
 }
 
 fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<Which> {
-    let text = reader.required_if(is_credit_note, "original_invoice_reference").text(TEXT_MAX);
+    let text = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
         .word(UniqueNoType::parse, UniqueNoType::allowed);
