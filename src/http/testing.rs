@@ -34,6 +34,7 @@ use crate::http::state::{Settings, State};
 use crate::http::{Health, Traffic};
 use crate::store::database::Store;
 use crate::store::entity::contact;
+use crate::store::lanes::{self, LaneKind};
 use crate::store::vault::Vault;
 use crate::store::{accounts, keys, taxpayers};
 use crate::webhook::AddressPolicy;
@@ -122,6 +123,7 @@ async fn furnish(store: &Store) {
     accounts::add_operator(store, "op@example.com", "hash", OPERATOR_KEY, now()).await.unwrap();
     let tx = store.begin().await.unwrap();
     taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person()).await.unwrap();
+    lanes::make_due(&tx, LaneKind::Run, &["a".to_owned(), "b".to_owned()]).await.unwrap();
     keys::replace(&tx, KeyKind::Taxpayer, TAXPAYER.0, TAXPAYER_KEY, now()).await.unwrap();
     tx.commit().await.unwrap();
 }

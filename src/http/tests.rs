@@ -299,6 +299,8 @@ async fn operators_read_metrics_and_the_tree() {
         r#"einvoice_http_requests_total{method="GET",route="/v1/tax-payers/invoices",status="4xx"} 1"#,
         "einvoice_database_up 1",
         "einvoice_deliveries_pending 0",
+        r#"einvoice_lanes_due{kind="run"} 2"#,
+        r#"einvoice_lanes_leased{kind="run"} 0"#,
         r#"einvoice_authority_breaker_state{operation="sign",state="closed"} 1"#,
         "# EOF",
     ] {

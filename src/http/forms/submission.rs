@@ -1,6 +1,7 @@
 //! Submit (spec.md): checks what the authority would check, all of it at once, and makes the document that
 //! is sent. What the caller left out and the authority wants is derived; what nobody knows is dropped.
 
+use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::catalog::{Catalog, List};
@@ -33,6 +34,12 @@ struct Submission {
     tax_total: Option<Value>,
 }
 
+/// The authority takes countries in capital letters only.
+const COUNTRIES: [&str; 2] = [
+    "/accounting_supplier_party/postal_address/country",
+    "/accounting_customer_party/postal_address/country",
+];
+
 /// Reads a submission of a taxpayer; without one only the faults are of interest.
 pub(crate) fn read(
     body: &Map<String, Value>,
@@ -50,7 +57,9 @@ fn submission(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Su
     business_id(reader, taxpayer);
     let irn = irn(reader, taxpayer, reference.as_deref());
     let type_code = reader.required("invoice_type_code").code(List::InvoiceTypes);
-    dates(reader);
+    if dates(reader).zip(irn.as_ref()).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
+        reader.warn("issue_date is not the date of the irn");
+    }
     let status = reader
         .optional("payment_status")
         .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
@@ -102,7 +111,8 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, reference: Option<&
     Some(irn)
 }
 
-fn dates(reader: &mut Reader<'_>) {
+/// The issue date.
+fn dates(reader: &mut Reader<'_>) -> Option<Date> {
     let issued = reader.required("issue_date").date();
     let due = reader.optional("due_date").date();
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
@@ -113,6 +123,7 @@ fn dates(reader: &mut Reader<'_>) {
     });
     reader.optional("tax_point_date").date();
     reader.optional("actual_delivery_date").date();
+    issued
 }
 
 fn texts(reader: &mut Reader<'_>) {
@@ -184,6 +195,11 @@ fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<S
         remove(&mut document, steps);
     }
     drop_empty(&mut document);
+    for country in COUNTRIES {
+        if let Some(Value::String(code)) = document.pointer_mut(country) {
+            code.make_ascii_uppercase();
+        }
+    }
     let Value::Object(fields) = &mut document else { return document };
     fields.remove("invoice_category");
     fields.insert("invoice_kind".to_owned(), json!(submission.category));
@@ -409,6 +425,27 @@ mod tests {
         assert!(!form.value.document.to_string().contains("colour"));
         assert_eq!(form.value.document.get("note"), None);
         assert_eq!(form.value.document.get("buyer_reference"), None);
+    }
+
+    #[test]
+    fn countries_are_sent_in_capital_letters() {
+        let country = "/accounting_supplier_party/postal_address/country";
+        let document = sent(changed(&testing::submission(), country, Some(json!("ng"))));
+        assert_eq!(document.pointer(country), Some(&json!("NG")));
+    }
+
+    #[test]
+    fn an_irn_of_another_day_or_number_is_a_warning() {
+        let body = changed(&testing::submission(), "/issue_date", Some(json!("2026-11-20")));
+        let body = changed(&body, "/invoice_reference", Some(json!("INV002")));
+        let warnings = read_body(body).unwrap().warnings;
+        assert_eq!(
+            warnings,
+            [
+                "invoice_reference is not the invoice number of the irn",
+                "issue_date is not the date of the irn"
+            ]
+        );
     }
 
     #[test]
