@@ -3,6 +3,9 @@
 //!
 //! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to report")]
+#![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
+
 #[path = "throughput/direct.rs"]
 mod direct;
 #[path = "throughput/through_http.rs"]
@@ -62,7 +65,7 @@ async fn measure(name: &str, server: Option<&str>) {
 }
 
 async fn fresh_database(server: &str) -> String {
-    let name = format!("bench_{}", uuid::Uuid::new_v4().simple());
+    let name = format!("bench_{}", einvoice::domain::clock::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
     admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();
     admin.close().await.unwrap();

@@ -81,22 +81,24 @@ fn profile() -> ProfileChange {
 
 /// What is shown once the service listens.
 pub(super) fn welcome(house: &House, address: SocketAddr, accounts: Option<&Accounts>) -> String {
-    let mut text = format!("einvoice is listening on http://{address}\n");
+    let mut lines = vec![format!("einvoice is listening on http://{address}")];
     if let Some(sandbox) = &house.sandbox {
-        text += &format!("  simulator of the authority   {}\n", sandbox.base_url());
+        lines.push(format!("  simulator of the authority   {}", sandbox.base_url()));
     }
-    text += &format!("  ready when it answers 200    http://{address}/health/ready\n");
+    lines.push(format!("  ready when it answers 200    http://{address}/health/ready"));
     if let Some(accounts) = accounts {
-        text += &format!(
-            "\nA demo integrator and a demo taxpayer (id {}) were created. Their keys are shown only here:\n  \
-             integrator   {}\n  taxpayer     {}\n\nCreate an invoice:\n\n{}\n",
-            accounts.taxpayer_id,
-            accounts.integrator_key.expose_secret(),
-            accounts.taxpayer_key.expose_secret(),
+        lines.extend([
+            String::new(),
+            "A demo integrator and a demo taxpayer were created. Their keys are shown only here:".to_owned(),
+            format!("  integrator       {}", accounts.integrator_key.expose_secret()),
+            format!("  taxpayer (id {})  {}", accounts.taxpayer_id, accounts.taxpayer_key.expose_secret()),
+            String::new(),
+            "Create an invoice:".to_owned(),
+            String::new(),
             curl(address, &accounts.taxpayer_key),
-        );
+        ]);
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 fn curl(address: SocketAddr, key: &SecretString) -> String {

@@ -248,7 +248,7 @@ fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<
         (_, Some(path)) => read(path)?,
         (Some(sandbox), None) => {
             let keys = sandbox.state().crypto_keys();
-            keys.map_err(|error| StartError::Sandbox(error.to_string()))?.to_string().into_bytes()
+            keys.map_err(StartError::Sandbox)?.to_string().into_bytes()
         }
         (None, None) => {
             tracing::warn!("authority.crypto_keys_file is not set: QR codes stay provisional");

@@ -17,6 +17,7 @@ use crate::http::error::ApiError;
 use crate::http::forms::taxpayer::is_uuid;
 use crate::http::ident;
 use crate::http::state::State;
+use crate::store::failure::StoreError;
 use crate::store::taxpayers;
 
 /// The header `x-taxpayer-id`, where it is well formed.
@@ -52,13 +53,13 @@ pub(crate) async fn for_body(
     body: &Map<String, Value>,
     hint: Hint,
 ) -> Result<Option<Taxpayer>, ApiError> {
-    let named = match caller {
-        Caller::Taxpayer(id) => return Ok(own(state, id).await?),
-        Caller::Integrator(integrator) => named(state, integrator, body, hint).await?,
-    };
-    match named {
-        Named::Nobody => Ok(None),
-        Named::Somebody(found) => found.map(Some).ok_or_else(ApiError::taxpayer_not_found),
+    match (caller, Name::of(body, hint)) {
+        (Caller::Taxpayer(id), _) => own(state, id).await,
+        (Caller::Integrator(_), None) => Ok(None),
+        (Caller::Integrator(integrator), Some(name)) => {
+            let found = named(state, integrator, name).await?;
+            found.map(Some).ok_or_else(ApiError::taxpayer_not_found)
+        }
     }
 }
 
@@ -66,29 +67,59 @@ async fn own(state: &State, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError
     Ok(taxpayers::with_id(state.store.reader(), id).await?)
 }
 
-/// Who a body names.
-enum Named {
-    Nobody,
-    /// None where it is no taxpayer of the integrator.
-    Somebody(Option<Taxpayer>),
-}
-
 async fn named(
     state: &State,
     integrator: IntegratorId,
-    body: &Map<String, Value>,
-    hint: Hint,
-) -> Result<Named, ApiError> {
+    name: Name<'_>,
+) -> Result<Option<Taxpayer>, StoreError> {
     let store = &state.store;
-    let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let found = if let Some(id) = text("business_id").filter(|id| is_uuid(id)) {
-        taxpayers::owned_by_with_business_id(store, integrator, id).await?
-    } else if let Some(irn) = text("irn").and_then(|irn| Irn::parse(irn).ok()) {
-        taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await?
-    } else if let Hint(Some(id)) = hint {
-        taxpayers::owned_by_with_id(store, integrator, id).await?
-    } else {
-        return Ok(Named::Nobody);
-    };
-    Ok(Named::Somebody(found))
+    match name {
+        Name::BusinessId(id) => taxpayers::owned_by_with_business_id(store, integrator, id).await,
+        Name::Irn(irn) => taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await,
+        Name::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
+    }
+}
+
+/// What names the taxpayer that an integrator means.
+#[derive(Debug, PartialEq, Eq)]
+enum Name<'a> {
+    BusinessId(&'a str),
+    Irn(Irn),
+    Id(TaxpayerId),
+}
+
+impl<'a> Name<'a> {
+    /// The first that is present and well formed.
+    fn of(body: &'a Map<String, Value>, Hint(hint): Hint) -> Option<Self> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);
+        let irn = || text("irn").and_then(|irn| Irn::parse(irn).ok()).map(Self::Irn);
+        business_id.or_else(irn).or(hint.map(Self::Id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const BUSINESS: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
+    const IRN: &str = "INV001-94AD90FB-20261121";
+
+    #[test]
+    fn the_first_name_that_is_well_formed_decides() {
+        let hint = Hint(Some(TaxpayerId(7)));
+        let irn = || Some(Name::Irn(Irn::parse(IRN).unwrap()));
+        let cases = [
+            (json!({ "business_id": BUSINESS, "irn": IRN }), Some(Name::BusinessId(BUSINESS))),
+            (json!({ "business_id": "odd", "irn": IRN }), irn()),
+            (json!({ "business_id": 1, "irn": IRN }), irn()),
+            (json!({ "irn": "odd" }), Some(Name::Id(TaxpayerId(7)))),
+        ];
+        for (body, name) in cases {
+            assert_eq!(Name::of(body.as_object().unwrap(), hint), name, "{body}");
+        }
+        assert_eq!(Name::of(&Map::new(), Hint(None)), None);
+    }
 }

@@ -14,6 +14,9 @@ use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::state::State;
 
+/// What is reserved on the word of a header, before any byte has come.
+const BYTES_RESERVED_MAX: usize = 64 * 1024;
+
 /// A body that has not been read yet.
 pub(crate) struct Body {
     payload: Payload,
@@ -75,7 +78,7 @@ impl Body {
         if expected > self.bytes_max {
             return Err(self.too_large());
         }
-        let mut bytes = Vec::with_capacity(expected);
+        let mut bytes = Vec::with_capacity(expected.min(BYTES_RESERVED_MAX));
         while let Some(chunk) = self.payload.next().await {
             let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
             if bytes.len() + chunk.len() > self.bytes_max {

@@ -125,6 +125,7 @@ impl From<Refusal> for ApiError {
         let message = refusal.to_string();
         let (code, faults) = match refusal {
             Refusal::Invalid(faults) => return Self::invalid(faults),
+            Refusal::InvoiceNotSigned => return Self::new(Code::InvoiceNotSigned, message).retryable(false),
             Refusal::ProfileIncomplete(missing) => (Code::ProfileIncomplete, missing_fields(&missing)),
             Refusal::PaymentExceedsPayable(fault) => (Code::PaymentExceedsPayable, fault.into()),
             Refusal::IrnServiceIdMismatch(fault) => (Code::IrnServiceIdMismatch, fault.into()),
@@ -137,7 +138,6 @@ impl From<Refusal> for ApiError {
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
             Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
-            Refusal::InvoiceNotSigned => (Code::InvoiceNotSigned, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
         };
         Self::new(code, message).with_faults(faults)

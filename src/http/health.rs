@@ -113,25 +113,25 @@ async fn authority(state: &State) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn fault() -> Option<String> {
-        Some("broken".to_owned())
+    fn fault() -> String {
+        "broken".to_owned()
     }
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
         let status = |database, actors, authority| Report::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
-        assert_eq!(status(None, None, fault()), "degraded");
-        assert_eq!(status(fault(), None, None), "down");
-        assert_eq!(status(None, fault(), fault()), "down");
-        assert!(Report::new(None, None, fault()).is_ready());
+        assert_eq!(status(None, None, Some(fault())), "degraded");
+        assert_eq!(status(Some(fault()), None, None), "down");
+        assert_eq!(status(None, Some(fault()), Some(fault())), "down");
+        assert!(Report::new(None, None, Some(fault())).is_ready());
     }
 
     #[actix_web::test]
     async fn a_look_is_kept_for_a_moment() {
         let last = Mutex::default();
-        assert_eq!(kept(&last, Duration::from_mins(1), async { fault() }).await, fault());
-        assert_eq!(kept(&last, Duration::from_mins(1), async { None }).await, fault());
+        assert_eq!(kept(&last, Duration::from_mins(1), async { Some(fault()) }).await, Some(fault()));
+        assert_eq!(kept(&last, Duration::from_mins(1), async { None }).await, Some(fault()));
         assert_eq!(kept(&last, Duration::ZERO, async { None }).await, None);
     }
 }

@@ -5,16 +5,17 @@
 //! |---|---|
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
-//! | who calls, and for whom | `auth`, `acting`, `gate` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
-//! | failures | `code`, `error`, `render` |
+//! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
 
 mod acting;
 mod app;
 mod auth;
+mod authority_words;
 mod body;
 mod code;
 mod core;
@@ -36,6 +37,10 @@ mod secrets;
 pub mod state;
 mod system_integrators;
 mod tax_payers;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod views;
 
 use actix_web::http::Method;

@@ -1,19 +1,22 @@
 //! What a run means for who asked for it: its result, its refusal, or when to ask again. Submit and
 //! Transmit fail with different statuses (decisions.md, sections 2 and 6).
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use jiff::Timestamp;
 
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::fault::Faults;
 use crate::domain::pipeline::{Run, RunState, WaitReason};
+use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError};
 use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
-use crate::http::views::run::{RunView, Submitted, Transmitted};
+use crate::http::views::run::{RunView, SubmissionResult, TransmissionResult};
 use crate::store::{invoices, runs};
 
 /// The longest wait a caller is told.
@@ -22,13 +25,13 @@ const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 /// Submit's answer: the result under `message`, the sentence under `data`.
 pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
     match run.state {
-        RunState::Succeeded => Ok(Answer::ok(Submitted::from(run), "Invoice submitted successfully")),
+        RunState::Succeeded => Ok(Answer::ok(SubmissionResult::from(run), "Invoice submitted successfully")),
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
             Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(wait(run, state.now())))
         }
-        RunState::Refused => Err(ApiError::new(Code::AuthorityRejected, refusal(run))),
+        RunState::Refused => Err(refused(run)),
         RunState::Cancelled => Err(cancelled()),
     }
 }
@@ -37,7 +40,7 @@ pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> R
 pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
     match run.state {
         RunState::Succeeded => {
-            let view = Transmitted::new(run, is_delivered(state, run).await?);
+            let view = TransmissionResult::new(run, is_delivered(state, run).await?);
             Ok(Answer::ok("Invoice transmitted successfully", view))
         }
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
@@ -45,7 +48,9 @@ pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) ->
             let error = failed(code_of(run.wait_reason), unanswered(run)).retryable(true);
             Err(error.retry_in(wait(run, state.now())))
         }
-        RunState::Refused => Err(failed(Code::AuthorityRejected, refusal(run)).retryable(false)),
+        RunState::Refused => {
+            Err(refused(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+        }
         RunState::Cancelled => Err(cancelled()),
     }
 }
@@ -65,7 +70,8 @@ fn address(run: &Run) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            // Writing to a text never fails.
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     format!("/v1/app/invoices/{encoded}/run")
@@ -79,8 +85,11 @@ fn cancelled() -> ApiError {
     ApiError::new(Code::InvalidTransition, "The run was cancelled")
 }
 
-fn refusal(run: &Run) -> String {
-    run.last_error.clone().unwrap_or_else(|| "The authority refused the invoice".to_owned())
+/// The authority's words and, where they speak of a field, the caller's name of it.
+fn refused(run: &Run) -> ApiError {
+    let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
+    let fault = authority_words::fault(words, &run.document);
+    ApiError::new(Code::AuthorityRejected, words).with_faults(fault.map(Faults::from).unwrap_or_default())
 }
 
 fn unanswered(run: &Run) -> String {

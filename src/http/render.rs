@@ -121,12 +121,12 @@ mod tests {
 
     #[actix_web::test]
     async fn field_errors_stand_below_their_dot_paths() {
-        insta::assert_json_snapshot!(body(&two_faults(), false).await);
+        insta::assert_snapshot!(format!("{:#}", body(&two_faults(), false).await));
     }
 
     #[actix_web::test]
     async fn a_problem_document_points_into_the_body() {
-        insta::assert_json_snapshot!(body(&two_faults(), true).await);
+        insta::assert_snapshot!(format!("{:#}", body(&two_faults(), true).await));
     }
 
     #[actix_web::test]
@@ -146,7 +146,7 @@ mod tests {
         let wishes = Wishes { request_id: String::new(), wants_problem: false };
         for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
             let error = ApiError::new(Code::Overloaded, "").retry_in(Duration::from_millis(millis));
-            assert_eq!(failure(&error, &wishes).headers()[RETRY_AFTER], seconds);
+            assert_eq!(failure(&error, &wishes).headers().get(RETRY_AFTER).unwrap(), seconds);
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
     fn a_refused_method_names_those_that_are_taken() {
         let wishes = Wishes { request_id: String::new(), wants_problem: true };
         let answer = failure(&ApiError::not_allowed(vec![Method::GET, Method::PUT]), &wishes);
-        assert_eq!(answer.headers()[ALLOW], "GET, PUT");
-        assert_eq!(answer.headers()[CONTENT_TYPE], "application/problem+json");
+        assert_eq!(answer.headers().get(ALLOW).unwrap(), "GET, PUT");
+        assert_eq!(answer.headers().get(CONTENT_TYPE).unwrap(), "application/problem+json");
     }
 }

@@ -36,16 +36,18 @@ where
     let span = tracing::info_span!("request", request_id = wishes.request_id);
     async {
         let outcome = AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await;
-        let mut response = match outcome {
-            Ok(Ok(response)) => written(response.map_into_boxed_body(), &wishes),
-            Ok(Err(error)) => {
-                return Err(abandoned(error_of(&error, error.as_response_error().status_code()), wishes));
+        let failure = match outcome {
+            Ok(Ok(response)) => {
+                let mut response = written(response.map_into_boxed_body(), &wishes);
+                stamp(response.headers_mut(), &wishes);
+                visit.end(&Trace::of(&response), state.as_ref().map(web::Data::get_ref));
+                return Ok(response);
             }
-            Err(panic) => return Err(abandoned(ApiError::internal(panic_text(panic.as_ref())), wishes)),
+            Ok(Err(error)) => error_of(&error, error.as_response_error().status_code()),
+            Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
-        stamp(response.headers_mut(), &wishes);
-        visit.end(&response, state.as_deref().map(|state| &state.traffic));
-        Ok(response)
+        visit.end(&Trace::lost(failure.status), state.as_ref().map(web::Data::get_ref));
+        Err(abandoned(failure, wishes))
     }
     .instrument(span)
     .await
@@ -68,24 +70,15 @@ fn is_safe(id: &str) -> bool {
 
 /// Writes the failure that a response carries.
 fn written(response: ServiceResponse<BoxBody>, wishes: &Wishes) -> ServiceResponse<BoxBody> {
-    let status = response.status();
-    let answer = match response.response().error() {
+    let Some(error) = response.response().error() else { return response };
+    let answer = match error.as_error::<ApiError>() {
         Some(error) => {
-            let error = match error.as_error::<ApiError>() {
-                Some(error) => {
-                    log(error);
-                    render::failure(error, wishes)
-                }
-                None => render::failure(&error_of(error, status), wishes),
-            };
-            Some(error)
+            log(error);
+            render::failure(error, wishes)
         }
-        None => None,
+        None => render::failure(&error_of(error, response.status()), wishes),
     };
-    match answer {
-        Some(answer) => response.into_response(answer),
-        None => response,
-    }
+    response.into_response(answer)
 }
 
 /// An error of the framework in our own words.
@@ -157,22 +150,39 @@ struct Visit {
     started: Instant,
 }
 
+/// What is counted and logged of an answer.
+struct Trace {
+    route: Option<String>,
+    status: StatusCode,
+    account: Option<String>,
+}
+
+impl Trace {
+    fn of(response: &ServiceResponse<BoxBody>) -> Self {
+        let request = response.request();
+        let account = request.extensions().get::<Account>().map(ToString::to_string);
+        Self { route: request.match_pattern(), status: response.status(), account }
+    }
+
+    /// Of a request that is not there any more.
+    fn lost(status: StatusCode) -> Self {
+        Self { route: None, status, account: None }
+    }
+}
+
 impl Visit {
-    fn end(&self, response: &ServiceResponse<BoxBody>, traffic: Option<&crate::http::metrics::Traffic>) {
-        let route = response.request().match_pattern();
-        let route = route.as_deref().unwrap_or(UNMATCHED);
-        let status = response.status();
+    fn end(&self, trace: &Trace, state: Option<&State>) {
+        let route = trace.route.as_deref().unwrap_or(UNMATCHED);
         let duration = self.started.elapsed();
-        if let Some(traffic) = traffic {
-            traffic.count(&self.method, route, status, duration);
+        if let Some(state) = state {
+            state.traffic.count(&self.method, route, trace.status, duration);
         }
-        let account = response.request().extensions().get::<Account>().map(ToString::to_string);
         tracing::info!(
             method = %self.method,
             route,
-            status = status.as_u16(),
+            status = trace.status.as_u16(),
             duration_ms = millis(duration),
-            account,
+            account = trace.account,
             "answered"
         );
     }

@@ -2,7 +2,7 @@
 //! `Allow`, whatever the path.
 
 use actix_web::dev::{AppService, HttpServiceFactory};
-use actix_web::guard;
+use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, web};
 
@@ -55,11 +55,9 @@ impl Path {
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        for method in methods {
-            let route = web::route().guard(guard::Method(method.clone()));
-            self.resource = self.resource.route(route.to(handler.clone()));
-            self.allowed.push(method);
-        }
+        self.allowed.extend(methods.clone());
+        let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
+        self.resource = self.resource.route(web::route().guard(guard::fn_guard(is_taken)).to(handler));
         self
     }
 }

@@ -28,8 +28,8 @@ fn address(reader: &mut Reader<'_>) -> Option<()> {
     reader.required("street_name").text(TEXT_MAX);
     reader.required("city_name").text(TEXT_MAX);
     reader.required("postal_zone").text(TEXT_MAX);
-    let is_country = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
-    let what = "must be a country code of 2 capital letters";
+    let is_country = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let what = "must be a country code of 2 letters";
     reader.required("country").shaped("country", what, is_country).map(drop)
 }
 

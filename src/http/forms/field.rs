@@ -15,6 +15,8 @@ use crate::http::forms::report::Report;
 pub(crate) const TEXT_MAX: usize = 255;
 /// The length of a long text where the specification gives none, in characters.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
+/// The length of an IRN: an invoice number, a service id and a date.
+pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 /// The most items of a list where the specification gives none.
 const ITEMS_MAX: usize = 10_000;
 
@@ -146,7 +148,7 @@ impl<'f> Field<'f> {
 
     pub(crate) fn irn(self) -> Option<Irn> {
         self.checked(|text| {
-            chars(text, 0, TEXT_MAX)?;
+            chars(text, 0, IRN_MAX)?;
             let what = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
             Irn::parse(text).map_err(|_| fails("irn_malformed", what))
         })
@@ -155,14 +157,14 @@ impl<'f> Field<'f> {
     /// A JSON number, by its digits; text is not a number.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
         let Value::Number(number) = self.present()? else {
-            return self.broken(fails("type", "must be a number"));
+            return self.broken(&fails("type", "must be a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
             Ok(amount) => amount,
-            Err(fault) => return self.broken(Broken::new("digits", fault.to_string())),
+            Err(fault) => return self.broken(&Broken::new("digits", fault.to_string())),
         };
         match bounds.broken_by(amount) {
-            Some((rule, what)) => self.broken(Broken::new(rule, what)),
+            Some((rule, what)) => self.broken(&Broken::new(rule, what)),
             None => Some(amount),
         }
     }
@@ -170,14 +172,14 @@ impl<'f> Field<'f> {
     pub(crate) fn boolean(self) -> Option<bool> {
         match self.present()? {
             Value::Bool(value) => Some(*value),
-            _ => self.broken(fails("type", "must be true or false")),
+            _ => self.broken(&fails("type", "must be true or false")),
         }
     }
 
     /// A nested object, read with its own form.
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         let Value::Object(object) = self.present()? else {
-            return self.broken(fails("type", "must be an object"));
+            return self.broken(&fails("type", "must be an object"));
         };
         Reader::read(object, self.place(), self.report, form)
     }
@@ -191,7 +193,7 @@ impl<'f> Field<'f> {
         let report = self.report;
         self.items(min, |place, item| match item {
             Value::Object(object) => Reader::read(object, place, report, &mut form),
-            _ => fault(report, &place, fails("type", "must be an object")),
+            _ => fault(report, &place, &fails("type", "must be an object")),
         })
     }
 
@@ -201,23 +203,23 @@ impl<'f> Field<'f> {
         self.items(0, |place, item| match item {
             Value::String(text) => match chars(text, 0, max) {
                 Ok(()) if !text.chars().any(char::is_control) => Some(text.clone()),
-                Ok(()) => fault(report, &place, CONTROL.into()),
-                Err(broken) => fault(report, &place, broken),
+                Ok(()) => fault(report, &place, &CONTROL.into()),
+                Err(broken) => fault(report, &place, &broken),
             },
-            _ => fault(report, &place, fails("type", "must be a string")),
+            _ => fault(report, &place, &fails("type", "must be a string")),
         })
     }
 
     /// Every item is read, so that all faults show.
     fn items<T>(self, min: usize, mut read: impl FnMut(Place<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.present()? else {
-            return self.broken(fails("type", "must be an array"));
+            return self.broken(&fails("type", "must be an array"));
         };
         if items.len() < min {
-            return self.broken(Broken::new("min", format!("must have at least {min} items")));
+            return self.broken(&Broken::new("min", format!("must have at least {min} items")));
         }
         if items.len() > ITEMS_MAX {
-            return self.broken(Broken::new("max", format!("must not have more than {ITEMS_MAX} items")));
+            return self.broken(&Broken::new("max", format!("must not have more than {ITEMS_MAX} items")));
         }
         let place = self.place();
         let read: Vec<_> =
@@ -228,23 +230,23 @@ impl<'f> Field<'f> {
     /// A text that passes a check.
     fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, Broken>) -> Option<T> {
         let Value::String(text) = self.present()? else {
-            return self.broken(fails("type", "must be a string"));
+            return self.broken(&fails("type", "must be a string"));
         };
         match check(text) {
             Ok(value) => Some(value),
-            Err(broken) => self.broken(broken),
+            Err(broken) => self.broken(&broken),
         }
     }
 
     /// The value; where it has to be there and is not, that is a fault.
     fn present(&self) -> Option<&'f Value> {
         if self.value.is_none() && self.is_required {
-            self.broken::<()>(fails("required", "is required"));
+            self.broken::<()>(&fails("required", "is required"));
         }
         self.value
     }
 
-    fn broken<T>(&self, broken: Broken) -> Option<T> {
+    fn broken<T>(&self, broken: &Broken) -> Option<T> {
         fault(self.report, &self.place(), broken)
     }
 
@@ -277,7 +279,7 @@ fn fails(rule: &'static str, what: &'static str) -> Broken {
     Broken::new(rule, what)
 }
 
-fn fault<T>(report: &Report<'_>, place: &Place<'_>, broken: Broken) -> Option<T> {
+fn fault<T>(report: &Report<'_>, place: &Place<'_>, broken: &Broken) -> Option<T> {
     let path = place.path();
     let message = format!("The {path} field {}.", broken.what);
     report.fault(Fault::new(path, broken.rule, message));

@@ -21,6 +21,8 @@ pub(crate) mod report;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
 pub(crate) mod taxpayer;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod transmit;
 pub(crate) mod unique_no;
 pub(crate) mod update_status;

@@ -33,3 +33,61 @@ fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let alias = reader.optional("status");
     if has_alias { alias.word(parse, allowed) } else { preferred }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::money::Amount;
+    use crate::http::forms::testing::{broken, changed, check, number, read as read_with};
+
+    fn partial() -> Value {
+        json!({
+            "unique_no": "7", "unique_no_type": "PORTAL_ID", "payment_status": "partial",
+            "amount": number("10.50"), "remark": "First part"
+        })
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/unique_no", None, "unique_no: required"),
+            ("/unique_no", Some(json!(7)), "unique_no: type"),
+            ("/unique_no_type", None, "unique_no_type: required"),
+            ("/unique_no_type", Some(json!("ID")), "unique_no_type: one_of"),
+            ("/unique_no_type", Some(json!("irn")), ""),
+            ("/payment_status", None, "payment_status: required"),
+            ("/payment_status", Some(json!("CANCELLED")), "payment_status: one_of"),
+            ("/payment_status", Some(json!("PARTIAL")), ""),
+            ("/amount", None, "amount: required"),
+            ("/amount", Some(json!(0)), "amount: greater_than"),
+            ("/amount", Some(json!("10.50")), "amount: type"),
+            ("/reference", Some(json!("x".repeat(255))), ""),
+            ("/reference", Some(json!("x".repeat(256))), "reference: max"),
+            ("/remark", None, "remark: required"),
+            ("/remark", Some(json!("ab")), "remark: min"),
+            ("/remark", Some(json!("a\nb")), ""),
+        ];
+        check(&partial(), &cases, read);
+    }
+
+    #[test]
+    fn payment_status_wins_over_its_alias() {
+        let both = changed(&partial(), "/status", Some(json!("paid")));
+        let amount = Amount::parse("10.50").unwrap();
+        assert_eq!(read_with(both.clone(), read).unwrap().value.notice, Notice::Partial(amount));
+        let alias = changed(&both, "/payment_status", None);
+        assert_eq!(read_with(alias, read).unwrap().value.notice, Notice::Paid);
+        let odd = changed(&changed(&partial(), "/payment_status", None), "/status", Some(json!("odd")));
+        assert_eq!(broken(read_with(odd, read)), ["status: one_of"]);
+    }
+
+    #[test]
+    fn only_a_partial_payment_needs_its_amount() {
+        for status in ["paid", "pending", "rejected"] {
+            let body = changed(&partial(), "/payment_status", Some(json!(status)));
+            assert_eq!(broken(read_with(changed(&body, "/amount", None), read)), [""; 0], "{status}");
+        }
+    }
+}

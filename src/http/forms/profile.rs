@@ -5,6 +5,7 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer::NATURE_MAX;
 
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
     Some(ProfileChange {
         city: reader.optional("city").text(TEXT_MAX),

@@ -2,7 +2,7 @@
 //! (Full): periods, references to other documents, payment means, charges.
 
 use crate::domain::catalog::List;
-use crate::http::forms::field::{Bounds, TEXT_MAX};
+use crate::http::forms::field::{Bounds, IRN_MAX};
 use crate::http::forms::reader::Reader;
 
 /// References to one other document each.
@@ -26,16 +26,16 @@ pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
 }
 
 fn period(reader: &mut Reader<'_>) -> Option<()> {
-    let start = reader.optional("start_date").date();
-    let end = reader.optional("end_date").date();
-    if start.zip(end).is_some_and(|(start, end)| end < start) {
+    let start = reader.required("start_date").date();
+    let end = reader.required("end_date").date();
+    if start? > end? {
         reader.fault("end_date", "after_or_equal", "must not be before start_date");
     }
     Some(())
 }
 
 fn reference(reader: &mut Reader<'_>) -> Option<()> {
-    let irn = reader.required("irn").text(TEXT_MAX);
+    let irn = reader.required("irn").text(IRN_MAX);
     let issue_date = reader.required("issue_date").date();
     irn.zip(issue_date).map(drop)
 }

@@ -11,7 +11,7 @@ use crate::domain::codes::{
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::money::Amount;
 use crate::domain::totals;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{customer, line};
 
@@ -76,7 +76,7 @@ impl Kind {
 }
 
 fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<Which> {
-    let text = reader.required_if(is_credit_note, "original_invoice_reference").text(TEXT_MAX);
+    let text = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
         .word(UniqueNoType::parse, UniqueNoType::allowed);
@@ -98,4 +98,189 @@ fn extras(kind: &Kind, original: Option<&Which>) -> Map<String, Value> {
     let reference_type = original.map(|which| ("original_invoice_reference_type", which.kind.to_string()));
     let all = [code, reference, reference_type];
     all.into_iter().flatten().map(|(name, text)| (name.to_owned(), Value::String(text))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{broken, changed, check, number, read as read_with, standard_invoice};
+
+    fn absent(pointer: &'static str) -> (&'static str, Option<Value>, String) {
+        (pointer, None, format!("{}: required", pointer[1..].replace('/', ".")))
+    }
+
+    fn rules(cases: &[(&str, Option<Value>, String)]) {
+        let cases: Vec<_> =
+            cases.iter().map(|(at, value, rule)| (*at, value.clone(), rule.as_str())).collect();
+        check(&standard_invoice(), &cases, read);
+    }
+
+    #[test]
+    fn every_required_field_is_required() {
+        let fields = [
+            "/invoice_no",
+            "/invoice_category",
+            "/invoice_date",
+            "/due_date",
+            "/currency",
+            "/customer",
+            "/invoice_lines",
+            "/customer/no",
+            "/customer/name",
+            "/customer/email",
+            "/customer/tin",
+            "/customer/business_description",
+            "/customer/address_street_name",
+            "/customer/address_city",
+            "/customer/address_state",
+            "/customer/address_postal_code",
+            "/customer/address_country",
+            "/invoice_lines/0/item_name",
+            "/invoice_lines/0/item_no",
+            "/invoice_lines/0/item_type",
+            "/invoice_lines/0/unit_price",
+            "/invoice_lines/0/quantity",
+            "/invoice_lines/0/price_unit",
+            "/invoice_lines/0/tax_category",
+        ];
+        let missing = fields.map(absent);
+        rules(&missing);
+        rules(&missing.clone().map(|(at, _, rule)| (at, Some(Value::Null), rule)));
+        rules(&missing.map(|(at, _, rule)| (at, Some(json!("  ")), rule)));
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let long = "x".repeat(256);
+        let cases = [
+            ("/invoice_no", json!(7), "invoice_no: type"),
+            ("/invoice_no", json!(long), "invoice_no: max"),
+            ("/invoice_no", json!("a\u{0}b"), "invoice_no: control_characters"),
+            ("/invoice_category", json!("Blank"), "invoice_category: one_of"),
+            ("/invoice_type_code", json!("999"), "invoice_type_code: exists"),
+            ("/invoice_date", json!("2026-2-01"), "invoice_date: date"),
+            ("/invoice_date", json!("2026-02-30"), "invoice_date: date"),
+            ("/invoice_date", json!("2026-02-03T00:00:00"), "invoice_date: date"),
+            ("/due_date", json!(20_261_221), "due_date: type"),
+            ("/currency", json!("NAIRA"), "currency: currency"),
+            ("/currency", json!("XXX"), "currency: exists"),
+            ("/customer", json!([]), "customer: type"),
+            ("/customer/email", json!("books"), "customer.email: email"),
+            ("/customer/business_description", json!("Mill"), "customer.business_description: min"),
+            ("/invoice_lines", json!([]), "invoice_lines: min"),
+            ("/invoice_lines", json!({}), "invoice_lines: type"),
+            ("/invoice_lines/0", json!(1), "invoice_lines.0: type"),
+            ("/invoice_lines/0/item_type", json!("THING"), "invoice_lines.0.item_type: one_of"),
+            ("/invoice_lines/0/unit_price", json!("100"), "invoice_lines.0.unit_price: type"),
+            ("/invoice_lines/0/unit_price", json!(-1), "invoice_lines.0.unit_price: min"),
+            ("/invoice_lines/0/unit_price", number("0.0000001"), "invoice_lines.0.unit_price: digits"),
+            ("/invoice_lines/0/unit_price", number("1e15"), "invoice_lines.0.unit_price: digits"),
+            ("/invoice_lines/0/quantity", json!(0), "invoice_lines.0.quantity: greater_than"),
+            ("/invoice_lines/0/price_unit", json!("KGMS"), "invoice_lines.0.price_unit: max"),
+            ("/invoice_lines/0/price_unit", json!("ZZ"), "invoice_lines.0.price_unit: exists"),
+            ("/invoice_lines/0/tax_category", json!("VAT"), "invoice_lines.0.tax_category: exists"),
+            (
+                "/invoice_lines/0/product_category",
+                json!("1006.3"),
+                "invoice_lines.0.product_category: format",
+            ),
+            (
+                "/invoice_lines/0/service_category",
+                json!("0111"),
+                "invoice_lines.0.service_category: prohibited",
+            ),
+            ("/invoice_lines/0/discount_rate", json!(101), "invoice_lines.0.discount_rate: max"),
+            ("/invoice_lines/0/discount_rate", json!(-1), "invoice_lines.0.discount_rate: min"),
+            ("/invoice_lines/0/discount_amount", json!(-1), "invoice_lines.0.discount_amount: min"),
+        ];
+        rules(&cases.map(|(at, value, rule)| (at, Some(value), rule.to_owned())));
+    }
+
+    #[test]
+    fn limits_themselves_are_accepted() {
+        let cases = [
+            ("/invoice_no", json!("x".repeat(255))),
+            ("/invoice_no", json!("\u{e9}".repeat(255))),
+            ("/invoice_category", json!("b2b")),
+            ("/customer/business_description", json!("Mills")),
+            ("/invoice_lines/0/unit_price", json!(0)),
+            ("/invoice_lines/0/quantity", number("0.000001")),
+            ("/invoice_lines/0/discount_rate", json!(100)),
+            ("/invoice_lines/0/item_type", json!("product")),
+        ];
+        rules(&cases.map(|(at, value)| (at, Some(value), String::new())));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let said = broken(read_with(json!({ "invoice_lines": [{}, 1] }), read));
+        assert_eq!(said.len(), 6 + 7 + 1 + 1, "{said:?}");
+        assert!(said.contains(&"invoice_type: required".to_owned()));
+    }
+
+    #[test]
+    fn a_consumer_needs_no_tax_number() {
+        let mut body = changed(&standard_invoice(), "/invoice_category", Some(json!("B2C")));
+        for field in ["/customer/tin", "/customer/business_description"] {
+            body = changed(&body, field, None);
+        }
+        assert_eq!(broken(read_with(body, read)), [""; 0]);
+    }
+
+    #[test]
+    fn a_credit_note_names_its_original() {
+        let as_code = changed(&standard_invoice(), "/invoice_type_code", Some(json!("380")));
+        assert_eq!(broken(read_with(as_code.clone(), read)), ["original_invoice_reference: required"]);
+        let text = changed(&standard_invoice(), "/invoice_type_code", None);
+        let as_text = changed(&text, "/invoice_type", Some(json!("credit_note")));
+        assert_eq!(broken(read_with(as_text, read)), ["original_invoice_reference: required"]);
+        let body = changed(&as_code, "/original_invoice_reference", Some(json!("INV000")));
+        assert_eq!(broken(read_with(body.clone(), read)), ["original_invoice_reference_type: required"]);
+        let body = changed(&body, "/original_invoice_reference_type", Some(json!("internal_invoice_no")));
+        let form = read_with(body, read).unwrap().value;
+        assert_eq!(form.original.unwrap().kind, UniqueNoType::InternalInvoiceNo);
+        assert_eq!(form.draft.extras["original_invoice_reference"], "INV000");
+    }
+
+    #[test]
+    fn the_type_reads_as_the_text_where_there_is_one() {
+        let draft = |body| read_with(body, read).unwrap().value.draft;
+        assert_eq!(draft(standard_invoice()).invoice_type, "381");
+        let both = changed(&standard_invoice(), "/invoice_type", Some(json!("Commercial")));
+        assert_eq!(draft(both.clone()).invoice_type, "Commercial");
+        assert_eq!(draft(both).extras["invoice_type_code"], "381");
+    }
+
+    #[test]
+    fn the_payable_follows_from_the_lines() {
+        let form = read_with(standard_invoice(), read).unwrap();
+        assert_eq!(form.value.draft.payable.to_string(), "215.00");
+        assert_eq!(form.warnings, [""; 0]);
+        let huge = number("999999999999999");
+        let body = changed(&standard_invoice(), "/invoice_lines/0/unit_price", Some(huge));
+        assert_eq!(broken(read_with(body, read)), ["invoice_lines: max"]);
+    }
+
+    #[test]
+    fn what_is_odd_but_accepted_is_a_warning() {
+        let body = changed(&standard_invoice(), "/due_date", Some(json!("2026-01-01")));
+        let body = changed(&body, "/customer/fax", Some(json!("1")));
+        let body = changed(&body, "/colour", Some(json!({ "a": 1 })));
+        let form = read_with(body, read).unwrap();
+        assert_eq!(form.warnings, ["due_date is before invoice_date", "unknown field: customer.fax, colour"]);
+    }
+
+    #[test]
+    fn a_list_that_was_never_fetched_accepts_with_a_warning() {
+        let body = crate::http::forms::testing::object(standard_invoice());
+        let form = crate::http::forms::report::read(&body, &crate::domain::catalog::Catalog::default(), read)
+            .unwrap();
+        assert_eq!(form.warnings.len(), 4, "{:?}", form.warnings);
+        assert!(
+            form.warnings
+                .contains(&"not checked against currencies: the list has not been fetched yet".to_owned())
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! Submit (spec.md): checks what the authority would check, all of it at once, and makes the document that
 //! is sent. What the caller left out and the authority wants is derived; what nobody knows is dropped.
 
+use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::catalog::{Catalog, List};
@@ -33,6 +34,12 @@ struct Submission {
     tax_total: Option<Value>,
 }
 
+/// The authority takes countries in capital letters only.
+const COUNTRIES: [&str; 2] = [
+    "/accounting_supplier_party/postal_address/country",
+    "/accounting_customer_party/postal_address/country",
+];
+
 /// Reads a submission of a taxpayer; without one only the faults are of interest.
 pub(crate) fn read(
     body: &Map<String, Value>,
@@ -50,7 +57,9 @@ fn submission(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Su
     business_id(reader, taxpayer);
     let irn = irn(reader, taxpayer, reference.as_deref());
     let type_code = reader.required("invoice_type_code").code(List::InvoiceTypes);
-    dates(reader);
+    if dates(reader).zip(irn.as_ref()).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
+        reader.warn("issue_date is not the date of the irn");
+    }
     let status = reader
         .optional("payment_status")
         .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
@@ -102,7 +111,8 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, reference: Option<&
     Some(irn)
 }
 
-fn dates(reader: &mut Reader<'_>) {
+/// The issue date.
+fn dates(reader: &mut Reader<'_>) -> Option<Date> {
     let issued = reader.required("issue_date").date();
     let due = reader.optional("due_date").date();
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
@@ -113,6 +123,7 @@ fn dates(reader: &mut Reader<'_>) {
     });
     reader.optional("tax_point_date").date();
     reader.optional("actual_delivery_date").date();
+    issued
 }
 
 fn texts(reader: &mut Reader<'_>) {
@@ -184,6 +195,11 @@ fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<S
         remove(&mut document, steps);
     }
     drop_empty(&mut document);
+    for country in COUNTRIES {
+        if let Some(Value::String(code)) = document.pointer_mut(country) {
+            code.make_ascii_uppercase();
+        }
+    }
     let Value::Object(fields) = &mut document else { return document };
     fields.remove("invoice_category");
     fields.insert("invoice_kind".to_owned(), json!(submission.category));
@@ -227,5 +243,215 @@ fn drop_empty(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(drop_empty),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
+
+    fn read_body(body: Value) -> Result<Accepted<Request>, Faults> {
+        read(&object(body), None, &catalog())
+    }
+
+    fn sent(body: Value) -> Value {
+        read_body(body).unwrap().value.document
+    }
+
+    fn check(cases: &[(&str, Option<Value>, &str)]) {
+        testing::check(&testing::submission(), cases, |reader| submission(reader, None));
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/invoice_reference", None, "invoice_reference: required"),
+            ("/business_id", None, "business_id: required"),
+            ("/business_id", Some(json!("odd")), "business_id: uuid"),
+            ("/irn", None, "irn: required"),
+            ("/irn", Some(json!("INV001")), "irn: irn_malformed"),
+            ("/irn", Some(json!("INV-001-94AD90FB-20261121")), "irn: irn_invoice_no"),
+            ("/issue_date", None, "issue_date: required"),
+            ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
+            ("/issue_time", Some(json!("10:61:00")), "issue_time: time"),
+            ("/issue_time", Some(json!("10:01:00")), ""),
+            ("/invoice_type_code", None, "invoice_type_code: required"),
+            ("/invoice_type_code", Some(json!("380")), "billing_reference: required"),
+            ("/invoice_type_code", Some(json!("384")), "billing_reference: required"),
+            ("/payment_status", Some(json!("REJECTED")), "payment_status: one_of"),
+            ("/document_currency_code", None, "document_currency_code: required"),
+            ("/tax_currency_code", Some(json!("XXX")), "tax_currency_code: exists"),
+            ("/accounting_cost", Some(json!("0")), "accounting_cost: type"),
+            ("/buyer_reference", Some(json!("x".repeat(256))), "buyer_reference: max"),
+            ("/note", Some(json!("x".repeat(1_001))), "note: max"),
+            ("/invoice_category", None, "invoice_category: required"),
+        ];
+        check(&cases);
+    }
+
+    #[test]
+    fn each_part_keeps_its_rule() {
+        let cases = [
+            ("/accounting_supplier_party", None, "accounting_supplier_party: required"),
+            ("/accounting_customer_party", None, "accounting_customer_party: required"),
+            ("/accounting_supplier_party/tin", None, "accounting_supplier_party.tin: required"),
+            ("/accounting_supplier_party/telephone", None, ""),
+            (
+                "/accounting_supplier_party/telephone",
+                Some(json!("0803")),
+                "accounting_supplier_party.telephone: telephone",
+            ),
+            (
+                "/accounting_supplier_party/telephone",
+                Some(json!("+12345")),
+                "accounting_supplier_party.telephone: telephone",
+            ),
+            ("/accounting_supplier_party/telephone", Some(json!("+123456")), ""),
+            (
+                "/accounting_customer_party/postal_address/postal_zone",
+                None,
+                "accounting_customer_party.postal_address.postal_zone: required",
+            ),
+            (
+                "/accounting_customer_party/postal_address/country",
+                Some(json!("NGA")),
+                "accounting_customer_party.postal_address.country: country",
+            ),
+            ("/legal_monetary_total/payable_amount", None, "legal_monetary_total.payable_amount: required"),
+            (
+                "/legal_monetary_total/tax_exclusive_amount",
+                Some(json!(-1)),
+                "legal_monetary_total.tax_exclusive_amount: min",
+            ),
+            (
+                "/legal_monetary_total/tax_inclusive_amount",
+                Some(json!(99)),
+                "legal_monetary_total.tax_inclusive_amount: min",
+            ),
+            ("/legal_monetary_total/tax_inclusive_amount", Some(json!(199)), "tax_total: required"),
+            ("/legal_monetary_total/line_extension_amount", Some(json!(101)), "invoice_line: sum"),
+            ("/legal_monetary_total/line_extension_amount", Some(number("100.01")), ""),
+            ("/invoice_line", Some(json!([])), "invoice_line: min"),
+            ("/invoice_line/0/hsn_code", None, "invoice_line.0.hsn_code: required"),
+            ("/invoice_line/0/product_category", None, "invoice_line.0.product_category: required"),
+            ("/invoice_line/0/item/description", None, "invoice_line.0.item.description: required"),
+            ("/invoice_line/0/price/price_unit", Some(json!("KGMS")), "invoice_line.0.price.price_unit: max"),
+            (
+                "/invoice_line/0/invoiced_quantity",
+                Some(json!(0)),
+                "invoice_line.0.invoiced_quantity: greater_than",
+            ),
+            ("/invoice_line/0/fee_rate", Some(json!(101)), "invoice_line.0.fee_rate: max"),
+            (
+                "/payment_means",
+                Some(json!([{ "payment_means_code": "11" }])),
+                "payment_means.0.payment_means_code: exists",
+            ),
+            (
+                "/allowance_charge",
+                Some(json!([{ "charge_indicator": 1, "amount": 1 }])),
+                "allowance_charge.0.charge_indicator: type",
+            ),
+        ];
+        check(&cases);
+    }
+
+    #[test]
+    fn a_service_line_may_stand_in_place_of_a_product_line() {
+        let line = "/invoice_line/0";
+        let mut body = testing::submission();
+        for (name, value) in [("hsn_code", None), ("product_category", None), ("isic_code", Some("0111"))] {
+            body = changed(&body, &format!("{line}/{name}"), value.map(Value::from));
+        }
+        assert_eq!(broken(read_body(body.clone())), ["invoice_line.0.service_category: required"]);
+        body = changed(&body, "/invoice_line/0/service_category", Some(json!("0111")));
+        assert_eq!(broken(read_body(body)), [""; 0]);
+    }
+
+    #[test]
+    fn a_consumer_need_not_be_named() {
+        let body = changed(&testing::submission(), "/accounting_customer_party", None);
+        assert_eq!(broken(read_body(changed(&body, "/invoice_category", Some(json!("b2c"))))), [""; 0]);
+    }
+
+    #[test]
+    fn the_document_speaks_the_authoritys_words() {
+        let document = sent(changed(&testing::submission(), "/payment_status", Some(json!("cancelled"))));
+        assert_eq!(document["invoice_kind"], "B2B");
+        assert_eq!(document.get("invoice_category"), None);
+        assert_eq!(document["payment_status"], "REJECTED");
+        assert_eq!(document["tax_currency_code"], "NGN");
+        assert_eq!(sent(testing::submission())["payment_status"], "PENDING");
+    }
+
+    #[test]
+    fn a_tax_total_that_was_left_out_follows_from_the_totals() {
+        let derived = sent(testing::submission())["tax_total"].to_string();
+        assert_eq!(
+            derived,
+            r#"[{"tax_amount":7.50,"tax_subtotal":[{"tax_amount":7.50,"tax_category":{"id":"STANDARD_VAT","percent":7.5},"taxable_amount":100}]}]"#
+        );
+        let untaxed =
+            changed(&testing::submission(), "/legal_monetary_total/tax_inclusive_amount", Some(json!(100)));
+        assert_eq!(sent(untaxed)["tax_total"][0]["tax_subtotal"][0]["tax_category"]["id"], "ZERO_VAT");
+    }
+
+    #[test]
+    fn a_tax_total_that_was_sent_goes_as_it_is() {
+        let category = json!({ "id": "REDUCED_VAT", "percent": 5 });
+        let part = json!({ "taxable_amount": 100, "tax_amount": number("5.00"), "tax_category": category });
+        let given = json!([{ "tax_amount": number("5.00"), "tax_subtotal": [part] }]);
+        let body = changed(&testing::submission(), "/tax_total", Some(given.clone()));
+        assert_eq!(sent(body)["tax_total"], given);
+        let wrong = json!([{ "tax_amount": 6, "tax_subtotal": given[0]["tax_subtotal"] }]);
+        let body = changed(&testing::submission(), "/tax_total", Some(wrong));
+        assert_eq!(broken(read_body(body)), ["tax_total.0.tax_amount: sum"]);
+    }
+
+    #[test]
+    fn what_nobody_knows_and_what_is_empty_is_not_sent() {
+        let mut body = testing::submission();
+        for (at, value) in [
+            ("/colour", json!("red")),
+            ("/invoice_line/0/item/colour", json!("red")),
+            ("/note", Value::Null),
+            ("/buyer_reference", json!(" ")),
+        ] {
+            body = changed(&body, at, Some(value));
+        }
+        let form = read_body(body).unwrap();
+        assert_eq!(form.warnings, ["unknown field: invoice_line.0.item.colour, colour"]);
+        assert!(!form.value.document.to_string().contains("colour"));
+        assert_eq!(form.value.document.get("note"), None);
+        assert_eq!(form.value.document.get("buyer_reference"), None);
+    }
+
+    #[test]
+    fn countries_are_sent_in_capital_letters() {
+        let country = "/accounting_supplier_party/postal_address/country";
+        let document = sent(changed(&testing::submission(), country, Some(json!("ng"))));
+        assert_eq!(document.pointer(country), Some(&json!("NG")));
+    }
+
+    #[test]
+    fn an_irn_of_another_day_or_number_is_a_warning() {
+        let body = changed(&testing::submission(), "/issue_date", Some(json!("2026-11-20")));
+        let body = changed(&body, "/invoice_reference", Some(json!("INV002")));
+        let warnings = read_body(body).unwrap().warnings;
+        assert_eq!(
+            warnings,
+            [
+                "invoice_reference is not the invoice number of the irn",
+                "issue_date is not the date of the irn"
+            ]
+        );
+    }
+
+    #[test]
+    fn amounts_keep_their_digits() {
+        let body =
+            changed(&testing::submission(), "/invoice_line/0/price/price_amount", Some(number("10.500")));
+        assert_eq!(sent(body)["invoice_line"][0]["price"]["price_amount"].to_string(), "10.500");
     }
 }

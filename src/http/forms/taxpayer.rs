@@ -83,3 +83,53 @@ pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    fn body() -> Value {
+        json!({
+            "name": "Dangoyaro Mills", "email": "books@example.com", "tin_no": "12345678-0001",
+            "authority_service_id": "94AD90FB", "authority_business_id": "bb99420d-d6bb-422c-b371-b9f6d6009aae",
+            "address": "1 Marina",
+            "contact_person": { "first_name": "Ada", "last_name": "Obi", "email": "ada@example.com" }
+        })
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/name", None, "name: required"),
+            ("/email", None, "email: required"),
+            ("/email", Some(json!("a@b")), "email: email"),
+            ("/email", Some(json!("a b@example.com")), "email: email"),
+            ("/email", Some(json!("a@@example.com")), "email: email"),
+            ("/tin_no", None, "tin_no: required"),
+            ("/tin_no", Some(json!("1".repeat(20))), ""),
+            ("/tin_no", Some(json!("1".repeat(21))), "tin_no: max"),
+            ("/phone", Some(json!(1)), "phone: type"),
+            ("/nature_of_business", Some(json!("x".repeat(500))), ""),
+            ("/nature_of_business", Some(json!("x".repeat(501))), "nature_of_business: max"),
+            ("/authority_service_id", Some(json!("94AD90F")), "authority_service_id: format"),
+            ("/authority_service_id", Some(json!("94AD90FG")), "authority_service_id: format"),
+            ("/authority_service_id", Some(json!("94ad90fb")), ""),
+            ("/authority_business_id", Some(json!("94AD90FB")), "authority_business_id: uuid"),
+            (
+                "/authority_business_id",
+                Some(json!("bb99420dd6bb422cb371b9f6d6009aae")),
+                "authority_business_id: uuid",
+            ),
+            ("/address", None, "address: required"),
+            ("/contact_person", None, "contact_person: required"),
+            ("/contact_person/first_name", None, "contact_person.first_name: required"),
+            ("/contact_person/email", Some(json!("ada")), "contact_person.email: email"),
+            ("/contact_person/password", Some(json!("x".repeat(12))), ""),
+            ("/contact_person/password", Some(json!("x".repeat(11))), "contact_person.password: min"),
+        ];
+        check(&body(), &cases, read);
+    }
+}

@@ -2,11 +2,11 @@
 
 use crate::actors::taxpayer::command::Which;
 use crate::domain::codes::UniqueNoType;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Which> {
-    let text = reader.required("unique_no").text(TEXT_MAX);
+    let text = reader.required("unique_no").text(IRN_MAX);
     let kind = reader.required("unique_no_type").word(UniqueNoType::parse, UniqueNoType::allowed);
     Some(Which { kind: kind?, text: text? })
 }

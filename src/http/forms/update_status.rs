@@ -22,3 +22,29 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<UpdateStatus> {
     let remark = reader.required("remark").long_text(REMARK_MIN, LONG_TEXT_MAX);
     Some(UpdateStatus { which: which?, status: status?, remark: remark? })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let body = json!({
+            "unique_no": "INV001", "unique_no_type": "INTERNAL_INVOICE_NO", "status": "approved", "remark": "Fine"
+        });
+        let cases = [
+            ("/unique_no", None, "unique_no: required"),
+            ("/status", None, "status: required"),
+            ("/status", Some(json!("paid")), "status: one_of"),
+            ("/status", Some(json!("validated")), "status: one_of"),
+            ("/status", Some(json!("APPROVED")), ""),
+            ("/remark", Some(json!("no")), "remark: min"),
+            ("/remark", Some(json!("yes")), ""),
+            ("/remark", Some(json!("x".repeat(1_001))), "remark: max"),
+        ];
+        check(&body, &cases, read);
+    }
+}

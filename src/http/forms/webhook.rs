@@ -50,3 +50,41 @@ fn what(fault: UrlFault) -> &'static str {
         UrlFault::AddressRefused => "must lead to a public address",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{changed, check, read as read_with};
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let policy = AddressPolicy::default();
+        let long = format!("https://example.com/{}", "x".repeat(481));
+        let cases = [
+            ("/webhook_url", None, "webhook_url: required"),
+            ("/webhook_url", Some(json!("example.com")), "webhook_url: url"),
+            ("/webhook_url", Some(json!("ftp://example.com")), "webhook_url: url_scheme"),
+            ("/webhook_url", Some(json!("https://127.0.0.1/")), "webhook_url: url_address"),
+            ("/webhook_url", Some(json!("https://a:b@example.com/")), "webhook_url: url_user"),
+            ("/webhook_url", Some(json!(long)), "webhook_url: max"),
+            ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
+            ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
+        ];
+        check(&json!({ "webhook_url": "https://example.com/hook" }), &cases, |reader| read(reader, &policy));
+    }
+
+    #[test]
+    fn events_left_out_are_not_the_same_as_none() {
+        let policy = AddressPolicy::default();
+        let url = json!({ "webhook_url": "https://example.com/hook" });
+        let events = |body| read_with(body, |reader| read(reader, &policy)).unwrap().value.enabled_events;
+        assert_eq!(events(url.clone()), None);
+        assert_eq!(events(changed(&url, "/enabled_events", Some(json!([])))), Some(vec![]));
+        let unknown = changed(&url, "/enabled_events", Some(json!(["invoice.created", "odd"])));
+        let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
+        assert_eq!(form.warnings, ["unknown event: odd"]);
+        assert_eq!(form.value.enabled_events.unwrap().len(), 2);
+    }
+}

@@ -12,5 +12,5 @@ use crate::http::state::State;
 const NODES_MAX: usize = 100;
 
 pub(crate) fn supervision(state: web::Data<State>, _: OperatorCaller) -> Ready<Answer> {
-    ready(Answer::ok("Supervision retrieved successfully", state.tree.snapshot(NODES_MAX)))
+    ready(Answer::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
 }

@@ -5,6 +5,7 @@ use actix_web::web;
 use crate::domain::caller::TaxpayerCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
+use crate::http::ident;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::feed::Feed;
@@ -18,7 +19,7 @@ pub(crate) async fn list_events(
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
 ) -> Result<Answer, ApiError> {
-    let after = query.number("after").map_or(0, i64::from);
+    let after = query.text("after").and_then(ident::number).unwrap_or(0);
     let limit = query.number("limit").filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
     let found = events::owned_by_after(&state.store, id, after, u64::from(limit) + 1).await?;
     let feed = Feed::new(found, after, limit as usize)?;

@@ -61,7 +61,7 @@ impl<'a> From<&'a StepRecord> for StepView<'a> {
 
 /// The submission result, which Submit puts under `message`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Submitted<'a> {
+pub(crate) struct SubmissionResult<'a> {
     ok: bool,
     irn: &'a str,
     qr_code: Option<&'a str>,
@@ -69,7 +69,7 @@ pub(crate) struct Submitted<'a> {
     submitted_at: String,
 }
 
-impl<'a> From<&'a Run> for Submitted<'a> {
+impl<'a> From<&'a Run> for SubmissionResult<'a> {
     fn from(run: &'a Run) -> Self {
         Self {
             ok: true,
@@ -83,7 +83,7 @@ impl<'a> From<&'a Run> for Submitted<'a> {
 
 /// What Transmit answers (decisions.md, point 13).
 #[derive(Debug, Serialize)]
-pub(crate) struct Transmitted<'a> {
+pub(crate) struct TransmissionResult<'a> {
     ok: bool,
     irn: &'a str,
     transmitted: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Transmitted<'a> {
     transmitted_at: String,
 }
 
-impl<'a> Transmitted<'a> {
+impl<'a> TransmissionResult<'a> {
     pub(crate) fn new(run: &'a Run, delivered: bool) -> Self {
         let transmitted_at = precise(run.updated_at);
         Self { ok: true, irn: run.irn.as_str(), transmitted: true, delivered, transmitted_at }

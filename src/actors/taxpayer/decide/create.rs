@@ -6,7 +6,6 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::{Created, Duplicate, Reply};
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::Subscription;
 use crate::domain::event::EventKind;
 use crate::domain::fault::Fault;
 use crate::domain::ids::CommandId;
@@ -18,7 +17,7 @@ use crate::store::entity::payment_entry;
 
 pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Reply, Refusal> {
     let taxpayer = desk.taxpayer()?;
-    gates(taxpayer)?;
+    taxpayer.may_create_invoices()?;
     let irn = irn(draft, taxpayer)?;
     if let Some(twin) = twin(desk, draft, &irn) {
         return Ok(reply(twin.clone(), Some(compare(draft, twin))));
@@ -46,15 +45,6 @@ pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result
     }
     desk.put_invoice(invoice.clone());
     Ok(reply(invoice, None))
-}
-
-/// Who may create invoices (spec.md, "Authentication", 6).
-fn gates(taxpayer: &Taxpayer) -> Result<(), Refusal> {
-    if taxpayer.subscription != Subscription::Active {
-        return Err(Refusal::SubscriptionInactive);
-    }
-    let missing = taxpayer.missing_profile_fields();
-    if missing.is_empty() { Ok(()) } else { Err(Refusal::ProfileIncomplete(missing)) }
 }
 
 fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {

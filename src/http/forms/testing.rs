@@ -1,0 +1,128 @@
+//! For the tests of forms: bodies that pass, one change to them, and the rules it breaks.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::catalog::{Catalog, List};
+use crate::domain::fault::Faults;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::report::{self, Accepted};
+
+pub(crate) fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    let codes = |codes: &[&str]| codes.iter().map(|code| json!({ "code": code })).collect::<Value>();
+    catalog.load(List::InvoiceTypes, &codes(&["380", "381", "384"]));
+    catalog.load(List::QuantityCodes, &codes(&["EA", "KGM"]));
+    catalog.load(List::PaymentMeans, &codes(&["10"]));
+    catalog.load(List::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
+    let rates = r#"[{"code":"STANDARD_VAT","percent":7.5},{"code":"REDUCED_VAT","percent":5},
+        {"code":"STANDARD_GST","percent":0},{"code":"ZERO_VAT","percent":0}]"#;
+    catalog.load(List::TaxCategories, &serde_json::from_str(rates).unwrap());
+    catalog
+}
+
+/// A number by its digits, which no float stands between.
+pub(crate) fn number(digits: &str) -> Value {
+    serde_json::from_str(digits).unwrap()
+}
+
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        other => panic!("no object: {other}"),
+    }
+}
+
+/// The body with one member set, or with it left out where the value is `None`.
+pub(crate) fn changed(body: &Value, pointer: &str, value: Option<Value>) -> Value {
+    let mut body = body.clone();
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    match (body.pointer_mut(parent).unwrap(), value) {
+        (Value::Object(object), Some(value)) => drop(object.insert(name.to_owned(), value)),
+        (Value::Object(object), None) => drop(object.remove(name)),
+        (Value::Array(items), Some(value)) => items[name.parse::<usize>().unwrap()] = value,
+        (other, _) => panic!("{pointer} is not in {other}"),
+    }
+    body
+}
+
+pub(crate) fn read<T>(
+    body: Value,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Faults> {
+    report::read(&object(body), &catalog(), form)
+}
+
+/// The broken rules, each as `path: rule`.
+pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
+    match result {
+        Ok(_) => Vec::new(),
+        Err(faults) => {
+            assert!(!faults.is_empty(), "a form that gives nothing says why");
+            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect()
+        }
+    }
+}
+
+/// Checks a form: every change to a body that passes breaks just the rule beside it.
+pub(crate) fn check<T>(
+    body: &Value,
+    cases: &[(&str, Option<Value>, &str)],
+    form: impl Fn(&mut Reader<'_>) -> Option<T>,
+) {
+    assert_eq!(broken(read(body.clone(), &form)), [""; 0], "the body as it is");
+    for (pointer, value, expected) in cases {
+        let said = broken(read(changed(body, pointer, value.clone()), &form));
+        let expected: Vec<_> = expected.split(", ").filter(|rule| !rule.is_empty()).collect();
+        assert_eq!(said, expected, "{pointer} = {value:?}");
+    }
+}
+
+pub(crate) fn standard_invoice() -> Value {
+    json!({
+        "invoice_no": "INV001",
+        "invoice_category": "B2B",
+        "invoice_type_code": "381",
+        "invoice_date": "2026-11-21",
+        "due_date": "2026-12-21",
+        "currency": "NGN",
+        "customer": {
+            "no": "C1", "name": "Dangoyaro Mills", "email": "books@example.com", "tin": "12345678-0001",
+            "business_description": "Flour mills", "address_street_name": "1 Marina",
+            "address_city": "Lagos", "address_state": "Lagos", "address_postal_code": "100001",
+            "address_country": "NG"
+        },
+        "invoice_lines": [{
+            "item_name": "Rice", "item_no": "R1", "item_type": "PRODUCT", "unit_price": 100, "quantity": 2,
+            "price_unit": "KGM", "tax_category": "STANDARD_VAT", "product_category": "1006.30"
+        }]
+    })
+}
+
+pub(crate) fn submission() -> Value {
+    let party = json!({
+        "party_name": "Dangoyaro Mills", "tin": "12345678-0001", "email": "books@example.com",
+        "telephone": "+2348030000000",
+        "postal_address":
+            { "street_name": "1 Marina", "city_name": "Lagos", "postal_zone": "100001", "country": "NG" },
+    });
+    json!({
+        "invoice_reference": "INV001",
+        "business_id": "bb99420d-d6bb-422c-b371-b9f6d6009aae",
+        "irn": "INV001-94AD90FB-20261121",
+        "issue_date": "2026-11-21",
+        "invoice_type_code": "381",
+        "document_currency_code": "NGN",
+        "invoice_category": "B2B",
+        "accounting_supplier_party": party,
+        "accounting_customer_party": party,
+        "legal_monetary_total": {
+            "line_extension_amount": 100, "tax_exclusive_amount": 100,
+            "tax_inclusive_amount": number("107.50"), "payable_amount": number("107.50"),
+        },
+        "invoice_line": [{
+            "hsn_code": "1006.30", "product_category": "1006.30", "invoiced_quantity": 10,
+            "line_extension_amount": 100, "item": { "name": "Rice", "description": "Parboiled" },
+            "price": { "price_amount": 10, "base_quantity": 1, "price_unit": "KGM" },
+        }],
+    })
+}

@@ -1,0 +1,160 @@
+//! For tests: the surface over a database of its own, with two integrators and one taxpayer. The authority is
+//! not there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use jiff::tz::Offset;
+use tempfile::TempDir;
+
+use crate::actors::pipeline::door::Pipeline;
+use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::taxpayer::Desktop;
+use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::wake::Wakers;
+use crate::authority::{Authority, Settings as Upstream};
+use crate::domain::caller::KeyKind;
+use crate::domain::catalog::SharedCatalog;
+use crate::domain::clock::{MockClock, SharedClock};
+use crate::domain::codes::Subscription;
+use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::{Place, Taxpayer};
+use crate::http::forms::testing::catalog;
+use crate::http::state::{Settings, State};
+use crate::http::{Health, Traffic};
+use crate::store::database::Store;
+use crate::store::entity::contact;
+use crate::store::lanes::{self, LaneKind};
+use crate::store::vault::Vault;
+use crate::store::{accounts, keys, taxpayers};
+use crate::webhook::AddressPolicy;
+
+pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
+pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
+pub(crate) const OTHER_INTEGRATOR_KEY: &str = "sik_other";
+pub(crate) const OPERATOR_KEY: &str = "opk_one";
+pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
+
+/// The state, and what it needs for as long as it is used.
+pub(crate) struct House {
+    pub(crate) state: web::Data<State>,
+    arbiters: Arc<Arbiters>,
+    _files: TempDir,
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.arbiters.stop();
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        pipeline_wait: Duration::from_millis(10),
+        body_bytes_max: 4_096,
+        utc_offset: Offset::constant(1),
+        default_contact_password: "a first password".into(),
+        metrics_public: false,
+    }
+}
+
+pub(crate) async fn house() -> House {
+    let files = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", files.path().join("test.db").display());
+    let store = Store::open(&url, Vault::new(&STANDARD.encode([7; 32])).unwrap()).await.unwrap();
+    store.migrate().await.unwrap();
+    furnish(&store).await;
+    let clock: SharedClock = Arc::new(MockClock::at(now()));
+    let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
+    let wakers = Wakers::default();
+    let desktop = Desktop { store: store.clone(), clock: clock.clone(), wakers: wakers.clone() };
+    let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, Limits::default()));
+    let authority = nobody(&clock);
+    let catalog_now = SharedCatalog::default();
+    catalog_now.set(catalog());
+    let state = State {
+        pipeline: Arc::new(Pipeline {
+            taxpayers: Arc::clone(&taxpayers),
+            store: store.clone(),
+            authority: authority.clone(),
+            waiters: wakers.waiters,
+        }),
+        store,
+        taxpayers,
+        authority,
+        catalog: catalog_now,
+        clock,
+        tree,
+        webhook_urls: AddressPolicy::default(),
+        settings: settings(),
+        health: Health::default(),
+        traffic: Traffic::default(),
+    };
+    House { state: web::Data::new(state), arbiters, _files: files }
+}
+
+/// An authority that refuses connections.
+fn nobody(clock: &SharedClock) -> Authority {
+    let settings = Upstream {
+        base_url: "http://127.0.0.1:9".parse().unwrap(),
+        api_key: "b0a1c2d3-0000".into(),
+        api_secret: "secret".into(),
+        extra_ca_pem: None,
+        timeout: Duration::from_secs(1),
+    };
+    Authority::new(settings, clock.clone()).unwrap()
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+async fn furnish(store: &Store) {
+    let integrator = accounts::add_integrator(store, "One", "one@example.com", INTEGRATOR_KEY, now()).await;
+    accounts::add_integrator(store, "Two", "two@example.com", OTHER_INTEGRATOR_KEY, now()).await.unwrap();
+    accounts::add_operator(store, "op@example.com", "hash", OPERATOR_KEY, now()).await.unwrap();
+    let tx = store.begin().await.unwrap();
+    taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person()).await.unwrap();
+    lanes::make_due(&tx, LaneKind::Run, &["a".to_owned(), "b".to_owned()]).await.unwrap();
+    keys::replace(&tx, KeyKind::Taxpayer, TAXPAYER.0, TAXPAYER_KEY, now()).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
+    Taxpayer {
+        id: TAXPAYER,
+        integrator_id,
+        name: "Dangoyaro Mills".into(),
+        email: "books@example.com".into(),
+        tin: "12345678-0001".into(),
+        phone: None,
+        nature_of_business: Some("Milling".into()),
+        service_id: "94AD90FB".into(),
+        business_id: "bb99420d-d6bb-422c-b371-b9f6d6009aae".into(),
+        address: "1 Marina".into(),
+        place: Place { city: Some("Lagos".into()), state: None, country: None },
+        subscription: Subscription::Active,
+        created_at: now(),
+        updated_at: now(),
+    }
+}
+
+fn person() -> contact::Model {
+    contact::Model {
+        taxpayer_id: TAXPAYER.0,
+        id: 1,
+        first_name: "Ada".into(),
+        last_name: "Obi".into(),
+        email: "ada@example.com".into(),
+        email_key: "ada@example.com".into(),
+        phone: None,
+        password_hash: "secret hash".into(),
+        must_change_password: true,
+        created_at: now().as_microsecond(),
+        updated_at: now().as_microsecond(),
+    }
+}

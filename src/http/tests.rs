@@ -1,0 +1,326 @@
+//! The surface as a whole: keys, paths, bodies, failures and headers, whatever the handler behind.
+
+use actix_web::dev::{Service, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::http::header::{ALLOW, RETRY_AFTER};
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, init_service, read_body};
+use actix_web::{App, HttpResponse, web};
+use serde_json::{Value, json};
+
+use crate::domain::party::ProfileChange;
+use crate::http::forms::testing::{changed, standard_invoice, submission};
+use crate::http::testing::{
+    House, INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, house,
+};
+
+/// An answer as its caller sees it.
+struct Seen {
+    status: u16,
+    headers: actix_web::http::header::HeaderMap,
+    text: String,
+}
+
+impl Seen {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    fn code(&self) -> (u16, String) {
+        (self.status, self.json()["error_code"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+async fn ask(house: &House, request: TestRequest) -> Seen {
+    let app = App::new()
+        .app_data(house.state.clone())
+        .wrap(from_fn(super::accompany))
+        .configure(super::routes)
+        .route("/panic", web::get().to(panicking));
+    let app = init_service(app).await;
+    seen(app.call(request.to_request()).await).await
+}
+
+async fn panicking() -> HttpResponse {
+    std::future::ready(()).await;
+    panic!("boom")
+}
+
+async fn seen(response: Result<ServiceResponse, actix_web::Error>) -> Seen {
+    match response {
+        Ok(response) => {
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let text = String::from_utf8(read_body(response).await.to_vec()).unwrap();
+            Seen { status, headers, text }
+        }
+        Err(error) => {
+            let response = error.error_response();
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let bytes = actix_web::body::to_bytes(response.into_body()).await.unwrap();
+            Seen { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
+        }
+    }
+}
+
+fn get(path: &str, key: &str) -> TestRequest {
+    TestRequest::get().uri(path).insert_header(("x-api-key", key))
+}
+
+fn post(path: &str, key: &str, body: &Value) -> TestRequest {
+    TestRequest::post().uri(path).insert_header(("x-api-key", key)).set_json(body)
+}
+
+const INVOICES: &str = "/v1/tax-payers/invoices";
+const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
+
+#[actix_web::test]
+async fn a_path_that_is_none_is_404_in_the_envelope() {
+    let house = house().await;
+    for path in ["/", "/v1", "/v1/tax-payers/invoices/", "/v1/app/invoices/x/y/z"] {
+        let seen = ask(&house, get(path, TAXPAYER_KEY).insert_header(("x-request-id", "mine-1"))).await;
+        assert_eq!(seen.code(), (404, "ROUTE_NOT_FOUND".into()), "{path}");
+        assert_eq!((seen.header("x-request-id"), &seen.json()["request_id"]), ("mine-1", &json!("mine-1")));
+    }
+}
+
+#[actix_web::test]
+async fn a_method_that_is_not_taken_is_405_with_those_that_are() {
+    let house = house().await;
+    for (path, allowed) in [
+        (INVOICES, "GET, HEAD, POST"),
+        ("/v1/tax-payers/invoices/update-status", "PATCH"),
+        ("/v1/system-integrators/taxpayers/7/webhook", "GET, HEAD, PUT, PATCH, POST"),
+        ("/health/live", "GET, HEAD"),
+    ] {
+        let seen = ask(&house, TestRequest::default().method(Method::DELETE).uri(path)).await;
+        assert_eq!(seen.code(), (405, "METHOD_NOT_ALLOWED".into()), "{path}");
+        assert_eq!(seen.headers.get(ALLOW).unwrap(), allowed);
+    }
+}
+
+#[actix_web::test]
+async fn a_request_id_that_is_not_safe_is_replaced() {
+    let house = house().await;
+    for id in ["", "a b", "a\tb", &"x".repeat(129), "\u{e9}"] {
+        let request = TestRequest::get().uri("/health/live").insert_header(("x-request-id", id));
+        let seen = ask(&house, request).await;
+        assert_eq!(seen.header("x-request-id").len(), 36, "{id:?}");
+    }
+    let longest = "x".repeat(128);
+    let request = TestRequest::get().uri("/health/live").insert_header(("x-request-id", longest.as_str()));
+    assert_eq!(ask(&house, request).await.header("x-request-id"), longest);
+}
+
+#[actix_web::test]
+async fn each_surface_refuses_other_keys_in_its_own_words() {
+    let house = house().await;
+    let run = "/v1/app/invoices/INV001-94AD90FB-20261121/run";
+    for (path, key, expected) in [
+        (INVOICES, "", (401, "UNAUTHENTICATED")),
+        (INVOICES, "tpk_two", (401, "INVALID_API_KEY")),
+        (INVOICES, INTEGRATOR_KEY, (401, "INVALID_API_KEY")),
+        (INVOICES, "odd", (401, "INVALID_API_KEY")),
+        (TAXPAYERS, "", (401, "UNAUTHENTICATED")),
+        (TAXPAYERS, TAXPAYER_KEY, (401, "INVALID_API_KEY")),
+        (run, "", (401, "UNAUTHENTICATED")),
+        (run, "odd", (403, "KEY_NOT_RECOGNIZED")),
+        (run, "sik_two", (403, "KEY_NOT_RECOGNIZED")),
+        (run, OPERATOR_KEY, (403, "KEY_NOT_RECOGNIZED")),
+        ("/ops/supervision", TAXPAYER_KEY, (401, "INVALID_API_KEY")),
+        ("/metrics", "", (401, "UNAUTHENTICATED")),
+    ] {
+        let seen = ask(&house, get(path, key)).await;
+        assert_eq!(seen.code(), (expected.0, expected.1.to_owned()), "{path} with {key:?}");
+        assert!(seen.json()["data"].is_null() && seen.json()["success"] == json!(false));
+    }
+}
+
+#[actix_web::test]
+async fn the_right_to_call_is_decided_before_the_body() {
+    let house = house().await;
+    let request = TestRequest::post().uri(INVOICES).set_payload("{");
+    assert_eq!(ask(&house, request).await.code(), (401, "UNAUTHENTICATED".into()));
+}
+
+#[actix_web::test]
+async fn bodies_that_are_no_json_objects_are_told_apart() {
+    let house = house().await;
+    let send = |body: String, kind: &'static str| {
+        let request = TestRequest::post().uri(INVOICES).insert_header(("x-api-key", TAXPAYER_KEY));
+        ask(&house, request.insert_header(("content-type", kind)).set_payload(body))
+    };
+    assert_eq!(send("{".into(), "application/json").await.code(), (400, "MALFORMED_JSON".into()));
+    assert_eq!(send(String::new(), "application/json").await.code(), (400, "MALFORMED_JSON".into()));
+    assert_eq!(send("{}".into(), "text/plain").await.code(), (415, "UNSUPPORTED_MEDIA_TYPE".into()));
+    let long = format!("\"{}\"", "x".repeat(4_096));
+    assert_eq!(send(long, "application/json").await.code(), (413, "PAYLOAD_TOO_LARGE".into()));
+}
+
+#[actix_web::test]
+async fn an_invoice_is_created_and_what_is_unknown_is_named() {
+    let house = house().await;
+    let (state, country) = (Some("Lagos".into()), Some("NG".into()));
+    let change = ProfileChange { state, country, ..ProfileChange::default() };
+    house.state.taxpayers.change_profile(TAXPAYER, change).await.unwrap();
+    let body = changed(&standard_invoice(), "/colour", Some(json!("red")));
+    let seen = ask(&house, post(INVOICES, TAXPAYER_KEY, &body)).await;
+    assert_eq!((seen.status, seen.header("x-system-warning")), (201, "unknown field: colour"));
+    let json = seen.json();
+    assert_eq!((&json["success"], &json["message"]), (&json!(true), &json!("Invoice created successfully")));
+    assert_eq!(json["data"]["irn"], "INV001-94AD90FB-20261121");
+    assert_eq!(json["data"]["invoice_lines"][0]["unit_price"], json!(100));
+}
+
+#[actix_web::test]
+async fn an_incomplete_profile_goes_before_the_faults_of_a_form() {
+    let house = house().await;
+    let seen = ask(&house, post(INVOICES, TAXPAYER_KEY, &json!({}))).await;
+    assert_eq!(seen.code(), (403, "PROFILE_INCOMPLETE".into()));
+    let errors = seen.json()["errors"].clone();
+    let fields: Vec<_> = errors.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(fields, ["country", "state"]);
+}
+
+#[actix_web::test]
+async fn who_accepts_problem_documents_gets_one() {
+    let house = house().await;
+    let path = "/v1/tax-payers/invoices/update-status";
+    let request =
+        TestRequest::patch().uri(path).insert_header(("x-api-key", TAXPAYER_KEY)).set_json(json!({}));
+    let seen =
+        ask(&house, request.insert_header(("accept", "application/json, application/problem+json"))).await;
+    assert_eq!((seen.status, seen.header("content-type")), (422, "application/problem+json"));
+    assert_eq!(seen.json()["errors"][0]["pointer"], "#/unique_no");
+}
+
+#[actix_web::test]
+async fn an_id_that_is_no_number_is_an_unknown_one() {
+    let house = house().await;
+    for id in ["abc", "1.5", "-1", "999999999999999999999", "8", "%00"] {
+        let seen = ask(&house, get(&format!("{INVOICES}/{id}"), TAXPAYER_KEY)).await;
+        assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{id}");
+        assert_eq!(seen.json()["message"], "Invoice not found");
+        let seen = ask(&house, get(&format!("{TAXPAYERS}/{id}"), INTEGRATOR_KEY)).await;
+        assert_eq!(seen.json()["message"], "Taxpayer not found", "{id}");
+    }
+}
+
+#[actix_web::test]
+async fn an_integrator_sees_its_own_taxpayers_only() {
+    let house = house().await;
+    let own = ask(&house, get("/v1/system-integrators/taxpayers/7", INTEGRATOR_KEY)).await;
+    let data = own.json()["data"].clone();
+    assert_eq!((own.status, &data["tin"]), (200, &json!("12345678-0001")));
+    assert_eq!((data.get("tin_no"), &data["users"][0]["email"]), (None, &json!("ada@example.com")));
+    assert!(!own.text.contains("hash"), "{}", own.text);
+    let others = ask(&house, get("/v1/system-integrators/taxpayers/7", OTHER_INTEGRATOR_KEY)).await;
+    assert_eq!(others.code(), (404, "TAXPAYER_NOT_FOUND".into()));
+    let list = ask(&house, get("/v1/system-integrators/taxpayers?search=mills", INTEGRATOR_KEY)).await;
+    assert_eq!(list.json()["data"]["per_page"], json!(15));
+    assert_eq!(list.json()["data"]["data"][0], data);
+    let none = ask(&house, get(TAXPAYERS, OTHER_INTEGRATOR_KEY)).await;
+    assert_eq!(none.json()["data"]["total"], json!(0));
+}
+
+#[actix_web::test]
+async fn a_webhook_that_was_never_set_is_not_configured() {
+    let house = house().await;
+    let seen = ask(&house, get("/v1/system-integrators/taxpayers/7/webhook", INTEGRATOR_KEY)).await;
+    assert_eq!(seen.code(), (422, "WEBHOOK_NOT_CONFIGURED".into()));
+}
+
+#[actix_web::test]
+async fn an_empty_log_is_an_empty_feed() {
+    let house = house().await;
+    let seen = ask(&house, get("/v1/tax-payers/events?after=5&limit=x", TAXPAYER_KEY)).await;
+    assert_eq!(seen.json()["data"], json!({ "events": [], "next_after": 5, "has_more": false }));
+}
+
+#[actix_web::test]
+async fn whom_a_call_acts_for_is_checked_before_anything_is_relayed() {
+    let house = house().await;
+    let submit = |key: &'static str, body: Value| {
+        let request = post("/v1/app/invoices/submit", key, &body);
+        let house = &house;
+        async move { ask(house, request).await }
+    };
+    let elsewhere =
+        changed(&submission(), "/business_id", Some(json!("00000000-0000-0000-0000-000000000001")));
+    assert_eq!(submit(INTEGRATOR_KEY, elsewhere.clone()).await.code(), (404, "TAXPAYER_NOT_FOUND".into()));
+    assert_eq!(submit(OTHER_INTEGRATOR_KEY, submission()).await.code(), (404, "TAXPAYER_NOT_FOUND".into()));
+    let seen = submit(TAXPAYER_KEY, elsewhere).await;
+    assert_eq!(seen.status, 422);
+    assert!(seen.json()["errors"]["business_id"].is_array(), "{}", seen.text);
+    let irn = changed(&submission(), "/irn", Some(json!("INV001-00000000-20261121")));
+    assert_eq!(submit(TAXPAYER_KEY, irn).await.code(), (422, "IRN_SERVICE_ID_MISMATCH".into()));
+    for irn in ["INV001-00000000-20261121", "odd"] {
+        let seen = ask(&house, get(&format!("/v1/app/invoices/{irn}/confirm"), TAXPAYER_KEY)).await;
+        assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{irn}");
+    }
+}
+
+#[actix_web::test]
+async fn an_invoice_number_may_hold_what_a_path_must_encode() {
+    let house = house().await;
+    for no in ["A%2FB", "A%20B", "A%25", "%C3%A9-1"] {
+        let seen =
+            ask(&house, get(&format!("/v1/app/invoices/{no}-94AD90FB-20261121/run"), TAXPAYER_KEY)).await;
+        assert_eq!(seen.code(), (404, "RUN_NOT_FOUND".into()), "{no}");
+    }
+}
+
+#[actix_web::test]
+async fn an_authority_that_is_not_there_is_said_to_be_so() {
+    let house = house().await;
+    let seen = ask(&house, get("/v1/app/invoices/INV001-94ad90fb-20261121/confirm", INTEGRATOR_KEY)).await;
+    assert_eq!(seen.code(), (502, "AUTHORITY_UNAVAILABLE".into()));
+    assert!(seen.headers.contains_key(RETRY_AFTER));
+}
+
+#[actix_web::test]
+async fn invoice_categories_are_public_and_list_blank() {
+    let seen = ask(&house().await, TestRequest::get().uri("/v1/core/commons/invoice-categories")).await;
+    let first = json!({ "label": "Blank", "value": "Blank" });
+    assert_eq!((seen.status, &seen.json()["data"]["invoice_categories"][0]), (200, &first));
+}
+
+#[actix_web::test]
+async fn a_dead_authority_degrades_and_does_not_make_unready() {
+    let seen = ask(&house().await, TestRequest::get().uri("/health/ready")).await;
+    assert_eq!((seen.status, &seen.json()["status"]), (200, &json!("degraded")));
+    assert_eq!(seen.json()["checks"]["database"], json!({ "status": "ok" }));
+}
+
+#[actix_web::test]
+async fn operators_read_metrics_and_the_tree() {
+    let house = house().await;
+    ask(&house, get(INVOICES, "")).await;
+    let metrics = ask(&house, get("/metrics", OPERATOR_KEY)).await;
+    assert_eq!(metrics.status, 200);
+    for line in [
+        r#"einvoice_http_requests_total{method="GET",route="/v1/tax-payers/invoices",status="4xx"} 1"#,
+        "einvoice_database_up 1",
+        "einvoice_deliveries_pending 0",
+        r#"einvoice_lanes_due{kind="run"} 2"#,
+        r#"einvoice_lanes_leased{kind="run"} 0"#,
+        r#"einvoice_authority_breaker_state{operation="sign",state="closed"} 1"#,
+        "# EOF",
+    ] {
+        assert!(metrics.text.contains(line), "{line} is not in\n{}", metrics.text);
+    }
+    let tree = ask(&house, get("/ops/supervision", OPERATOR_KEY)).await;
+    assert_eq!((tree.status, &tree.json()["data"]["ready"]), (200, &json!(true)));
+}
+
+#[actix_web::test]
+async fn a_handler_that_panics_answers_500_in_the_envelope() {
+    let request = TestRequest::get().uri("/panic").insert_header(("x-request-id", "mine-2"));
+    let seen = ask(&house().await, request).await;
+    assert_eq!(seen.code(), (500, "INTERNAL_ERROR".into()));
+    assert_eq!((seen.header("x-request-id"), &seen.json()["request_id"]), ("mine-2", &json!("mine-2")));
+    assert!(!seen.text.contains("boom"));
+}
