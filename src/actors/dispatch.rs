@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Tree, supervise};
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -41,6 +41,12 @@ pub struct Duty {
     /// Lanes that are worked on at once.
     pub concurrency_max: usize,
     pub wake: Arc<Notify>,
+}
+
+/// Permits for the actors a dispatcher feeds. A lane is free again a moment before its actor has answered, so
+/// the next claim may find it still at work: it waits its turn.
+pub fn limits(duty: &Duty) -> Limits {
+    Limits { per_key_max: 2, process_max: duty.concurrency_max.saturating_mul(2), ..Limits::default() }
 }
 
 /// Dispatches the lanes of one kind.
@@ -88,11 +94,12 @@ impl Dispatcher {
     }
 
     fn hand_out(&self, lease: Lease) {
-        let (slots, store) = (Arc::clone(&self.slots), self.store.clone());
+        // Taken before the task runs, so that the next look sees it; there are as many as lanes were asked for.
+        let slot = Arc::clone(&self.slots).try_acquire_owned();
+        let store = self.store.clone();
         let work = (self.handoff)(lease.clone());
         actix_rt::spawn(async move {
-            // The semaphore is never closed; without a permit the lane is worked on all the same.
-            let _slot = slots.acquire_owned().await;
+            let _slot = slot;
             if work.await == Handled::Unfinished
                 && let Err(error) = give_back(&store, &lease).await
             {

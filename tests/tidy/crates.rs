@@ -64,7 +64,10 @@ mod tests {
     fn reqwest_stands_only_where_calls_go_out() {
         assert_eq!(complaints("src/webhook/client.rs", "use reqwest::Client;"), [""; 0]);
         let said = complaints("src/actors/webhook/pool.rs", "use reqwest::Client;");
-        assert_eq!(said, ["`reqwest` is named only in src/authority, src/webhook, src/app/demo, sandbox/src"]);
+        assert_eq!(
+            said,
+            ["`reqwest` is named only in src/authority, src/webhook, src/app/demo, sandbox/src"]
+        );
     }
 
     #[test]

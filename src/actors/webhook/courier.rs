@@ -77,11 +77,14 @@ impl Satchel {
     ) -> Result<Vec<(Delivery, Event, webhook::Attempt, Timestamp)>, StoreError> {
         let sequences = ready.iter().map(|delivery| delivery.sequence).collect();
         let events = events::owned_by_with_sequences(&self.store, endpoint.taxpayer_id, sequences).await?;
-        let pairs = ready.into_iter().filter_map(|delivery| {
-            let event = events.iter().find(|event| event.sequence == delivery.sequence)?;
-            Some((delivery, event.clone()))
+        let pairs = ready.into_iter().map(|delivery| {
+            match events.iter().find(|event| event.sequence == delivery.sequence) {
+                Some(event) => Ok((delivery, event.clone())),
+                None => Err(without_event(&delivery)),
+            }
         });
-        Ok(join_all(pairs.map(|(delivery, event)| async move {
+        let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
+        Ok(join_all(pairs.into_iter().map(|(delivery, event)| async move {
             let at = self.clock.now();
             let attempt = self.attempt(endpoint, secrets, &event, at).await;
             (delivery, event, attempt, at)
@@ -158,6 +161,11 @@ impl Satchel {
         lanes::release(&tx, lease, delay).await?;
         tx.commit().await.map_err(StoreError::from)
     }
+}
+
+fn without_event(delivery: &Delivery) -> StoreError {
+    let reason = format!("event {} is not in the log", delivery.sequence);
+    StoreError::Corrupt { table: "deliveries", id: delivery.id.to_string(), reason }
 }
 
 fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {

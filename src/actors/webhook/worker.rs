@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use crate::actors::dispatch::{Dispatcher, Duty, Handled};
+use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Tree, Worker, serial,
+    Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
 use crate::actors::webhook::courier::{Satchel, Stop};
 use crate::domain::ids::TaxpayerId;
@@ -61,7 +61,7 @@ pub fn dispatcher(
     tree: &Tree,
     arbiters: &Arc<Arbiters>,
 ) -> (Dispatcher, Arc<WebhookActors>) {
-    let limits = Limits { per_key_max: 1, process_max: duty.concurrency_max, ..Limits::default() };
+    let limits = dispatch::limits(&duty);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
     let store = satchel.store.clone();
