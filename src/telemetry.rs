@@ -10,7 +10,7 @@ use crate::config::{Log, LogFormat, LogLevel};
 /// The variable that says in detail what is logged, and wins over the setting.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Crates that are heard only where something is wrong, unless more than `info` is asked for.
+/// Crates that at level `info` are heard only where something is wrong.
 const QUIET: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
 
 /// Starts logging. Once is enough: a second call, as in tests, changes nothing.
@@ -44,7 +44,7 @@ fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
         let ours = EnvFilter::default().add_directive(threshold(level).into());
         // What these tell of their own accord is not what an operator of this service looks for.
         let quiet =
-            QUIET.iter().filter(|_| level <= LogLevel::Info).filter_map(|directive| directive.parse().ok());
+            QUIET.iter().filter(|_| level == LogLevel::Info).filter_map(|directive| directive.parse().ok());
         quiet.fold(ours, EnvFilter::add_directive)
     };
     if detail.is_empty() {
@@ -78,9 +78,18 @@ mod tests {
     }
 
     #[test]
+    fn at_info_the_crates_that_tell_too_much_are_quiet() {
+        let quiet = filter(LogLevel::Info, "").0.to_string();
+        assert!(QUIET.iter().all(|directive| quiet.contains(directive)), "{quiet}");
+        assert!(quiet.contains("info"), "{quiet}");
+        assert_eq!(filter(LogLevel::Off, "").0.to_string(), "off");
+        assert_eq!(filter(LogLevel::Debug, "").0.to_string(), "debug");
+    }
+
+    #[test]
     fn a_rust_log_that_makes_no_sense_is_named_and_not_used() {
-        let (filter, complaint) = filter(LogLevel::Info, "einvoice=loud");
-        assert_eq!(filter.to_string(), "info");
+        let (filter, complaint) = filter(LogLevel::Warn, "einvoice=loud");
+        assert_eq!(filter.to_string(), "warn");
         assert!(complaint.is_some());
     }
 
