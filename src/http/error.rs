@@ -59,6 +59,12 @@ impl ApiError {
         Self::new(Code::InternalError, message).because(cause)
     }
 
+    /// No Retry-After: a payment that was recorded must not be sent again blindly.
+    fn interrupted() -> Self {
+        let message = "The request was interrupted: look whether it took effect before sending it again";
+        Self::new(Code::InternalError, message)
+    }
+
     pub(crate) fn invoice_not_found() -> Self {
         Refusal::InvoiceNotFound.into()
     }
@@ -153,6 +159,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Corrupt { .. } => Self::internal(error),
+            StoreError::Unsettled => Self::interrupted().because(error),
             StoreError::Unavailable(_) | StoreError::Duplicate(_) | StoreError::Stale => {
                 overloaded(RETRY_AFTER).because(error)
             }
@@ -175,12 +182,7 @@ impl From<Failure> for ApiError {
                 Self::new(Code::RateLimited, message).retry_in(retry_after)
             }
             Failure::Overloaded { retry_after } => overloaded(retry_after),
-            // No Retry-After: a payment that was recorded must not be sent again blindly.
-            Failure::Interrupted { .. } => {
-                let message =
-                    "The request was interrupted: look whether it took effect before sending it again";
-                Self::new(Code::InternalError, message).because(cause)
-            }
+            Failure::Interrupted { .. } => Self::interrupted().because(cause),
             Failure::Quarantined { .. } => Self::internal(cause),
         }
     }

@@ -62,7 +62,7 @@ pub async fn owned_by_with_sequences(
 
 /// Whether a command has left an event: how an interrupted commit is told from one that never was.
 pub async fn any_of_commands(
-    store: &Store,
+    tx: &DatabaseTransaction,
     taxpayer: TaxpayerId,
     commands: &[CommandId],
 ) -> Result<bool, StoreError> {
@@ -70,7 +70,7 @@ pub async fn any_of_commands(
     let found = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::CommandId.is_in(ids))
-        .one(store.reader())
+        .one(tx)
         .await?;
     Ok(found.is_some())
 }

@@ -14,6 +14,9 @@ pub enum StoreError {
     /// A row makes no sense: it was written by something else, or damaged.
     #[error("{table} row {id} is corrupt: {reason}")]
     Corrupt { table: &'static str, id: String, reason: String },
+    /// A commit failed and the database could not be asked whether it happened.
+    #[error("whether the commit happened is not known")]
+    Unsettled,
     /// Another owner has taken the lane: stop, and change nothing.
     #[error("the lane was taken over by another owner")]
     Stale,

@@ -15,7 +15,7 @@ use crate::actors::taxpayer::door::{Answer, Taxpayers};
 use crate::actors::taxpayer::load;
 use crate::actors::wake::Wakers;
 use crate::domain::clock::SharedClock;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::ids::{CommandId as DomainCommandId, TaxpayerId};
 use crate::store::database::{Store, Transaction};
 use crate::store::events;
 use crate::store::failure::StoreError;
@@ -127,18 +127,26 @@ impl Bookkeeper {
         }
     }
 
-    /// A commit that failed may have happened all the same: the log tells. When it cannot be read for a
-    /// while, the error stands, and the callers are told that the database is not available.
+    /// A commit that failed may have happened all the same: the log tells, once the lane's lock shows that the
+    /// failed transaction has ended. When it cannot be asked for a while, the callers are told just that.
     async fn settle(&self, tasks: &[Task<Command>], error: StoreError) -> Result<(), StoreError> {
         let commands: Vec<_> = tasks.iter().map(|task| task.id.into()).collect();
         for _ in 0..COMMIT_LOOKUPS {
-            match events::any_of_commands(&self.desktop.store, self.id, &commands).await {
+            match self.look_up(&commands).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(error),
                 Err(_) => tokio::time::sleep(COMMIT_LOOKUP_EVERY).await,
             }
         }
-        Err(error)
+        Err(StoreError::Unsettled)
+    }
+
+    async fn look_up(&self, commands: &[DomainCommandId]) -> Result<bool, StoreError> {
+        let tx = self.desktop.store.begin().await?;
+        lanes::hold(&tx, LaneKind::Taxpayer, &self.id.to_string()).await?;
+        let happened = events::any_of_commands(&tx, self.id, commands).await?;
+        tx.rollback().await?;
+        Ok(happened)
     }
 
     fn after_commit(&mut self, desk: Desk) {
