@@ -3,7 +3,7 @@
 //!
 //! | Call | File |
 //! |---|---|
-//! | what a running process is made of | `house` |
+//! | what a running process is made of | `house`, `sole` |
 //! | `serve`, `sandbox` | `serve`, `first_start` |
 //! | `demo` | `demo` |
 //! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts` |
@@ -15,6 +15,7 @@ mod error;
 mod first_start;
 mod house;
 mod serve;
+mod sole;
 mod verify;
 
 pub use accounts::{create_integrator, create_operator, migrate, set_subscription};

@@ -22,7 +22,8 @@ impl MigrationTrait for Migration {
     }
 }
 
-/// One endpoint a taxpayer. Secrets are sealed with the deployment's encryption key.
+/// One endpoint a taxpayer. Secrets are sealed with the deployment's encryption key; the previous ones are JSON,
+/// each with the moment until which it signs along.
 fn webhooks() -> TableCreateStatement {
     table(
         "webhooks",
@@ -35,8 +36,7 @@ fn webhooks() -> TableCreateStatement {
             boolean("is_active"),
             text_null("disabled_reason"),
             text("secret"),
-            text_null("previous_secret"),
-            big_integer_null("previous_until"),
+            text("previous_secrets"),
             big_integer("created_at"),
             big_integer("updated_at"),
         ],

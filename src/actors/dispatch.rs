@@ -2,6 +2,8 @@
 //! once, keeps the leases alive meanwhile, and gives back what an actor could not finish. The timer and the
 //! wake-ups only call it; nothing depends on them but the delay.
 
+use std::fmt::Display;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Registry, Tree, supervise};
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -26,10 +28,27 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handled {
     Released,
+    /// The lane is still held and there is more to do at once.
+    More,
     Unfinished,
 }
 
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
+
+/// Sends a lane to its actor round by round, so that neighbours get their turn and the watchdog sees each.
+pub async fn rounds<K, C>(actors: &Registry<K, C, Handled>, key: &K, round: impl Fn() -> C) -> Handled
+where
+    K: Hash + Eq + Clone + Display + Send + Sync + 'static,
+    C: Send + Sync + 'static,
+{
+    loop {
+        match actors.send(key, round()).await {
+            Ok(Handled::More) => {}
+            Ok(handled) => return handled,
+            Err(_) => return Handled::Unfinished,
+        }
+    }
+}
 
 /// Settings of a dispatcher.
 #[derive(Clone)]

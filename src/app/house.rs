@@ -23,6 +23,7 @@ use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Satchel, WebhookActors};
 use crate::actors::{pipeline, webhook as pool};
 use crate::app::error::StartError;
+use crate::app::sole::Sole;
 use crate::authority::{self, Authority, CryptoKeys, RetryPolicy};
 use crate::config::{AuthorityMode, Settings};
 use crate::domain::catalog::SharedCatalog;
@@ -54,6 +55,7 @@ pub struct House {
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     staff: Staff,
+    _sole: Option<Sole>,
 }
 
 /// The actors that nobody else holds on to.
@@ -73,12 +75,19 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
     Ok(store)
 }
 
+/// Opens the database of the settings as it is.
+pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
+    let vault = Vault::new(settings.secrets.encryption_key.expose_secret())?;
+    Ok(Store::open_existing(settings.database_url().expose_secret(), vault).await?)
+}
+
 impl House {
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
         assert_unwinding().map_err(StartError::Panics)?;
         install_hook();
         let clock: SharedClock = Arc::new(SystemClock);
         let store = open_store(settings).await?;
+        let sole = Sole::claim(settings, &store).await?;
         let sandbox = match settings.authority.mode {
             AuthorityMode::Sandbox => Some(start_sandbox(settings, settings.sandbox.bind.to_string()).await?),
             AuthorityMode::Remote => None,
@@ -141,6 +150,7 @@ impl House {
             sandbox,
             arbiters,
             staff,
+            _sole: sole,
         })
     }
 
@@ -202,6 +212,7 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
     let (idle, active_max) = (secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
     let (taxpayers, runs, endpoints) = (Arc::clone(taxpayers), Arc::clone(runs), Arc::clone(endpoints));
     let tree = tree.clone();
+    let outside = secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
     vec![
         Box::new(move |now: Instant| {
             taxpayers.registry().passivate_idle(now, idle, active_max);
@@ -209,9 +220,19 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
             endpoints.passivate_idle(now, idle, active_max);
         }),
         Box::new(move |now| {
-            watchdog::survey(&tree, watchdog::Limits::default(), now);
+            watchdog::survey(&tree, |kind| patience(kind, outside), now);
         }),
     ]
+}
+
+/// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more.
+fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
+    match kind {
+        Kind::Pipeline | Kind::Webhook => {
+            watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
+        }
+        Kind::Taxpayer | Kind::Reference | Kind::Janitor => watchdog::Limits::default(),
+    }
 }
 
 /// Starts the simulator with the key pair of the settings.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::app::error::StartError;
-use crate::app::house::open_store;
+use crate::app::house::open_existing;
 use crate::config::Settings;
 use crate::domain::event::Head;
 use crate::domain::ids::TaxpayerId;
@@ -41,7 +41,7 @@ impl fmt::Display for Report {
 
 /// Checks that no event was changed, lost or put in between.
 pub async fn verify(settings: Settings, taxpayer: Option<i64>) -> Result<Report, StartError> {
-    let store = open_store(&settings).await?;
+    let store = open_existing(&settings).await?;
     let ids = match taxpayer {
         Some(id) => match taxpayers::with_id(store.reader(), TaxpayerId(id)).await? {
             Some(taxpayer) => vec![taxpayer.id],

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -25,8 +26,9 @@ impl Settings {
     /// When `data_dir` cannot be written to, or a file there does not hold a secret.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
-        fs::create_dir_all(&dir)
-            .map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
+        // It holds the database and the secrets: nobody else reads it.
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+        made.map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
         if self.environment == Environment::Production {
             return Ok(self);
         }

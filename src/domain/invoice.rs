@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::domain::codes::{AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus};
+use crate::domain::digest;
 use crate::domain::ids::{InvoiceId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::{Move, Stage};
@@ -98,7 +98,7 @@ impl Draft {
     /// SHA-256 over everything the caller said, in hexadecimal.
     pub fn digest(&self) -> String {
         // A draft holds only text, numbers and lists: it always has a JSON form.
-        hex::encode(Sha256::digest(serde_json::to_vec(self).unwrap_or_default()))
+        digest::of(&serde_json::to_value(self).unwrap_or_default())
     }
 
     /// The invoice made of this draft.

@@ -12,6 +12,7 @@
 //! | the authority pipeline | `pipeline` |
 //! | the event log and its deliveries | `event`, `delivery` |
 //! | who calls | `caller` |
+//! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
@@ -20,6 +21,7 @@ pub mod catalog;
 pub mod clock;
 pub mod codes;
 pub mod delivery;
+pub mod digest;
 pub mod event;
 pub mod fault;
 pub mod ids;

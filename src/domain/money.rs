@@ -37,7 +37,7 @@ impl Amount {
     /// Reads the digits of a JSON number, with or without an exponent.
     pub fn parse(digits: &str) -> Result<Self, AmountFault> {
         let value = match digits.split_once(['e', 'E']) {
-            None => exact(digits)?,
+            None => exact(without_idle_zeros(digits))?,
             Some((mantissa, exponent)) => shifted(mantissa, exponent)?,
         };
         let normal = value.normalize();
@@ -98,6 +98,16 @@ impl Amount {
 
     pub fn sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::plus)
+    }
+}
+
+/// Zeros at the end of a long fraction say nothing; in a short one they stay as they were sent.
+fn without_idle_zeros(digits: &str) -> &str {
+    match digits.split_once('.') {
+        Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {
+            digits.trim_end_matches('0').trim_end_matches('.')
+        }
+        _ => digits,
     }
 }
 
@@ -198,6 +208,8 @@ mod tests {
     #[test]
     fn trailing_zeros_do_not_count_as_precision() {
         assert_eq!(Amount::parse("1.50000000").unwrap(), Amount::parse("1.5").unwrap());
+        assert_eq!(Amount::parse(&format!("1.{}", "0".repeat(40))).unwrap(), Amount::from(1));
+        assert_eq!(Amount::parse("100.00").unwrap().to_string(), "100.00");
     }
 
     #[test]

@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::domain::codes::words;
+use crate::domain::digest;
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::Stage;
@@ -179,13 +179,17 @@ pub struct Request {
 
 impl Request {
     pub fn digest(&self) -> String {
-        digest(&self.document)
+        digest::of(&self.document)
     }
-}
 
-/// SHA-256 of a document, in hexadecimal. Object keys are in order, so equal documents are equal texts.
-pub fn digest(document: &Value) -> String {
-    hex::encode(Sha256::digest(document.to_string()))
+    /// The same request with another spelling of its IRN.
+    #[must_use]
+    pub fn spelled(mut self, irn: Irn) -> Self {
+        if let Some(field) = self.document.get_mut("irn") {
+            *field = Value::from(irn.as_str());
+        }
+        Self { irn, ..self }
+    }
 }
 
 impl Run {

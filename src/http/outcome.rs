@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
 use crate::domain::fault::Faults;
-use crate::domain::pipeline::{Run, RunState, WaitReason};
+use crate::domain::pipeline::{Run, RunState, Step, WaitReason};
 use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
@@ -116,6 +116,9 @@ fn code_of(reason: Option<WaitReason>) -> Code {
 
 /// Whether the receipt of an invoice of ours is known.
 async fn is_delivered(state: &State, run: &Run) -> Result<bool, ApiError> {
+    if run.done.contains(&Step::Receipt) {
+        return Ok(true);
+    }
     let (kind, irn) = (UniqueNoType::Irn, run.irn.as_str());
     let invoice = invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
     Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))

@@ -42,12 +42,21 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the database of a URL: `sqlite://path` or `postgres://…`.
+    /// Opens the database of a URL: `sqlite://path`, made if it is missing, or `postgres://…`.
     pub async fn open(url: &str, vault: Vault) -> Result<Self, StoreError> {
+        Self::connect(url, vault, true).await
+    }
+
+    /// Opens a database that must be there already.
+    pub async fn open_existing(url: &str, vault: Vault) -> Result<Self, StoreError> {
+        Self::connect(url, vault, false).await
+    }
+
+    async fn connect(url: &str, vault: Vault, create: bool) -> Result<Self, StoreError> {
         let (writer, reader) = if url.starts_with("sqlite:") {
             (
-                Database::connect(sqlite(url, 1)).await?,
-                Database::connect(sqlite(url, SQLITE_READERS_MAX)).await?,
+                Database::connect(sqlite(url, 1, create)).await?,
+                Database::connect(sqlite(url, SQLITE_READERS_MAX, create)).await?,
             )
         } else {
             let pool = Database::connect(postgres(url)).await?;
@@ -106,11 +115,11 @@ impl Store {
     }
 }
 
-fn sqlite(url: &str, connections: u32) -> ConnectOptions {
+fn sqlite(url: &str, connections: u32, create: bool) -> ConnectOptions {
     let mut options = common(url, connections);
-    options.map_sqlx_sqlite_opts(|sqlite| {
+    options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
-            .create_if_missing(true)
+            .create_if_missing(create)
             .foreign_keys(true)
             .busy_timeout(WAIT)
             .statement_cache_capacity(256)

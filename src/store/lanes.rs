@@ -175,6 +175,18 @@ pub async fn renew(store: &Store, owner: &str, lease: Duration) -> Result<(), St
     tx.commit().await.map_err(StoreError::from)
 }
 
+/// Ends every lease: for a process that knows that no other works on this database.
+pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
+    let statement = Query::update()
+        .table("lanes")
+        .value("lease_until", Option::<i64>::None)
+        .and_where(Expr::col("lease_until").is_not_null())
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await.map_err(StoreError::from)
+}
+
 /// Locks a lane we hold for the rest of the transaction; stale when another has taken it.
 pub async fn fence(tx: &DatabaseTransaction, lease: &Lease) -> Result<(), StoreError> {
     let statement = mine(lease).value("version", Expr::col("version").add(1_i64)).to_owned();

@@ -5,12 +5,17 @@ use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ActiveValue, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel};
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::Store;
-use crate::store::entity::column::json;
+use crate::store::entity::column::{Row, json};
 use crate::store::entity::webhook::{Column, Entity, Model};
 use crate::store::failure::StoreError;
+
+/// Replaced secrets that sign along at most: a signature header has an end.
+const OVERLAPPING_MAX: usize = 10;
 
 pub async fn owned_by(
     connection: &impl ConnectionTrait,
@@ -27,8 +32,8 @@ pub async fn with_secrets(
 ) -> Result<Option<(Endpoint, Vec<String>)>, StoreError> {
     let Some(row) = Entity::find_by_id(taxpayer.0).one(store.reader()).await? else { return Ok(None) };
     let owner = row.taxpayer_id.to_string();
-    let overlapping = row.previous_until.is_some_and(|until| until > now.as_microsecond());
-    let sealed = std::iter::once(&row.secret).chain(row.previous_secret.iter().filter(|_| overlapping));
+    let previous = previous(&row, now)?;
+    let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
     Ok(Some((Endpoint::try_from(row)?, secrets)))
 }
@@ -48,8 +53,7 @@ pub async fn save(
         is_active: endpoint.is_active,
         disabled_reason: endpoint.disabled_reason.clone(),
         secret: store.vault().seal(&endpoint.taxpayer_id.to_string(), first_secret)?,
-        previous_secret: None,
-        previous_until: None,
+        previous_secrets: json(&[(); 0]),
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
     };
@@ -62,21 +66,37 @@ pub async fn save(
     Ok(())
 }
 
-/// Replaces the signing secret; the old one signs along until `overlap_until`.
+/// A replaced secret, and until when it signs along, in microseconds since 1970.
+#[derive(Debug, Serialize, Deserialize)]
+struct Previous {
+    sealed: String,
+    until: i64,
+}
+
+/// The replaced secrets that still sign, the newest first.
+fn previous(row: &Model, now: Timestamp) -> Result<Vec<Previous>, StoreError> {
+    let at = Row { table: "webhooks", id: row.taxpayer_id };
+    let mut previous: Vec<Previous> = at.json(&row.previous_secrets)?;
+    previous.retain(|old| old.until > now.as_microsecond());
+    Ok(previous)
+}
+
+/// Replaces the signing secret; the old one signs along until `overlap_until`, as each before it does until its
+/// own moment.
 pub async fn rotate_secret(
     store: &Store,
     tx: &DatabaseTransaction,
     taxpayer: TaxpayerId,
     secret: &str,
-    overlap_until: Timestamp,
+    (now, overlap_until): (Timestamp, Timestamp),
 ) -> Result<(), StoreError> {
     let row = Entity::find_by_id(taxpayer.0).one(tx).await?.ok_or(StoreError::Stale)?;
-    let sealed = store.vault().seal(&taxpayer.to_string(), secret)?;
-    let old = row.secret.clone();
+    let mut old = previous(&row, now)?;
+    old.insert(0, Previous { sealed: row.secret.clone(), until: overlap_until.as_microsecond() });
+    old.truncate(OVERLAPPING_MAX);
     let mut row = row.into_active_model();
-    row.secret = ActiveValue::Set(sealed);
-    row.previous_secret = ActiveValue::Set(Some(old));
-    row.previous_until = ActiveValue::Set(Some(overlap_until.as_microsecond()));
+    row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), secret)?);
+    row.previous_secrets = ActiveValue::Set(json(&old));
     Entity::update(row).exec(tx).await?;
     Ok(())
 }

@@ -55,11 +55,15 @@ impl Pipeline {
     ) -> Result<Run, Failure> {
         let run = self.taxpayers.open_run(taxpayer, request).await?;
         let deadline = Instant::now() + patience;
-        let place = self.waiters.join(run.id);
+        let (place, digest) = (self.waiters.join(run.id), run.digest.clone());
         loop {
             // Listening begins before the look, so that no change falls between the two.
             let changed = pin!(place.changed());
             let run = self.read(&run).await?;
+            if run.digest != digest {
+                // Somebody sent other content for this IRN meanwhile: what it comes to is not ours to tell.
+                return Err(Failure::Refused(Refusal::IrnContentChanged));
+            }
             if run.is_settled() || Instant::now() >= deadline {
                 return Ok(run);
             }

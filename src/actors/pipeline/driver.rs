@@ -7,6 +7,7 @@ use std::time::Instant;
 use rand::RngExt;
 use uuid::Uuid;
 
+use crate::actors::dispatch::Handled;
 use crate::actors::pipeline::steps::Caller;
 use crate::actors::pipeline::verdict::verdict;
 use crate::actors::taxpayer::command::StepOutcome;
@@ -56,18 +57,15 @@ struct Intent {
 }
 
 impl Gear {
-    /// Takes the run of a lane as far as it goes now. The lane is released with the last outcome.
-    pub(super) async fn advance(&self, lease: &Lease) -> Result<(), Stop> {
+    /// Takes the next step of the run of a lane. The lane is released with the last outcome.
+    pub(super) async fn advance(&self, lease: &Lease) -> Result<Handled, Stop> {
         let Some((taxpayer, run)) = owner_and_run(&lease.key) else {
-            return Ok(self.drop_lane(lease).await?);
+            self.drop_lane(lease).await?;
+            return Ok(Handled::Released);
         };
-        loop {
-            let Some(intent) = self.intend(lease, taxpayer, run).await? else { return Ok(()) };
-            let run = self.step(lease, intent).await?;
-            if run.state != RunState::Running {
-                return Ok(());
-            }
-        }
+        let Some(intent) = self.intend(lease, taxpayer, run).await? else { return Ok(Handled::Released) };
+        let run = self.step(lease, intent).await?;
+        Ok(if run.state == RunState::Running { Handled::More } else { Handled::Released })
     }
 
     /// Writes down which step is about to be called. `None` when there is none: the lane is released then.

@@ -52,8 +52,8 @@ impl Caller<'_> {
                 self.authority.confirm(run.irn.as_str()).await.map(|_| done()).map_err(Trouble::from)
             }
             Step::Health => self.health().await,
-            Step::AccessPoints => self.access_points(run).await,
-            Step::Send => self.send(run, resuming).await,
+            Step::AccessPoints => self.access_points(run).await.map_err(settled),
+            Step::Send => self.send(run, resuming).await.map_err(settled),
             Step::Receipt => Ok(done()),
         };
         outcome.unwrap_or_else(Outcome::Failed)
@@ -142,6 +142,14 @@ impl Caller<'_> {
             Ok(_) | Err(Failure::NotFound { .. }) => Ok(None),
             Err(failure) => Err(failure.into()),
         }
+    }
+}
+
+/// What was signed and is not known any more will not be known by waiting.
+fn settled(trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Call(Failure::NotFound { message }) => Trouble::Refused(message),
+        other => other,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::actors::supervision::{
 };
 use crate::store::lanes::Lease;
 
-/// Takes the run of a lane as far as it goes now.
+/// Takes the next step of the run of a lane.
 #[derive(Debug)]
 pub struct Advance(pub Lease);
 
@@ -43,7 +43,7 @@ impl Worker for PipelineActor {
 impl PipelineActor {
     async fn advance(&self, lease: &Lease) -> Handled {
         match self.gear.advance(lease).await {
-            Ok(()) => Handled::Released,
+            Ok(handled) => handled,
             Err(stop) if stop.is_stale() => Handled::Released,
             Err(stop) => {
                 tracing::warn!(lane = lease.key, error = %stop, "a run could not be driven on; it will be later");
@@ -71,11 +71,7 @@ pub fn dispatcher(
     let registry = Arc::clone(&actors);
     let dispatcher = Dispatcher::new(store, duty, move |lease| {
         let actors = Arc::clone(&registry);
-        async move {
-            let key = lease.key.clone();
-            actors.send(&key, Advance(lease)).await.unwrap_or(Handled::Unfinished)
-        }
-        .boxed_local()
+        async move { dispatch::rounds(&actors, &lease.key, || Advance(lease.clone())).await }.boxed_local()
     });
     (dispatcher, actors)
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::tree::Tree;
+use super::tree::{Kind, Tree};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -89,12 +89,12 @@ pub struct Survey {
     pub stuck: usize,
 }
 
-/// Judges each actor of the tree at `now`.
-pub fn survey(tree: &Tree, limits: Limits, now: Instant) -> Survey {
+/// Judges each actor of the tree at `now`, by what its kind may take.
+pub fn survey(tree: &Tree, limits: impl Fn(Kind) -> Limits, now: Instant) -> Survey {
     let moment = tree.moment(now);
     let mut found = Survey::default();
     tree.each(|node| {
-        let (level, before) = node.beat().judge(moment, limits);
+        let (level, before) = node.beat().judge(moment, limits(node.kind));
         match level {
             Level::Light => {}
             Level::Busy => found.busy += 1,

@@ -91,7 +91,7 @@ impl Desk {
         }
         if let Some(secret) = &changes.secret {
             let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);
-            webhooks::rotate_secret(store, tx, self.id, secret.expose_secret(), until).await?;
+            webhooks::rotate_secret(store, tx, self.id, secret.expose_secret(), (self.now, until)).await?;
         }
         if let Some(key) = &changes.key {
             keys::replace(tx, KeyKind::Taxpayer, self.id.0, key.expose_secret(), self.now).await?;

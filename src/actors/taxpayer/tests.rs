@@ -1,25 +1,33 @@
 //! The taxpayer's actor on real databases.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use secrecy::ExposeSecret;
+use serde_json::json;
 
 use super::Desktop;
 use super::command::{Duplicate, NewContact, Onboarding, PaymentUpdate, Which};
 use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::wake::Wakers;
-use crate::domain::clock::{SharedClock, SystemClock};
+use crate::domain::clock::{Clock, SharedClock, SystemClock};
 use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
 use crate::domain::event::Head;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::invoice::{Draft, Line};
+use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, CustomerDetails, ProfileChange};
 use crate::domain::payment::Notice;
+use crate::domain::pipeline::{Operation, Request};
 use crate::domain::refusal::Refusal;
-use crate::store::events;
 use crate::store::testing::{TestStore, stores};
+use crate::store::{events, webhooks};
+use crate::webhook::Secret;
 
 struct House {
     taxpayers: Arc<Taxpayers>,
@@ -195,6 +203,62 @@ async fn what_another_taxpayer_has_is_named_field_by_field() {
             ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"]
         );
         house.taxpayers.onboard(TaxpayerId(2), onboarding("b")).await.unwrap();
+        house.close().await;
+    }
+}
+
+fn submission(irn: &str, note: &str) -> Request {
+    let document = json!({ "irn": irn, "note": note, "amount": 1 });
+    Request { operation: Operation::Submit, irn: Irn::parse(irn).unwrap(), document }
+}
+
+#[actix_rt::test]
+async fn two_spellings_of_one_irn_are_one_run_with_the_spelling_of_the_invoice() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let invoice = house.taxpayers.create(ID, draft("INV1", 100)).await.unwrap().invoice;
+        let irn = invoice.irn.as_str();
+        let lower =
+            house.taxpayers.open_run(ID, submission(&irn.to_lowercase().replace("inv", "INV"), "a")).await;
+        let lower = lower.unwrap();
+        assert_eq!((lower.irn.as_str(), &lower.document["irn"]), (irn, &json!(irn)));
+        let upper = house.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+        assert_eq!((upper.id, &upper.digest), (lower.id, &lower.digest));
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn other_content_replaces_what_was_not_signed_yet() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let irn = "RELAYED-00000061-20260131";
+        let first = house.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+        let second = house.taxpayers.open_run(ID, submission(irn, "b")).await.unwrap();
+        assert_eq!(first.id, second.id);
+        assert_ne!(first.digest, second.digest);
+        assert_eq!(second.document["note"], "b");
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn every_secret_replaced_within_a_day_signs_along() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32])).text();
+        house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
+        for n in [1, 2, 3] {
+            house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
+        }
+        let (_, secrets) =
+            webhooks::with_secrets(&house.test.store, ID, SystemClock.now()).await.unwrap().unwrap();
+        let expected = [3, 2, 1].map(|n| secret(n).expose_secret().to_owned());
+        assert_eq!(secrets[..3], expected);
+        assert_eq!(secrets.len(), 4, "the first one, drawn with the record, too");
+        let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();
+        let (_, secrets) = webhooks::with_secrets(&house.test.store, ID, later).await.unwrap().unwrap();
+        assert_eq!(secrets, expected[..1]);
         house.close().await;
     }
 }

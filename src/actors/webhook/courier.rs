@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use rand::RngExt;
 
+use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::domain::clock::{self, SharedClock};
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
@@ -45,28 +46,27 @@ pub(super) enum Stop {
 type Recorded = (Delivery, EventKind, Attempt);
 
 impl Satchel {
-    /// Delivers until nothing is due; the lane is released until the next delivery is.
-    pub(super) async fn deliver(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), Stop> {
-        loop {
-            let now = self.clock.now();
-            let Some((endpoint, secrets)) = webhooks::with_secrets(&self.store, taxpayer, now).await? else {
-                return Ok(self.release(lease, None).await?);
-            };
-            if !endpoint.is_active {
-                return Ok(self.release(lease, None).await?);
-            }
-            let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
-            let ready = deliveries::ready_owned_by(&self.store, taxpayer, now, AT_ONCE).await?;
-            if ready.is_empty() {
-                return Ok(self.release(lease, Some(taxpayer)).await?);
-            }
-            let outcomes = self.attempt_all(&endpoint, &secrets, ready).await?;
-            let gone = self.record(lease, outcomes).await?;
-            if gone {
-                let reason = "the endpoint answered 410 Gone".to_owned();
-                self.taxpayers.disable_endpoint(taxpayer, reason).await?;
-            }
+    /// Delivers what is ready, once around. When nothing is, the lane is released until the next delivery is due.
+    pub(super) async fn deliver(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
+        let now = self.clock.now();
+        let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
+        let Some((endpoint, secrets)) = found.filter(|(endpoint, _)| endpoint.is_active) else {
+            self.release(lease, None).await?;
+            return Ok(Handled::Released);
+        };
+        let ready = deliveries::ready_owned_by(&self.store, taxpayer, now, AT_ONCE).await?;
+        if ready.is_empty() {
+            self.release(lease, Some(taxpayer)).await?;
+            return Ok(Handled::Released);
         }
+        let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let outcomes = self.attempt_all(&endpoint, &secrets, ready).await?;
+        let gone = self.record(lease, outcomes).await?;
+        if gone {
+            let reason = "the endpoint answered 410 Gone".to_owned();
+            self.taxpayers.disable_endpoint(taxpayer, reason).await?;
+        }
+        Ok(Handled::More)
     }
 
     async fn attempt_all(

@@ -45,7 +45,8 @@ impl WebhookActor {
     async fn deliver(&self, lease: &Lease) -> Handled {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Handled::Unfinished };
         match self.satchel.deliver(lease, taxpayer).await {
-            Ok(()) | Err(Stop::Store(StoreError::Stale)) => Handled::Released,
+            Ok(handled) => handled,
+            Err(Stop::Store(StoreError::Stale)) => Handled::Released,
             Err(stop) => {
                 tracing::warn!(%taxpayer, error = %stop, "deliveries stopped; they will go on later");
                 Handled::Unfinished
@@ -72,11 +73,7 @@ pub fn dispatcher(
     let registry = Arc::clone(&actors);
     let dispatcher = Dispatcher::new(store, duty, move |lease| {
         let actors = Arc::clone(&registry);
-        async move {
-            let key = lease.key.clone();
-            actors.send(&key, Deliver(lease)).await.unwrap_or(Handled::Unfinished)
-        }
-        .boxed_local()
+        async move { dispatch::rounds(&actors, &lease.key, || Deliver(lease.clone())).await }.boxed_local()
     });
     (dispatcher, actors)
 }

@@ -18,8 +18,7 @@ pub struct Model {
     pub is_active: bool,
     pub disabled_reason: Option<String>,
     pub secret: String,
-    pub previous_secret: Option<String>,
-    pub previous_until: Option<i64>,
+    pub previous_secrets: String,
     pub created_at: i64,
     pub updated_at: i64,
 }

@@ -22,7 +22,7 @@ async fn a_stuck_actor_is_reported_busy_first_and_well_again_when_it_is_done() {
         let now = Instant::now();
         let mut seen = Vec::new();
         for seconds in [0, 2, 11, 12] {
-            let found = watchdog::survey(&office.tree, LIMITS, now + Duration::from_secs(seconds));
+            let found = watchdog::survey(&office.tree, |_| LIMITS, now + Duration::from_secs(seconds));
             seen.push((found.busy, found.stuck, states(&office.tree)[0]));
         }
         seen
@@ -34,7 +34,7 @@ async fn a_stuck_actor_is_reported_busy_first_and_well_again_when_it_is_done() {
     assert_eq!(states(&office.tree), [State::Running]);
     assert_eq!(office.tree.counters().stuck.get(), 1, "reported once");
     let later = Instant::now() + Duration::from_mins(1);
-    assert_eq!(watchdog::survey(&office.tree, LIMITS, later), Survey::default());
+    assert_eq!(watchdog::survey(&office.tree, |_| LIMITS, later), Survey::default());
 }
 
 #[actix::test]
@@ -44,7 +44,7 @@ async fn an_actor_that_blocks_its_arbiter_is_still_seen_by_the_janitor() {
         watchdog::Limits { busy_after: Duration::from_millis(10), stuck_after: Duration::from_millis(50) };
     let tree = office.tree.clone();
     let survey = move |now| {
-        watchdog::survey(&tree, limits, now);
+        watchdog::survey(&tree, |_| limits, now);
     };
     let every = Duration::from_millis(5);
     let _janitor = janitor::start(&office.tree, &office.arbiters, every, vec![Box::new(survey)]);

@@ -17,6 +17,7 @@ use crate::domain::refusal::Refusal;
 
 /// Opens a run, joins the one that is open, or goes on with one that had ended without success.
 pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal> {
+    let request = &request.clone().spelled(spelling(desk, request));
     permit(desk, request)?;
     let run = match desk.run(request.operation, &request.irn).cloned() {
         None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
@@ -36,6 +37,13 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     desk.changes.due_runs.push(run.id);
     desk.put_run(run.clone());
     Ok(reply(run))
+}
+
+/// One IRN has one spelling with the authority: the stored invoice's, else that of its submission.
+fn spelling(desk: &Desk, request: &Request) -> Irn {
+    let stored = desk.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
+    let submitted = || desk.run(Operation::Submit, &request.irn).map(|run| &run.irn);
+    stored.or_else(submitted).unwrap_or(&request.irn).clone()
 }
 
 /// Whether the operation makes sense for this IRN at all.

@@ -1,0 +1,51 @@
+//! Digests of content: two documents are the same when their fields are, however their numbers are written and
+//! in whatever order their keys came.
+
+use rust_decimal::Decimal;
+use serde_json::{Number, Value};
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of a document, in hexadecimal.
+pub fn of(document: &Value) -> String {
+    hex::encode(Sha256::digest(plain(document).to_string()))
+}
+
+/// The document with its numbers in one spelling: 1075.0, 1.075e3 and 1075 are one. Keys are in order already.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(one_spelling(number)),
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), plain(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A number that is no decimal of ours keeps the spelling it came with.
+fn one_spelling(number: &Number) -> Number {
+    let text = number.to_string();
+    let decimal = Decimal::from_str_exact(&text).or_else(|_| Decimal::from_scientific(&text)).ok();
+    let plain = decimal.and_then(|decimal| decimal.normalize().to_string().parse().ok());
+    plain.unwrap_or_else(|| number.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(text: &str) -> String {
+        of(&serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn the_spelling_of_a_number_and_the_order_of_keys_do_not_matter() {
+        let one = digest(r#"{"amount":1075,"lines":[{"quantity":2}]}"#);
+        assert_eq!(digest(r#"{"lines":[{"quantity":2.0}],"amount":1.075e3}"#), one);
+        assert_ne!(digest(r#"{"lines":[{"quantity":2.01}],"amount":1075}"#), one);
+        assert_ne!(digest(r#"{"lines":[{"quantity":"2"}],"amount":1075}"#), one);
+    }
+
+    #[test]
+    fn a_number_beyond_our_decimals_still_counts() {
+        assert_ne!(digest("1e400"), digest("1e401"));
+    }
+}
