@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
+use crate::actors::taxpayer::door::Failure;
 use crate::app::error::StartError;
 use crate::app::house::House;
 use crate::config::{Environment, Settings};
@@ -17,8 +18,9 @@ use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::ProfileChange;
-use crate::store::accounts;
+use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
+use crate::store::{accounts, keys, taxpayers};
 
 /// The demo accounts and their keys.
 pub struct Accounts {
@@ -30,21 +32,58 @@ pub struct Accounts {
 pub(super) const SERVICE_ID: &str = "94CD90AA";
 pub(super) const BUSINESS_ID: &str = "11111111-1111-4111-8111-111111111111";
 
-/// Makes the demo accounts where there are none yet; never in production.
+const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
+
+/// Makes the demo accounts where there are none yet; never in production. A first start that was cut short is
+/// taken up where it ended: the taxpayer's key comes last.
 pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accounts>, StartError> {
-    if settings.environment == Environment::Production || accounts::any_integrator(&house.store).await? {
+    if settings.environment == Environment::Production {
         return Ok(None);
     }
+    let store = &house.store;
+    let integrator = accounts::integrator_with_email(store, INTEGRATOR_EMAIL).await?;
+    if integrator.is_none() && accounts::any_integrator(store).await? {
+        return Ok(None);
+    }
+    let taxpayer = match integrator {
+        Some(id) => taxpayers::owned_by_with_service_id(store, id, SERVICE_ID).await?,
+        None => None,
+    };
+    if let Some(taxpayer) = &taxpayer
+        && keys::any_of(store, KeyKind::Taxpayer, taxpayer.id.0).await?
+    {
+        return Ok(None);
+    }
+    match make(house, settings, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
+        // Another process makes them at the same moment.
+        Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Books(Failure::Refused(_))) => Ok(None),
+        made => made.map(Some),
+    }
+}
+
+async fn make(
+    house: &House,
+    settings: &Settings,
+    integrator: Option<IntegratorId>,
+    taxpayer: Option<TaxpayerId>,
+) -> Result<Accounts, StartError> {
+    let (store, now) = (&house.store, house.clock.now());
     let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
-    let (name, email) = ("Demo Integrator", "integrator@demo.example");
     let key = integrator_key.expose_secret();
-    let integrator = accounts::add_integrator(&house.store, name, email, key, house.clock.now()).await?;
-    let id = TaxpayerId(house.store.ids().next(IdKind::Taxpayer).await?);
-    house.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?;
+    let integrator = match integrator {
+        Some(id) => accounts::replace_integrator_key(store, id, key, now).await.map(|()| id)?,
+        None => accounts::add_integrator(store, "Demo Integrator", INTEGRATOR_EMAIL, key, now).await?,
+    };
+    let id = if let Some(id) = taxpayer {
+        id
+    } else {
+        let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
+        house.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?.id
+    };
     house.taxpayers.change_profile(id, profile()).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
     house.taxpayers.rotate_key(id, taxpayer_key.clone()).await?;
-    Ok(Some(Accounts { integrator_key, taxpayer_id: id, taxpayer_key }))
+    Ok(Accounts { integrator_key, taxpayer_id: id, taxpayer_key })
 }
 
 fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {

@@ -35,6 +35,18 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
+/// Gives an integrator another key; the old one is refused at once.
+pub async fn replace_integrator_key(
+    store: &Store,
+    id: IntegratorId,
+    key: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    keys::replace(&tx, KeyKind::Integrator, id.0, key, now).await?;
+    tx.commit().await.map_err(StoreError::from)
+}
+
 /// The integrator with this email.
 pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<IntegratorId>, StoreError> {
     let found = integrator::Entity::find()

@@ -23,6 +23,9 @@ const SQLITE_READERS_MAX: u32 = 4;
 /// Rows a statement writes at most, so that its values stay below what both databases bind.
 pub(crate) const ROWS_PER_STATEMENT: usize = 500;
 
+/// Lets one process at a time migrate. The number means nothing; it is ours alone.
+const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
+
 /// A transaction that writes. Dropped without a commit, it leaves nothing.
 pub type Transaction = DatabaseTransaction;
 
@@ -66,9 +69,15 @@ impl Store {
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
 
-    /// Brings the schema up to date.
+    /// Brings the schema up to date, in one transaction: a process that dies in it leaves nothing half done, and
+    /// of several that start together one does it.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        Migrator::up(&self.writer, None).await.map_err(StoreError::from)
+        let tx = self.begin().await?;
+        if self.backend() == DbBackend::Postgres {
+            tx.execute_unprepared(ONE_MIGRATES).await?;
+        }
+        Migrator::up(&tx, None).await?;
+        tx.commit().await.map_err(StoreError::from)
     }
 
     /// Starts a transaction that writes.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect,
+    QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
@@ -29,13 +29,8 @@ pub async fn add(
     Ok(())
 }
 
-/// The deliveries that are due and first of their order key, the oldest first.
-pub async fn ready_owned_by(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    now: Timestamp,
-    limit: u64,
-) -> Result<Vec<Delivery>, StoreError> {
+/// The pending deliveries that are first of their order key: the others wait for them, whatever their own time.
+fn first_owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
     let first = Query::select()
         .expr(Expr::col(Column::Sequence).min())
         .from(Entity)
@@ -43,10 +38,20 @@ pub async fn ready_owned_by(
         .and_where(Expr::col(Column::State).eq(DeliveryState::Pending.as_str()))
         .group_by_col(Column::OrderKey)
         .to_owned();
-    let rows = Entity::find()
+    Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::State.eq(DeliveryState::Pending.as_str()))
         .filter(Column::Sequence.in_subquery(first))
+}
+
+/// The deliveries that are due and first of their order key, the oldest first.
+pub async fn ready_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    now: Timestamp,
+    limit: u64,
+) -> Result<Vec<Delivery>, StoreError> {
+    let rows = first_owned_by(taxpayer)
         .filter(Column::NextAttemptAt.lte(now.as_microsecond()))
         .order_by_asc(Column::Sequence)
         .limit(limit)
@@ -55,18 +60,13 @@ pub async fn ready_owned_by(
     rows.into_iter().map(Delivery::try_from).collect()
 }
 
-/// When the next pending delivery is due; `None` when none is pending.
+/// When the next delivery can be attempted; `None` when none is pending.
 pub async fn next_due_owned_by(
     tx: &DatabaseTransaction,
     taxpayer: TaxpayerId,
 ) -> Result<Option<Timestamp>, StoreError> {
-    let first = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::State.eq(DeliveryState::Pending.as_str()))
-        .order_by_asc(Column::NextAttemptAt)
-        .one(tx)
-        .await?;
-    Ok(first.map(Delivery::try_from).transpose()?.and_then(|delivery| delivery.next_attempt_at))
+    let next = first_owned_by(taxpayer).order_by_asc(Column::NextAttemptAt).one(tx).await?;
+    Ok(next.map(Delivery::try_from).transpose()?.and_then(|delivery| delivery.next_attempt_at))
 }
 
 /// Writes what came of attempts: the deliveries as they are now and a log entry each.

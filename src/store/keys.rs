@@ -20,6 +20,16 @@ pub async fn owner(store: &Store, kind: KeyKind, key: &str) -> Result<Option<i64
         .map(|row| row.owner_id))
 }
 
+/// Whether an account has a key.
+pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
+    let found = Entity::find()
+        .filter(Column::Kind.eq(kind.as_str()))
+        .filter(Column::OwnerId.eq(owner_id))
+        .one(store.reader())
+        .await?;
+    Ok(found.is_some())
+}
+
 /// Makes a key the only one of its owner.
 pub async fn replace(
     tx: &DatabaseTransaction,
