@@ -53,7 +53,7 @@ async fn stop_in_the_middle(backend: Backend) {
     };
     let stop = async {
         sleep(Duration::from_millis(300)).await;
-        scene.service.ask_to_stop();
+        scene.service.signal("TERM");
     };
     let (answered, ()) = tokio::join!(join_all((0..WRITERS).map(write)), stop);
     let status = scene.service.ended().await;

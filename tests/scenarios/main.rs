@@ -9,6 +9,7 @@
 mod database_gone;
 mod drain;
 mod durability;
+mod first_start;
 mod pipeline_kills;
 mod support;
 mod two_processes;

@@ -4,11 +4,14 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use sandbox::{FaultKind, Operation};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use sandbox::{FaultKind, FaultOrder, Operation};
 use tokio::time::sleep;
 
 use crate::support::client::Created;
 use crate::support::database::Backend;
+use crate::support::documents::submission;
 use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
@@ -21,6 +24,17 @@ const COMMITS_OR_NOT: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerErr
 const LATE: Duration = Duration::from_mins(2);
 /// From the reply of a call to the kill: before its outcome is written, about then, and after it.
 const DELAYS_MS: [u64; 3] = [0, 5, 12];
+/// With an effect and no usable answer, and without an effect.
+const FLAKY: [FaultKind; 5] = [
+    FaultKind::CommitThenDrop,
+    FaultKind::Garbage,
+    FaultKind::Reset,
+    FaultKind::ServerError,
+    FaultKind::Busy,
+];
+const RUNS: usize = 12;
+/// Kills at random moments of each operation.
+const KILLS: usize = 4;
 /// Processes that are killed beside each other.
 const SCENES: usize = 3;
 
@@ -45,6 +59,18 @@ async fn a_run_killed_between_any_two_steps_ends_by_itself_on_sqlite() {
 async fn a_run_killed_between_any_two_steps_ends_by_itself_on_postgresql() {
     if let Some(backend) = Backend::postgres() {
         kill_between_steps(backend).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_end_well_under_kills_and_a_flaky_authority_on_sqlite() {
+    kill_at_random(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_end_well_under_kills_and_a_flaky_authority_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_at_random(backend).await;
     }
 }
 
@@ -81,6 +107,9 @@ async fn kill_with_calls_in_flight(backend: Backend) {
     let events = scene.intact_events().await;
     let mut tried = 0;
     for created in &submitted {
+        // Asked again, a run that has ended is told, and nothing is called.
+        let again = submission(&created.invoice_no, &created.irn);
+        assert_eq!(scene.taxpayer.start_run("submit", &again).await, 200);
         let is_transmitted = !only_submitted.contains(created);
         tried += scene.assert_done(created, &events, is_transmitted).await;
     }
@@ -167,4 +196,41 @@ async fn after_reply(scene: &Scene, operation: Operation, created: &Created, bef
         assert!(begun.elapsed() < PATIENCE, "no reply to {operation:?}");
         tokio::task::yield_now().await;
     }
+}
+
+/// Many runs at once, kills at moments left to chance, and an authority of which a quarter of the calls fail
+/// in one way or another.
+async fn kill_at_random(backend: Backend) {
+    let mut scene = Scene::open(backend).await;
+    for kind in FLAKY {
+        let mut order = FaultOrder::of(kind);
+        order.probability = Some("0.05".parse().unwrap());
+        scene.authority.state().add_fault(order).unwrap();
+    }
+    let mut chance = StdRng::seed_from_u64(5);
+    let mut invoices = Vec::new();
+    for number in 0..RUNS {
+        invoices.push(scene.submit(&format!("CHANCE{number}")).await);
+    }
+    for operation in ["submit", "transmit"] {
+        for _ in 0..KILLS {
+            sleep(Duration::from_millis(chance.random_range(20..500))).await;
+            scene.restart_after_kill().await;
+        }
+        for created in &invoices {
+            scene.taxpayer.succeeded(&created.irn, operation).await;
+            if operation == "submit" {
+                scene.transmit(created).await;
+            }
+        }
+    }
+    let events = scene.intact_events().await;
+    let mut tried = 0;
+    for created in &invoices {
+        tried += scene.assert_done(created, &events, true).await;
+    }
+    println!(
+        "{backend:?}: {RUNS} runs of each operation, {} kills, {RUNS} signatures of {tried} tried",
+        2 * KILLS
+    );
 }

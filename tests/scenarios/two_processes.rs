@@ -8,7 +8,7 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
 
-use crate::support::client::{Client, assert_gapless, kinds};
+use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::database::Backend;
 use crate::support::documents::{invoice, invoice_of_100, submission};
 use crate::support::patience::eventually;
@@ -30,6 +30,7 @@ async fn two_processes_share_one_database() {
     one_of_many_twins_is_created(&both).await;
     payments_stop_at_the_payable(&both).await;
     each_invoice_is_signed_once(&scene, &both).await;
+    a_process_that_wakes_too_late_changes_nothing(&scene, (&second, &both[1])).await;
     the_runs_of_a_dead_process_are_finished(&scene, (&mut second, &both[1])).await;
     scene.intact_events().await;
     second.restart().await;
@@ -82,10 +83,33 @@ async fn each_invoice_is_signed_once(scene: &Scene, both: &[Client; 2]) {
     println!("two processes: {RUNS} invoices submitted over both, signatures tried {tried}");
 }
 
-async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client): (&mut Service, &Client)) {
+/// Stopped for longer than its leases last, it finds its runs taken over: its late outcomes count for nothing.
+async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&Service, &Client)) {
+    let (service, client) = second;
+    let invoices = held_up_runs(scene, client, "SLEEPER").await;
+    service.signal("STOP");
+    let mut taken_over = 0;
+    for created in &invoices {
+        let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
+        taken_over += usize::from(run["resolved_by"] == "confirm");
+    }
+    assert!(taken_over > 0, "the stopped process drove none");
+    service.signal("CONT");
+    let later = client.created(&invoice("AWAKE1")).await;
+    client.start_run("submit", &submission("AWAKE1", &later.irn)).await;
+    client.succeeded(&later.irn, "submit").await;
+    let events = client.events().await;
+    for created in invoices.iter().chain([&later]) {
+        scene.assert_done(created, &events, false).await;
+    }
+    println!("two processes: {RUNS} runs, {taken_over} of them taken over from a process that woke up later");
+}
+
+/// Runs started at one process, all with their signature in the hands of the authority.
+async fn held_up_runs(scene: &Scene, client: &Client, name: &str) -> Vec<Created> {
     let mut invoices = Vec::new();
     for number in 0..RUNS {
-        let invoice_no = format!("ORPHAN{number}");
+        let invoice_no = format!("{name}{number}");
         let created = client.created(&invoice(&invoice_no)).await;
         scene.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
         client.start_run("submit", &submission(&invoice_no, &created.irn)).await;
@@ -96,6 +120,11 @@ async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client)
         in_hand.all(|count| count == 1).then_some(())
     })
     .await;
+    invoices
+}
+
+async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client): (&mut Service, &Client)) {
+    let invoices = held_up_runs(scene, client, "ORPHAN").await;
     second.kill_9();
     let mut taken_over = 0;
     for created in &invoices {

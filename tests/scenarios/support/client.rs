@@ -70,11 +70,12 @@ impl Client {
         created
     }
 
-    /// Starts a run; it goes on in the background.
-    pub(crate) async fn start_run(&self, operation: &str, body: &Value) {
+    /// Starts a run, which goes on in the background: 202. One that has succeeded already is told: 200.
+    pub(crate) async fn start_run(&self, operation: &str, body: &Value) -> u16 {
         let path = format!("/v1/app/invoices/{operation}");
         let answer = self.call(Method::POST, &path, Some(body)).await.expect("an answer to a run");
         assert!([200, 202].contains(&answer.status), "{operation}: {answer:?}");
+        answer.status
     }
 
     pub(crate) async fn run(&self, irn: &str) -> Option<Value> {

@@ -1,6 +1,6 @@
 //! A service on a fresh database, with an authority in this process that outlives it.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, Sandbox};
@@ -16,7 +16,7 @@ use crate::support::service::{Service, Settings};
 const API_KEY: &str = "3f6a1c9e-5b0d-4b52-9a55-0a4d1c9f7e21";
 const API_SECRET: &str = "a-secret-that-both-sides-know";
 /// Base64 of 32 bytes; every process of a scenario seals with the same.
-const ENCRYPTION_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(crate) const ENCRYPTION_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 const SUBMITTED: [&str; 5] = [
     "invoice.created",
@@ -59,7 +59,7 @@ impl Scene {
             Backend::Sqlite => None,
             Backend::Postgres => Some(PostgresDatabase::create().await),
         };
-        let mut settings = settings(&directory, &authority, keys);
+        let mut settings = settings(&directory, &authority, &keys);
         settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", database.url())));
         settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
@@ -168,7 +168,7 @@ impl Scene {
     }
 }
 
-fn settings(directory: &TempDir, authority: &Sandbox, keys: PathBuf) -> Settings {
+fn settings(directory: &TempDir, authority: &Sandbox, keys: &Path) -> Settings {
     vec![
         ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
         ("EINVOICE__AUTHORITY__MODE", "remote".into()),

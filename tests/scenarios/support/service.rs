@@ -26,10 +26,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// Not started yet.
+    pub(crate) fn new(directory: PathBuf, name: &str, settings: Settings) -> Self {
+        let output = directory.join(format!("{name}.out"));
+        Self { settings, directory, output, port: free_port(), child: None }
+    }
+
     /// Starts it and waits until it is ready.
     pub(crate) async fn start(directory: PathBuf, name: &str, settings: Settings) -> Self {
-        let output = directory.join(format!("{name}.out"));
-        let mut service = Self { settings, directory, output, port: free_port(), child: None };
+        let mut service = Self::new(directory, name, settings);
         service.restart().await;
         service
     }
@@ -40,6 +45,10 @@ impl Service {
 
     pub(crate) async fn restart(&mut self) {
         self.launch();
+        self.ready().await;
+    }
+
+    pub(crate) async fn ready(&mut self) {
         let ready = format!("{}/health/ready", self.url());
         eventually("a process that is ready", async || {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
@@ -75,10 +84,10 @@ impl Service {
         child.wait().unwrap();
     }
 
-    /// SIGTERM; does not wait.
-    pub(crate) fn ask_to_stop(&self) {
-        let id = self.child.as_ref().expect("a running process").id();
-        assert!(Command::new("kill").args(["-TERM", &id.to_string()]).status().unwrap().success());
+    /// Sends a signal; does not wait for what comes of it.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.as_ref().expect("a running process").id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
     /// How it ended by itself.
