@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -15,12 +16,33 @@ const KILLS: u64 = 16;
 const APART_MS: u64 = 18;
 /// Processes under way at a time.
 const AT_ONCE: usize = 3;
+/// Replicas that are started together.
+const REPLICAS: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_start_killed_at_any_moment_is_made_up_for_on_sqlite() {
+    kill_first_starts(Backend::Sqlite).await;
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_start_killed_at_any_moment_is_made_up_for_on_postgresql() {
     if let Some(backend) = Backend::postgres() {
         kill_first_starts(backend).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_processes_make_the_first_start_together() {
+    let Some(_) = Backend::postgres() else { return };
+    let directory = TempDir::new().unwrap();
+    let database = PostgresDatabase::create().await;
+    let settings = settings(&directory, Some(&database));
+    let name = |replica: usize| format!("replica-{replica}");
+    let mut replicas: Vec<_> = (0..REPLICAS)
+        .map(|replica| Service::new(directory.path().to_owned(), &name(replica), settings.clone()))
+        .collect();
+    replicas.iter_mut().for_each(Service::launch);
+    join_all(replicas.iter_mut().map(Service::ready)).await;
 }
 
 async fn kill_first_starts(backend: Backend) {

@@ -14,3 +14,4 @@ mod pipeline_kills;
 mod support;
 mod two_processes;
 mod webhook_kills;
+mod webhook_waits;

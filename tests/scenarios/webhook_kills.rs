@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use reqwest::Method;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -33,17 +32,10 @@ async fn notifications_survive_kills_on_postgresql() {
     }
 }
 
-async fn set_webhook(scene: &Scene, url: &str) {
-    let path = format!("/v1/system-integrators/taxpayers/{}/webhook", scene.taxpayer_id());
-    let body = json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
-    let answer = scene.integrator.call(Method::PUT, &path, Some(&body)).await.unwrap();
-    assert_eq!(answer.status, 200, "{answer:?}");
-}
-
 async fn kill_while_delivering(backend: Backend) {
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
     let receiver = Receiver::start(7);
-    set_webhook(&scene, &receiver.url()).await;
+    scene.set_webhook(&receiver.url()).await;
     let before = scene.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("HOOK{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use reqwest::Method;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, Sandbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -84,6 +85,15 @@ impl Scene {
         after.split_once(')').unwrap().0.parse().unwrap()
     }
 
+    /// Has the taxpayer's creates and moves notified to a URL.
+    pub(crate) async fn set_webhook(&self, url: &str) {
+        let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id());
+        let body =
+            json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
+        let answer = self.integrator.call(Method::PUT, &path, Some(&body)).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
     /// The SQLite file.
     pub(crate) fn sqlite_url(&self) -> String {
         format!("sqlite://{}", self.directory.path().join("einvoice.db").display())
@@ -96,7 +106,7 @@ impl Scene {
             number += 1;
             let body = invoice(&format!("LISTS{number}"));
             let path = "/v1/tax-payers/invoices";
-            let answer = self.taxpayer.call(reqwest::Method::POST, path, Some(&body)).await?;
+            let answer = self.taxpayer.call(Method::POST, path, Some(&body)).await?;
             (!answer.headers.contains_key("x-system-warning")).then_some(())
         })
         .await;
