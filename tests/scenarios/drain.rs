@@ -1,0 +1,77 @@
+//! SIGTERM: what is under way is finished, the exit is in order, and what could not be finished goes on later.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use sandbox::{FaultKind, Operation};
+use tokio::time::sleep;
+
+use crate::support::database::Backend;
+use crate::support::documents::invoice;
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+
+const WRITERS: usize = 4;
+const WRITES: usize = 200;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_asked_to_stop_ends_in_order_on_sqlite() {
+    stop_in_the_middle(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_asked_to_stop_ends_in_order_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        stop_in_the_middle(backend).await;
+    }
+}
+
+async fn stop_in_the_middle(backend: Backend) {
+    let mut scene = Scene::open(backend).await;
+    let (brief_irn, long_irn) = ("BRIEF1-94CD90AA-20260115", "LONG1-94CD90AA-20260115");
+    scene.order_late(FaultKind::Latency, Operation::Sign, brief_irn, Duration::from_millis(1_500));
+    scene.order_late(FaultKind::Latency, Operation::Confirm, long_irn, Duration::from_mins(2));
+    let long = scene.submit("LONG1").await;
+    eventually("a confirmation", async || (scene.in_hand(Operation::Confirm, &long.irn) == 1).then_some(()))
+        .await;
+    let brief = scene.submit("BRIEF1").await;
+    eventually("a signature", async || (scene.in_hand(Operation::Sign, &brief.irn) == 1).then_some(())).await;
+
+    let write = async |writer: usize| {
+        let mut answered = Vec::new();
+        for number in 0..WRITES {
+            let body = invoice(&format!("DRAIN{writer}N{number}"));
+            match scene.taxpayer.create(&body).await {
+                Some((status, created)) => {
+                    assert_eq!(status, 201);
+                    answered.push(created);
+                }
+                None => break,
+            }
+        }
+        answered
+    };
+    let stop = async {
+        sleep(Duration::from_millis(300)).await;
+        scene.service.signal("TERM");
+    };
+    let (answered, ()) = tokio::join!(join_all((0..WRITERS).map(write)), stop);
+    let status = scene.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", scene.service.output());
+
+    scene.service.restart().await;
+    let answered: Vec<_> = answered.into_iter().flatten().collect();
+    assert!(!answered.is_empty(), "there was something under way");
+    for created in &answered {
+        let (status, found) = scene.taxpayer.create(&invoice(&created.invoice_no)).await.unwrap();
+        assert_eq!((status, &found), (200, created), "what was answered is there");
+    }
+    for created in [&brief, &long] {
+        scene.taxpayer.succeeded(&created.irn, "submit").await;
+    }
+    let events = scene.intact_events().await;
+    for created in [&brief, &long] {
+        scene.assert_done(created, &events, false).await;
+    }
+    println!("{backend:?}: exit 0 with {} creates answered before it", answered.len());
+}

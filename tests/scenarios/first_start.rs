@@ -1,0 +1,76 @@
+//! The first start of a database: it may be killed at any moment, and several processes may make it at once.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::support::database::{Backend, PostgresDatabase};
+use crate::support::scene::ENCRYPTION_KEY;
+use crate::support::service::{Service, Settings};
+
+/// Moments of the kill after the launch, in milliseconds: from nothing done to all done.
+const KILLS: u64 = 16;
+const APART_MS: u64 = 18;
+/// Processes under way at a time.
+const AT_ONCE: usize = 3;
+/// Replicas that are started together.
+const REPLICAS: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_start_killed_at_any_moment_is_made_up_for_on_sqlite() {
+    kill_first_starts(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_start_killed_at_any_moment_is_made_up_for_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_first_starts(backend).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_processes_make_the_first_start_together() {
+    let Some(_) = Backend::postgres() else { return };
+    let directory = TempDir::new().unwrap();
+    let database = PostgresDatabase::create().await;
+    let settings = settings(&directory, Some(&database));
+    let name = |replica: usize| format!("replica-{replica}");
+    let mut replicas: Vec<_> = (0..REPLICAS)
+        .map(|replica| Service::new(directory.path().to_owned(), &name(replica), settings.clone()))
+        .collect();
+    replicas.iter_mut().for_each(Service::launch);
+    join_all(replicas.iter_mut().map(Service::ready)).await;
+}
+
+async fn kill_first_starts(backend: Backend) {
+    stream::iter(0..KILLS)
+        .for_each_concurrent(AT_ONCE, async |kill| {
+            let directory = TempDir::new().unwrap();
+            let database = match backend {
+                Backend::Sqlite => None,
+                Backend::Postgres => Some(PostgresDatabase::create().await),
+            };
+            let settings = settings(&directory, database.as_ref());
+            let mut service = Service::new(directory.path().to_owned(), "first", settings);
+            service.launch();
+            sleep(Duration::from_millis(kill * APART_MS)).await;
+            service.kill_9();
+            service.restart().await;
+            let (is_intact, said) = service.verify();
+            assert!(is_intact, "killed after {} ms: {said}", kill * APART_MS);
+        })
+        .await;
+    println!("{backend:?}: {KILLS} first starts killed within {} ms", KILLS * APART_MS);
+}
+
+fn settings(directory: &TempDir, database: Option<&PostgresDatabase>) -> Settings {
+    let mut settings = vec![
+        ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
+        ("EINVOICE__SECRETS__ENCRYPTION_KEY", ENCRYPTION_KEY.into()),
+    ];
+    settings.extend(database.map(|database| ("EINVOICE__DATABASE__URL", database.url())));
+    settings
+}

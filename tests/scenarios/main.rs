@@ -1,0 +1,17 @@
+//! Crash and recovery: the real binary as a child process, killed, stopped, cut off from its database, and
+//! looked at again afterwards. The authority is the simulator in this process, so that it outlives the kills
+//! and tells what really reached it.
+//!
+//! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server on which databases may be made.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a scenario fails by panicking")]
+
+mod database_gone;
+mod drain;
+mod durability;
+mod first_start;
+mod pipeline_kills;
+mod support;
+mod two_processes;
+mod webhook_kills;
+mod webhook_waits;

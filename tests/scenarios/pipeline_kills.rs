@@ -1,0 +1,236 @@
+//! kill -9 at every step of a run: while a call is in the authority's hands, and right after its reply. The
+//! run must then end by itself, with one signature and one transmission per IRN.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use sandbox::{FaultKind, FaultOrder, Operation};
+use tokio::time::sleep;
+
+use crate::support::client::Created;
+use crate::support::database::Backend;
+use crate::support::documents::submission;
+use crate::support::patience::{PATIENCE, eventually};
+use crate::support::scene::Scene;
+
+const SUBMIT: [Operation; 4] =
+    [Operation::IrnValidate, Operation::Validate, Operation::Sign, Operation::Confirm];
+const TRANSMIT: [Operation; 3] = [Operation::Health, Operation::Lookup, Operation::Transmit];
+/// With the effect done at once and the answer late; and with no effect, the failure late.
+const COMMITS_OR_NOT: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
+/// Long enough that the answer never comes before the kill.
+const LATE: Duration = Duration::from_mins(2);
+/// From the reply of a call to the kill: before its outcome is written, about then, and after it.
+const DELAYS_MS: [u64; 3] = [0, 5, 12];
+/// With an effect and no usable answer, and without an effect.
+const FLAKY: [FaultKind; 5] = [
+    FaultKind::CommitThenDrop,
+    FaultKind::Garbage,
+    FaultKind::Reset,
+    FaultKind::ServerError,
+    FaultKind::Busy,
+];
+const RUNS: usize = 12;
+/// Kills at random moments of each operation.
+const KILLS: usize = 4;
+/// Processes that are killed beside each other.
+const SCENES: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_killed_with_calls_in_flight_end_by_themselves_on_sqlite() {
+    kill_with_calls_in_flight(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_killed_with_calls_in_flight_end_by_themselves_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_with_calls_in_flight(backend).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_killed_between_any_two_steps_ends_by_itself_on_sqlite() {
+    kill_between_steps(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_killed_between_any_two_steps_ends_by_itself_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_between_steps(backend).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_end_well_under_kills_and_a_flaky_authority_on_sqlite() {
+    kill_at_random(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_end_well_under_kills_and_a_flaky_authority_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_at_random(backend).await;
+    }
+}
+
+/// One kill with a call of each step of Submit in flight, with and without an effect; one more for Transmit.
+async fn kill_with_calls_in_flight(backend: Backend) {
+    let mut scene = Scene::open(backend).await;
+    let mut submitted = Vec::new();
+    for operation in SUBMIT {
+        for kind in COMMITS_OR_NOT {
+            let invoice_no = format!("FLIGHT{operation:?}{kind:?}");
+            let irn = format!("{invoice_no}-94CD90AA-20260115");
+            let start = async || submitted.push(scene.submit(&invoice_no).await);
+            hold_up(&scene, (operation, kind), &irn, start).await;
+        }
+    }
+    scene.restart_after_kill().await;
+    for created in &submitted {
+        scene.taxpayer.succeeded(&created.irn, "submit").await;
+    }
+
+    let points = TRANSMIT.iter().flat_map(|operation| COMMITS_OR_NOT.map(|kind| (*operation, kind)));
+    let (transmitted, only_submitted) = submitted.split_at(TRANSMIT.len() * COMMITS_OR_NOT.len());
+    // The health check names no invoice: its faults come last, when nobody else asks for it.
+    let (health, others): (Vec<_>, Vec<_>) =
+        points.partition(|(operation, _)| *operation == Operation::Health);
+    for (point, created) in others.into_iter().chain(health).zip(transmitted) {
+        hold_up(&scene, point, &created.irn, async || scene.transmit(created).await).await;
+    }
+    scene.restart_after_kill().await;
+    for created in transmitted {
+        scene.taxpayer.succeeded(&created.irn, "transmit").await;
+    }
+
+    let events = scene.intact_events().await;
+    let mut tried = 0;
+    for created in &submitted {
+        // Asked again, a run that has ended is told, and nothing is called.
+        let again = submission(&created.invoice_no, &created.irn);
+        assert_eq!(scene.taxpayer.start_run("submit", &again).await, 200);
+        let is_transmitted = !only_submitted.contains(created);
+        tried += scene.assert_done(created, &events, is_transmitted).await;
+    }
+    println!(
+        "{backend:?}: {} kill points in 2 kills, {} invoices, {} signatures of {tried} tried",
+        submitted.len() + transmitted.len(),
+        submitted.len(),
+        scene.authority.state().invoices().len(),
+    );
+}
+
+/// Starts what calls the operation, and waits until the authority has that call in hand.
+async fn hold_up(
+    scene: &Scene,
+    (operation, kind): (Operation, FaultKind),
+    irn: &str,
+    start: impl AsyncFnOnce(),
+) {
+    let before = scene.in_hand(operation, irn);
+    scene.order_late(kind, operation, irn, LATE);
+    start().await;
+    let what = format!("{operation:?} in flight for {irn}");
+    eventually(&what, async || (scene.in_hand(operation, irn) > before).then_some(())).await;
+}
+
+/// A kill of its own after each call of both operations, at several moments after the reply.
+async fn kill_between_steps(backend: Backend) {
+    let operations = SUBMIT.into_iter().chain(TRANSMIT);
+    let points: Vec<_> = operations.flat_map(|operation| DELAYS_MS.map(|delay| (operation, delay))).collect();
+    let shares = (0..SCENES).map(|share| points.iter().copied().skip(share).step_by(SCENES));
+    let counts = join_all(shares.map(|share| kill_after_replies(backend, share.collect()))).await;
+    let unanswered: usize = counts.iter().sum();
+    println!(
+        "{backend:?}: {} kills between steps, {unanswered} of them before the outcome was written",
+        points.len()
+    );
+}
+
+/// Kills one process after another; gives how many of the kills fell between an intent and its outcome.
+async fn kill_after_replies(backend: Backend, points: Vec<(Operation, u64)>) -> usize {
+    let mut scene = Scene::open(backend).await;
+    let mut done = Vec::new();
+    let mut unanswered = 0;
+    for (operation, delay_ms) in points {
+        let is_transmit = TRANSMIT.contains(&operation);
+        let invoice_no = format!("AFTER{operation:?}{delay_ms}");
+        let created = if is_transmit {
+            let created = scene.submit(&invoice_no).await;
+            scene.taxpayer.succeeded(&created.irn, "submit").await;
+            let before = replies(&scene, operation, &created);
+            scene.transmit(&created).await;
+            after_reply(&scene, operation, &created, before).await;
+            created
+        } else {
+            let created = scene.submit(&invoice_no).await;
+            after_reply(&scene, operation, &created, 0).await;
+            created
+        };
+        sleep(Duration::from_millis(delay_ms)).await;
+        scene.restart_after_kill().await;
+        let name = if is_transmit { "transmit" } else { "submit" };
+        let run = scene.taxpayer.succeeded(&created.irn, name).await;
+        let steps = run["steps"].as_array().unwrap();
+        unanswered += steps.iter().filter(|step| step["outcome"].is_null()).count();
+        done.push((created, is_transmit));
+    }
+    let events = scene.intact_events().await;
+    for (created, is_transmitted) in &done {
+        scene.assert_done(created, &events, *is_transmitted).await;
+    }
+    assert_eq!(scene.authority.state().invoices().len(), done.len(), "nothing else was signed");
+    unanswered
+}
+
+fn replies(scene: &Scene, operation: Operation, created: &Created) -> usize {
+    let calls = scene.calls(operation, &created.irn);
+    calls.iter().filter(|call| call.status().is_some()).count()
+}
+
+/// Returns at once when the authority has answered one more call.
+async fn after_reply(scene: &Scene, operation: Operation, created: &Created, before: usize) {
+    let begun = Instant::now();
+    while replies(scene, operation, created) == before {
+        assert!(begun.elapsed() < PATIENCE, "no reply to {operation:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Many runs at once, kills at moments left to chance, and an authority of which a quarter of the calls fail
+/// in one way or another.
+async fn kill_at_random(backend: Backend) {
+    let mut scene = Scene::open(backend).await;
+    for kind in FLAKY {
+        let mut order = FaultOrder::of(kind);
+        order.probability = Some("0.05".parse().unwrap());
+        scene.authority.state().add_fault(order).unwrap();
+    }
+    let mut chance = StdRng::seed_from_u64(5);
+    let mut invoices = Vec::new();
+    for number in 0..RUNS {
+        invoices.push(scene.submit(&format!("CHANCE{number}")).await);
+    }
+    for operation in ["submit", "transmit"] {
+        for _ in 0..KILLS {
+            sleep(Duration::from_millis(chance.random_range(20..500))).await;
+            scene.restart_after_kill().await;
+        }
+        for created in &invoices {
+            scene.taxpayer.succeeded(&created.irn, operation).await;
+            if operation == "submit" {
+                scene.transmit(created).await;
+            }
+        }
+    }
+    let events = scene.intact_events().await;
+    let mut tried = 0;
+    for created in &invoices {
+        tried += scene.assert_done(created, &events, true).await;
+    }
+    println!(
+        "{backend:?}: {RUNS} runs of each operation, {} kills, {RUNS} signatures of {tried} tried",
+        2 * KILLS
+    );
+}

@@ -1,0 +1,145 @@
+//! Requests to a service. A call without an answer is `None`: its effect is not known.
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+use crate::support::patience::{PATIENCE, eventually};
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+/// One role at one address.
+#[derive(Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    url: String,
+    key: String,
+}
+
+/// An invoice as it was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Created {
+    pub(crate) id: i64,
+    pub(crate) irn: String,
+    pub(crate) invoice_no: String,
+}
+
+impl Client {
+    pub(crate) fn new(url: String, key: String) -> Self {
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+        Self { http, url, key }
+    }
+
+    /// The same role at another address.
+    pub(crate) fn at(&self, url: String) -> Self {
+        Self { url, ..self.clone() }
+    }
+
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Option<Answer> {
+        let mut request = self.http.request(method, format!("{}{path}", self.url));
+        request = request.header("x-api-key", &self.key).header("prefer", "respond-async");
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.ok()?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Some(Answer { status, headers, body: response.json().await.ok()? })
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Option<Answer> {
+        self.call(Method::GET, path, None).await
+    }
+
+    /// Posts an invoice; 201 or 200 gives it back.
+    pub(crate) async fn create(&self, invoice: &Value) -> Option<(u16, Created)> {
+        let answer = self.call(Method::POST, "/v1/tax-payers/invoices", Some(invoice)).await?;
+        let data = answer.body.get("data").filter(|_| answer.status < 300)?;
+        let text = |field: &str| data[field].as_str().unwrap().to_owned();
+        let id = data["id"].as_i64().unwrap();
+        Some((answer.status, Created { id, irn: text("irn"), invoice_no: text("invoice_no") }))
+    }
+
+    pub(crate) async fn created(&self, invoice: &Value) -> Created {
+        let (status, created) = self.create(invoice).await.expect("an answer to a create");
+        assert_eq!(status, 201);
+        created
+    }
+
+    /// Starts a run, which goes on in the background: 202. One that has succeeded already is told: 200.
+    pub(crate) async fn start_run(&self, operation: &str, body: &Value) -> u16 {
+        let path = format!("/v1/app/invoices/{operation}");
+        let answer = self.call(Method::POST, &path, Some(body)).await.expect("an answer to a run");
+        assert!([200, 202].contains(&answer.status), "{operation}: {answer:?}");
+        answer.status
+    }
+
+    pub(crate) async fn run(&self, irn: &str) -> Option<Value> {
+        let answer = self.get(&format!("/v1/app/invoices/{irn}/run")).await?;
+        (answer.status == 200).then(|| answer.body["data"].clone())
+    }
+
+    /// Waits until the run of this operation has succeeded, and asks for nothing but its state.
+    pub(crate) async fn succeeded(&self, irn: &str, operation: &str) -> Value {
+        eventually(&format!("the end of {operation} of {irn}"), async || {
+            let run = self.run(irn).await?;
+            let is_it = run["operation"] == operation;
+            let state = run["state"].as_str().unwrap_or_default();
+            assert!(!is_it || ["running", "waiting", "succeeded"].contains(&state), "the run ended: {run}");
+            (is_it && state == "succeeded").then_some(run)
+        })
+        .await
+    }
+
+    pub(crate) async fn set_status(&self, irn: &str, status: &str) -> Option<Answer> {
+        let body = json!({ "unique_no": irn, "unique_no_type": "IRN", "status": status, "remark": "a move" });
+        self.call(Method::PATCH, "/v1/tax-payers/invoices/update-status", Some(&body)).await
+    }
+
+    /// A partial payment of 1.00.
+    pub(crate) async fn pay_one(&self, irn: &str, reference: &str) -> Option<Answer> {
+        let body = json!({
+            "unique_no": irn, "unique_no_type": "IRN", "payment_status": "partial", "amount": 1,
+            "reference": reference, "remark": "an instalment",
+        });
+        self.call(Method::PATCH, "/v1/tax-payers/invoices/update-payment-status", Some(&body)).await
+    }
+
+    /// The whole event log.
+    pub(crate) async fn events(&self) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let path = format!("/v1/tax-payers/events?limit=1000&after={}", events.len());
+            let answer = self.get(&path).await.expect("the feed");
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let page = &answer.body["data"];
+            events.extend(page["events"].as_array().unwrap().iter().cloned());
+            if page["has_more"] == false {
+                return events;
+            }
+        }
+    }
+
+    /// The workflow status of an invoice.
+    pub(crate) async fn status(&self, created: &Created) -> String {
+        let path = format!("/v1/tax-payers/invoices/{}", created.id);
+        let answer = self.get(&path).await.expect("an invoice");
+        answer.body["data"]["status"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The numbers of the log must follow each other without a gap.
+pub(crate) fn assert_gapless(events: &[Value]) {
+    for (event, sequence) in events.iter().zip(1..) {
+        assert_eq!(event["sequence"], json!(sequence), "the log has a gap");
+    }
+}
+
+/// The types of the events of one invoice, in the order of the log.
+pub(crate) fn kinds<'a>(events: &'a [Value], irn: &str) -> Vec<&'a str> {
+    events.iter().filter(|event| event["irn"] == irn).map(|event| event["type"].as_str().unwrap()).collect()
+}

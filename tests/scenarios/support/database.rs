@@ -1,0 +1,92 @@
+//! A fresh database for a scenario, dropped at its end however it ends.
+
+use std::env;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sea_orm::{ConnectionTrait, Database as Connections, DatabaseConnection};
+use url::Url;
+
+const SERVER: &str = "EINVOICE_TEST_POSTGRES";
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+impl Backend {
+    /// PostgreSQL where there is a server for tests; says so where there is none.
+    pub(crate) fn postgres() -> Option<Self> {
+        let is_given = env::var_os(SERVER).is_some();
+        if !is_given {
+            println!("skipped: {SERVER} names no PostgreSQL server");
+        }
+        is_given.then_some(Self::Postgres)
+    }
+}
+
+/// A database of PostgreSQL that is dropped with its value.
+pub(crate) struct PostgresDatabase {
+    server: Url,
+    pub(crate) name: String,
+}
+
+impl PostgresDatabase {
+    pub(crate) async fn create() -> Self {
+        let server: Url = env::var(SERVER).unwrap().parse().unwrap();
+        let name = format!("scenario_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let database = Self { server, name };
+        database.order(&format!("CREATE DATABASE {}", database.name)).await;
+        database
+    }
+
+    pub(crate) fn url(&self) -> String {
+        let mut url = self.server.clone();
+        url.set_path(&self.name);
+        url.to_string()
+    }
+
+    /// Lets nobody in any more, and puts out who is there; or lets them in again.
+    pub(crate) async fn let_in(&self, is_open: bool) {
+        let name = &self.name;
+        self.order(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_open}")).await;
+        if !is_open {
+            let put_out =
+                format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+            self.order(&put_out).await;
+        }
+    }
+
+    async fn order(&self, statement: &str) {
+        order(&self.server, statement).await;
+    }
+}
+
+async fn order(server: &Url, statement: &str) {
+    let connection = Connections::connect(server.as_str()).await.unwrap();
+    connection.execute_unprepared(statement).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+impl Drop for PostgresDatabase {
+    fn drop(&mut self) {
+        let (server, statement) =
+            (self.server.clone(), format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        // A drop cannot wait inside the runtime it is called on.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(order(&server, &statement));
+        });
+        if dropping.join().is_err() {
+            println!("the database {} could not be dropped", self.name);
+        }
+    }
+}
+
+/// A connection that goes beside the service.
+pub(crate) async fn connect(url: &str) -> DatabaseConnection {
+    let mut options = sea_orm::ConnectOptions::new(url);
+    options.max_connections(1).min_connections(1).sqlx_logging(false);
+    Connections::connect(options).await.unwrap()
+}

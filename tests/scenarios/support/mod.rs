@@ -1,0 +1,18 @@
+//! What every scenario stands on.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | SQLite or PostgreSQL, fresh for each scenario | `database` |
+//! | the binary as a child process | `service` |
+//! | the process with its authority, and what is always true of them | `scene` |
+//! | requests and their bodies | `client`, `documents` |
+//! | a webhook endpoint that outlives the kills | `receiver` |
+//! | waiting for what must come | `patience` |
+
+pub(crate) mod client;
+pub(crate) mod database;
+pub(crate) mod documents;
+pub(crate) mod patience;
+pub(crate) mod receiver;
+pub(crate) mod scene;
+pub(crate) mod service;

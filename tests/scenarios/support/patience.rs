@@ -1,0 +1,20 @@
+//! Waiting for what must come. Deadlines are generous: they end a scenario that hangs and measure nothing.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Looks until there is something to see.
+pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(begun.elapsed() < PATIENCE, "in vain: waited {PATIENCE:?} for {what}");
+        sleep(LOOK_EVERY).await;
+    }
+}

@@ -1,0 +1,197 @@
+//! A service on a fresh database, with an authority in this process that outlives it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::Method;
+use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, Sandbox};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::client::{Client, Created, assert_gapless, kinds};
+use crate::support::database::{Backend, PostgresDatabase};
+use crate::support::documents::{invoice, submission};
+use crate::support::patience::eventually;
+use crate::support::service::{Service, Settings};
+
+const API_KEY: &str = "3f6a1c9e-5b0d-4b52-9a55-0a4d1c9f7e21";
+const API_SECRET: &str = "a-secret-that-both-sides-know";
+/// Base64 of 32 bytes; every process of a scenario seals with the same.
+pub(crate) const ENCRYPTION_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+const SUBMITTED: [&str; 5] = [
+    "invoice.created",
+    "invoice.status-updated",
+    "invoice.validated",
+    "invoice.status-updated",
+    "invoice.submitted",
+];
+const TRANSMITTED: [&str; 2] = ["invoice.status-updated", "invoice.transmitted"];
+
+/// Fields are dropped in this order: the process before its database and directory.
+pub(crate) struct Scene {
+    pub(crate) service: Service,
+    pub(crate) taxpayer: Client,
+    pub(crate) integrator: Client,
+    pub(crate) authority: Sandbox,
+    pub(crate) postgres: Option<PostgresDatabase>,
+    settings: Settings,
+    directory: TempDir,
+}
+
+impl Scene {
+    pub(crate) async fn open(backend: Backend) -> Self {
+        Self::with(backend, &[]).await
+    }
+
+    /// With settings of its own beside those that all scenes have.
+    pub(crate) async fn with(backend: Backend, own: &[(&'static str, &str)]) -> Self {
+        let directory = TempDir::new().unwrap();
+        let authority = sandbox::start(sandbox::Settings {
+            bind: "127.0.0.1:0".into(),
+            api_key: API_KEY.into(),
+            api_secret: API_SECRET.into(),
+            seed: 1,
+        });
+        let authority = authority.await.unwrap();
+        let keys = directory.path().join("authority-keys.json");
+        std::fs::write(&keys, authority.state().crypto_keys().unwrap().to_string()).unwrap();
+        let postgres = match backend {
+            Backend::Sqlite => None,
+            Backend::Postgres => Some(PostgresDatabase::create().await),
+        };
+        let mut settings = settings(&directory, &authority, &keys);
+        settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", database.url())));
+        settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
+        let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
+        let taxpayer = Client::new(service.url(), service.printed_key("tpk_").await);
+        let integrator = Client::new(service.url(), service.printed_key("sik_").await);
+        let scene = Self { service, taxpayer, integrator, authority, postgres, settings, directory };
+        scene.wait_for_lists().await;
+        scene
+    }
+
+    /// A second process on the same database, and the taxpayer's client there.
+    pub(crate) async fn second_process(&self) -> (Service, Client) {
+        let service = Service::start(self.directory.path().to_owned(), "second", self.settings.clone()).await;
+        let client = self.taxpayer.at(service.url());
+        (service, client)
+    }
+
+    /// The demo taxpayer's id, as the first start printed it.
+    pub(crate) fn taxpayer_id(&self) -> i64 {
+        let output = self.service.output();
+        let (_, after) = output.split_once("(id ").unwrap();
+        after.split_once(')').unwrap().0.parse().unwrap()
+    }
+
+    /// Has the taxpayer's creates and moves notified to a URL.
+    pub(crate) async fn set_webhook(&self, url: &str) {
+        let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id());
+        let body =
+            json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
+        let answer = self.integrator.call(Method::PUT, &path, Some(&body)).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
+    /// The SQLite file.
+    pub(crate) fn sqlite_url(&self) -> String {
+        format!("sqlite://{}", self.directory.path().join("einvoice.db").display())
+    }
+
+    /// Until the authority's lists are there, forms only warn and a submission lacks its tax.
+    async fn wait_for_lists(&self) {
+        let mut number = 0;
+        eventually("the authority's reference lists", async || {
+            number += 1;
+            let body = invoice(&format!("LISTS{number}"));
+            let path = "/v1/tax-payers/invoices";
+            let answer = self.taxpayer.call(Method::POST, path, Some(&body)).await?;
+            (!answer.headers.contains_key("x-system-warning")).then_some(())
+        })
+        .await;
+    }
+
+    pub(crate) async fn restart_after_kill(&mut self) {
+        self.service.kill_9();
+        self.service.restart().await;
+    }
+
+    /// Creates an invoice and starts its Submit.
+    pub(crate) async fn submit(&self, invoice_no: &str) -> Created {
+        let created = self.taxpayer.created(&invoice(invoice_no)).await;
+        self.taxpayer.start_run("submit", &submission(invoice_no, &created.irn)).await;
+        created
+    }
+
+    pub(crate) async fn transmit(&self, created: &Created) {
+        self.taxpayer.start_run("transmit", &json!({ "irn": created.irn })).await;
+    }
+
+    /// The authority's record of calls of an operation, about an invoice where it is about one.
+    pub(crate) fn calls(&self, operation: Operation, irn: &str) -> Vec<CallRecord> {
+        let mut calls = self.authority.state().calls();
+        calls.retain(|call| {
+            call.operation == Some(operation) && call.irn.as_deref().is_none_or(|named| named == irn)
+        });
+        calls
+    }
+
+    /// How many calls of this operation the authority has in hand.
+    pub(crate) fn in_hand(&self, operation: Operation, irn: &str) -> usize {
+        let is_pending = |call: &&CallRecord| serde_json::to_value(call).unwrap()["status"] == "pending";
+        self.calls(operation, irn).iter().filter(is_pending).count()
+    }
+
+    /// Orders that the next call of this operation about the invoice is answered so late.
+    pub(crate) fn order_late(&self, kind: FaultKind, operation: Operation, irn: &str, late: Duration) {
+        let mut order = FaultOrder::of(kind).on(operation);
+        order.latency_ms = Some(u64::try_from(late.as_millis()).unwrap());
+        order.irn = (operation != Operation::Health).then(|| irn.to_owned());
+        self.authority.state().add_fault(order).unwrap();
+    }
+
+    /// What must hold of an invoice whose runs have ended: signed and, where it was, transmitted once; the
+    /// status; each event once and in order. Gives the number of signatures that were tried.
+    pub(crate) async fn assert_done(&self, created: &Created, events: &[Value], is_transmitted: bool) -> u32 {
+        let irn = &created.irn;
+        let sheet = self.authority.state().invoice(irn).unwrap();
+        assert_eq!(sheet.sign_count, 1, "one signature for {irn}");
+        assert_eq!(sheet.transmit_count, u32::from(is_transmitted), "transmissions of {irn}");
+        let mut expected = SUBMITTED.to_vec();
+        if is_transmitted {
+            expected.extend(TRANSMITTED);
+        }
+        assert_eq!(kinds(events, irn), expected, "the events of {irn}");
+        let status = if is_transmitted { "transmitted" } else { "submitted" };
+        assert_eq!(self.taxpayer.status(created).await, status);
+        sheet.sign_attempts
+    }
+
+    /// The log without gaps, its chain whole.
+    pub(crate) async fn intact_events(&self) -> Vec<Value> {
+        let events = self.taxpayer.events().await;
+        assert_gapless(&events);
+        let (is_intact, said) = self.service.verify();
+        assert!(is_intact, "verify: {said}");
+        events
+    }
+}
+
+fn settings(directory: &TempDir, authority: &Sandbox, keys: &Path) -> Settings {
+    vec![
+        ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
+        ("EINVOICE__AUTHORITY__MODE", "remote".into()),
+        ("EINVOICE__AUTHORITY__BASE_URL", authority.base_url()),
+        ("EINVOICE__AUTHORITY__API_KEY", API_KEY.into()),
+        ("EINVOICE__AUTHORITY__API_SECRET", API_SECRET.into()),
+        ("EINVOICE__AUTHORITY__CRYPTO_KEYS_FILE", keys.display().to_string()),
+        ("EINVOICE__SECRETS__ENCRYPTION_KEY", ENCRYPTION_KEY.into()),
+        ("EINVOICE__CLUSTER__LEASE_S", "1".into()),
+        ("EINVOICE__PIPELINE__RETRY_INITIAL_MS", "20".into()),
+        ("EINVOICE__PIPELINE__RETRY_MAX_S", "1".into()),
+        ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0".into()),
+        ("EINVOICE__LOG__LEVEL", "info".into()),
+        ("EINVOICE__LOG__FORMAT", "text".into()),
+    ]
+}

@@ -1,0 +1,150 @@
+//! The binary as a child process. Its directory and its port stay the same across restarts.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use crate::support::patience::eventually;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_einvoice");
+/// Below the ports the system gives to outgoing connections: one of those must not take a dead process's place.
+const PORT_FIRST: u16 = 12_000;
+const PORTS: u16 = 18_000;
+static PORT_NEXT: AtomicU16 = AtomicU16::new(0);
+
+pub(crate) type Settings = Vec<(&'static str, String)>;
+
+pub(crate) struct Service {
+    settings: Settings,
+    directory: PathBuf,
+    /// Its output of all lives.
+    output: PathBuf,
+    port: u16,
+    child: Option<Child>,
+}
+
+impl Service {
+    /// Not started yet.
+    pub(crate) fn new(directory: PathBuf, name: &str, settings: Settings) -> Self {
+        let output = directory.join(format!("{name}.out"));
+        Self { settings, directory, output, port: free_port(), child: None }
+    }
+
+    /// Starts it and waits until it is ready.
+    pub(crate) async fn start(directory: PathBuf, name: &str, settings: Settings) -> Self {
+        let mut service = Self::new(directory, name, settings);
+        service.restart().await;
+        service
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) async fn restart(&mut self) {
+        self.launch();
+        self.ready().await;
+    }
+
+    pub(crate) async fn ready(&mut self) {
+        let ready = format!("{}/health/ready", self.url());
+        eventually("a process that is ready", async || {
+            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+                panic!("the process ended by itself with {status}:\n{}", self.output());
+            }
+            let answer = reqwest::get(&ready).await.ok()?;
+            answer.status().is_success().then_some(())
+        })
+        .await;
+    }
+
+    /// Starts it without waiting for anything.
+    pub(crate) fn launch(&mut self) {
+        assert!(self.child.is_none(), "it is running");
+        let output = File::options().create(true).append(true).open(&self.output).unwrap();
+        let mut command = self.command();
+        command.env("EINVOICE__HTTP__BIND", format!("127.0.0.1:{}", self.port));
+        command.stderr(output.try_clone().unwrap()).stdout(output);
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(BINARY);
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        command.envs(self.settings.iter().map(|(key, value)| (key, value)));
+        command
+    }
+
+    /// SIGKILL: nothing of it runs any more when this returns.
+    pub(crate) fn kill_9(&mut self) {
+        let mut child = self.child.take().expect("a running process");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Sends a signal; does not wait for what comes of it.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.as_ref().expect("a running process").id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// How it ended by itself.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let child = self.child.as_mut().expect("a running process");
+        let status = eventually("the end of the process", async || child.try_wait().unwrap()).await;
+        self.child = None;
+        status
+    }
+
+    /// `einvoice verify`: whether every chain is whole, and what it says.
+    pub(crate) fn verify(&self) -> (bool, String) {
+        let done = self.command().arg("verify").output().unwrap();
+        (done.status.success(), String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+
+    /// What it has printed and logged in all its lives.
+    pub(crate) fn output(&self) -> String {
+        fs::read_to_string(&self.output).unwrap_or_default()
+    }
+
+    /// A key that the first start printed.
+    pub(crate) async fn printed_key(&self, prefix: &str) -> String {
+        eventually("the keys of the first start", async || {
+            let output = self.output();
+            let key = output.split_whitespace().find(|word| word.starts_with(prefix))?;
+            // The line is there in whole once the next one has begun.
+            output.contains("curl -sS").then(|| key.to_owned())
+        })
+        .await
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            println!("--- {}\n{}", self.output.display(), tail(&self.output()));
+        }
+    }
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
+}
+
+fn free_port() -> u16 {
+    let start = u16::try_from(std::process::id() % u32::from(PORTS)).unwrap_or_default();
+    for _ in 0..PORTS {
+        let port = PORT_FIRST + (start + PORT_NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port is free")
+}

@@ -1,0 +1,153 @@
+//! Two processes on one PostgreSQL: whichever is asked, there is one writer, one run and one log.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
+use reqwest::Method;
+use sandbox::{FaultKind, Operation};
+use serde_json::json;
+
+use crate::support::client::{Client, Created, assert_gapless, kinds};
+use crate::support::database::Backend;
+use crate::support::documents::{invoice, invoice_of_100, submission};
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+use crate::support::service::Service;
+
+/// Requests under way at a time.
+const AT_ONCE: usize = 64;
+const RUNS: usize = 10;
+/// Longer than it takes to have all runs under way.
+const LATE: Duration = Duration::from_secs(6);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_share_one_database() {
+    let Some(backend) = Backend::postgres() else { return };
+    let mut scene = Scene::open(backend).await;
+    let (mut second, client) = scene.second_process().await;
+    let both = [scene.taxpayer.clone(), client];
+    one_of_many_twins_is_created(&both).await;
+    payments_stop_at_the_payable(&both).await;
+    each_invoice_is_signed_once(&scene, &both).await;
+    a_process_that_wakes_too_late_changes_nothing(&scene, (&second, &both[1])).await;
+    the_runs_of_a_dead_process_are_finished(&scene, (&mut second, &both[1])).await;
+    scene.intact_events().await;
+    second.restart().await;
+    a_rotated_key_is_refused_at_once(&mut scene, &second).await;
+    scene.intact_events().await;
+}
+
+async fn one_of_many_twins_is_created(both: &[Client; 2]) {
+    let body = invoice("TWIN1");
+    let answers = join_all((0..AT_ONCE).map(|at| both[at % 2].create(&body))).await;
+    let answers: Vec<_> = answers.into_iter().map(Option::unwrap).collect();
+    assert_eq!(answers.iter().filter(|(status, _)| *status == 201).count(), 1, "one is new");
+    assert!(answers.iter().all(|(_, created)| *created == answers[0].1), "all name the same invoice");
+    let [first, _] = both;
+    let events = first.events().await;
+    assert_eq!(kinds(&events, &answers[0].1.irn), ["invoice.created"]);
+}
+
+async fn payments_stop_at_the_payable(both: &[Client; 2]) {
+    let created = both[0].created(&invoice_of_100("HUNDRED1")).await;
+    assert_eq!(both[1].set_status(&created.irn, "approved").await.unwrap().status, 200);
+    let payments = stream::iter(0..500).map(|at| {
+        let (client, irn) = (&both[at % 2], &created.irn);
+        async move { client.pay_one(irn, &format!("P{at}")).await.unwrap() }
+    });
+    let answers: Vec<_> = payments.buffer_unordered(AT_ONCE).collect().await;
+    let accepted = answers.iter().filter(|answer| answer.status == 200).count();
+    let refused = answers.iter().filter(|answer| answer.body["error_code"] == "PAYMENT_EXCEEDS_PAYABLE");
+    assert_eq!((accepted, refused.count()), (100, 400));
+}
+
+async fn each_invoice_is_signed_once(scene: &Scene, both: &[Client; 2]) {
+    let mut invoices = Vec::new();
+    for number in 0..RUNS {
+        let invoice_no = format!("SHARED{number}");
+        let created = both[0].created(&invoice(&invoice_no)).await;
+        let body = submission(&invoice_no, &created.irn);
+        join_all((0..4).map(|at| both[at % 2].start_run("submit", &body))).await;
+        invoices.push(created);
+    }
+    for created in &invoices {
+        both[1].succeeded(&created.irn, "submit").await;
+    }
+    let events = both[0].events().await;
+    assert_gapless(&events);
+    let mut tried = 0;
+    for created in &invoices {
+        tried += scene.assert_done(created, &events, false).await;
+    }
+    println!("two processes: {RUNS} invoices submitted over both, signatures tried {tried}");
+}
+
+/// Stopped for longer than its leases last, it finds its runs taken over: its late outcomes count for nothing.
+async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&Service, &Client)) {
+    let (service, client) = second;
+    let invoices = held_up_runs(scene, client, "SLEEPER").await;
+    service.signal("STOP");
+    let mut taken_over = 0;
+    for created in &invoices {
+        let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
+        taken_over += usize::from(run["resolved_by"] == "confirm");
+    }
+    assert!(taken_over > 0, "the stopped process drove none");
+    service.signal("CONT");
+    let later = client.created(&invoice("AWAKE1")).await;
+    client.start_run("submit", &submission("AWAKE1", &later.irn)).await;
+    client.succeeded(&later.irn, "submit").await;
+    let events = client.events().await;
+    for created in invoices.iter().chain([&later]) {
+        scene.assert_done(created, &events, false).await;
+    }
+    println!("two processes: {RUNS} runs, {taken_over} of them taken over from a process that woke up later");
+}
+
+/// Runs started at one process, all with their signature in the hands of the authority.
+async fn held_up_runs(scene: &Scene, client: &Client, name: &str) -> Vec<Created> {
+    let mut invoices = Vec::new();
+    for number in 0..RUNS {
+        let invoice_no = format!("{name}{number}");
+        let created = client.created(&invoice(&invoice_no)).await;
+        scene.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
+        client.start_run("submit", &submission(&invoice_no, &created.irn)).await;
+        invoices.push(created);
+    }
+    eventually("every signature in flight", async || {
+        let mut in_hand = invoices.iter().map(|created| scene.in_hand(Operation::Sign, &created.irn));
+        in_hand.all(|count| count == 1).then_some(())
+    })
+    .await;
+    invoices
+}
+
+async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client): (&mut Service, &Client)) {
+    let invoices = held_up_runs(scene, client, "ORPHAN").await;
+    second.kill_9();
+    let mut taken_over = 0;
+    for created in &invoices {
+        let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
+        taken_over += usize::from(run["resolved_by"] == "confirm");
+    }
+    assert!(taken_over > 0, "the dead process drove none");
+    let events = scene.taxpayer.events().await;
+    for created in &invoices {
+        scene.assert_done(created, &events, false).await;
+    }
+    println!("two processes: {RUNS} runs, {taken_over} of them taken over from a dead process");
+}
+
+async fn a_rotated_key_is_refused_at_once(scene: &mut Scene, second: &Service) {
+    let there = scene.taxpayer.at(second.url());
+    assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200);
+    let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", scene.taxpayer_id());
+    let answer = scene.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 401, "the old key elsewhere");
+    let key = answer.body["data"]["api_key"].as_str().expect("the new key").to_owned();
+    scene.taxpayer = Client::new(scene.service.url(), key);
+    let there = scene.taxpayer.at(second.url());
+    assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200, "the new key elsewhere");
+}
