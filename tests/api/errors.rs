@@ -1,0 +1,1 @@
+//! Failures: the envelope, and what every answer carries.

@@ -1,0 +1,3 @@
+//! `/v1/tax-payers`.
+
+mod create_invoice;
