@@ -24,7 +24,7 @@ async fn assert_payable(taxpayer: &Taxpayer, body: &serde_json::Value, payable: 
 fn amounts_read_back_digit_by_digit() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        for digits in ["0.1", "0.01", "123456789012345.678", "999999999999999.99", "0.0000000001"] {
+        for digits in ["0.1", "0.01", "123456789012345.678", "123456789012345.678901", "0.000001"] {
             let body = with(&bodies::invoice(), "invoice_lines.0.unit_price", exact(digits));
             let body = with(&body, "invoice_lines.0.quantity", exact("1"));
             let invoice = taxpayer.invoice(&body).await;
@@ -117,7 +117,7 @@ fn words_that_are_no_json_numbers_are_no_json() {
 #[test]
 fn a_total_that_cannot_be_kept_exactly_is_refused() {
     on_every_database(async |world| {
-        let body = bodies::invoice_over("999999999999999999", "999999999999999999");
+        let body = bodies::invoice_over("123456789012345.678901", "999999999999999999");
         let answer = world.taxpayer().await.create_invoice(&body).await;
         answer.expect_refusal(422, "VALIDATION_FAILED");
     });
