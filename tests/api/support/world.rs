@@ -203,6 +203,7 @@ fn fresh_directory(name: &str) -> PathBuf {
 
 async fn fresh_database(name: &str) -> String {
     let server = env::var("EINVOICE_TEST_POSTGRES").unwrap();
+    let name = name.replace('-', "_");
     let database = format!("api_{name}_{}_{}", process::id(), number());
     let admin = Database::connect(&server).await.unwrap();
     admin.execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")).await.unwrap();
