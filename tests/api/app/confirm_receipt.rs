@@ -1,0 +1,49 @@
+//! PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt.
+
+use serde_json::json;
+
+use crate::support::bodies::{self, irn, submission};
+use crate::support::clients::TRANSMIT;
+use crate::support::world::on_every_database;
+
+#[test]
+fn a_receipt_is_confirmed_once_and_then_in_the_authoritys_words() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let irn = invoice["irn"].as_str().unwrap();
+        let app = taxpayer.app();
+        let no = invoice["invoice_no"].as_str().unwrap();
+        app.submit(&submission(&taxpayer, no)).await.expect_status(200);
+        app.transmit(irn).await.expect_status(200);
+        let first = app.confirm_receipt(irn).await.expect_status(200);
+        assert_eq!(first.message(), "Invoice transmission receipt confirmed");
+        assert!(first.data().is_object(), "{}", first.text);
+        let after = taxpayer.reread(&invoice).await;
+        assert_eq!(
+            (&after["status"], &after["authority_data"]["status"]),
+            (&json!("transmitted"), &json!("ACKNOWLEDGED"))
+        );
+        for method in ["PATCH", "POST", "PUT"] {
+            let again =
+                app.call(method, &format!("{TRANSMIT}/{irn}/confirm-receipt")).await.expect_status(200);
+            assert_ne!(again.message(), first.message());
+            assert!(again.message().to_lowercase().contains("already"), "{}", again.text);
+            assert_eq!(again.data(), first.data());
+        }
+        let names = taxpayer.event_names().await;
+        assert_eq!(names.iter().filter(|name| *name == "invoice.acknowledged").count(), 1);
+        assert_eq!(app.transmit(irn).await.expect_status(200).data()["delivered"], json!(true));
+    });
+}
+
+#[test]
+fn an_irn_that_is_odd_or_of_somebody_else_is_not_found() {
+    on_every_database(async |world| {
+        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+        for irn in ["nonsense".to_owned(), "INV1-FFFFFFFF-20260115".to_owned(), irn(&other, "INV1")] {
+            let answer = taxpayer.app().confirm_receipt(&irn).await;
+            answer.expect_refusal(404, "INVOICE_NOT_FOUND");
+        }
+    });
+}

@@ -1,0 +1,316 @@
+//! POST /v1/app/invoices/submit.
+
+use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::{Value, json};
+
+use crate::support::answer::{Answer, stable};
+use crate::support::bodies::{self, irn, submission, with};
+use crate::support::clients::Taxpayer;
+use crate::support::world::{World, apart, eventually, number, on_every_database};
+
+/// An invoice number of which the sandbox takes a word.
+fn magic(word: &str) -> String {
+    format!("INV{}{word}", number())
+}
+
+/// Submits again until the run has ended, as a caller that is told to try later does.
+async fn to_the_end(taxpayer: &Taxpayer, body: &Value) -> Answer {
+    let attempt = async || {
+        let answer = taxpayer.app().submit(body).await;
+        if answer.status == 503 {
+            assert_eq!(answer.code(), "AUTHORITY_UNAVAILABLE");
+            assert_ne!(answer.header("retry-after"), "");
+        }
+        (answer.status != 503).then_some(answer)
+    };
+    eventually("the end of a submission", attempt).await
+}
+
+fn sign_count(world: &World, irn: &str) -> u64 {
+    world.authority.invoice(irn).map_or(0, |sheet| u64::from(sheet.sign_count))
+}
+
+#[test]
+fn the_result_stands_under_message_and_the_sentence_under_data() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let no = bodies::invoice_no();
+        let answer = to_the_end(&taxpayer, &submission(&taxpayer, &no)).await.expect_status(200);
+        assert_eq!(answer.body["success"], json!(true));
+        assert_eq!(answer.body["data"], json!("Invoice submitted successfully"));
+        assert_eq!(answer.body["message"]["irn"], json!(irn(&taxpayer, &no)));
+        assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1);
+        let unsteady = ["/message/irn", "/message/qr_code", "/message/submitted_at"];
+        insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+            {
+              "data": "Invoice submitted successfully",
+              "message": {
+                "irn": "…",
+                "ok": true,
+                "qr_code": "…",
+                "resolved_by": "answer",
+                "submitted_at": "…"
+              },
+              "success": true
+            }
+        "#);
+    });
+}
+
+#[test]
+fn a_stored_invoice_is_moved_by_its_submission() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let no = invoice["invoice_no"].as_str().unwrap();
+        let answer = to_the_end(&taxpayer, &submission(&taxpayer, no)).await.expect_status(200);
+        let after = taxpayer.reread(&invoice).await;
+        assert_eq!(
+            (&after["status"], &after["authority_data"]["status"]),
+            (&json!("submitted"), &json!("SUBMITTED"))
+        );
+        assert_eq!(after["authority_data"]["qr_code"], answer.body["message"]["qr_code"]);
+        assert_ne!(after["authority_data"]["qr_code"], invoice["authority_data"]["qr_code"]);
+        let qr_code = after["authority_data"]["qr_code"].as_str().unwrap();
+        let inside = world.authority.open_qr(qr_code).unwrap();
+        assert!(inside.contains(invoice["irn"].as_str().unwrap()), "{inside}");
+        let names = taxpayer.event_names().await;
+        let moves: Vec<_> = names.iter().filter(|name| name.starts_with("invoice.")).collect();
+        assert_eq!(
+            moves,
+            [
+                "invoice.created",
+                "invoice.status-updated",
+                "invoice.validated",
+                "invoice.status-updated",
+                "invoice.submitted",
+            ]
+        );
+    });
+}
+
+#[test]
+fn the_events_of_a_submission_carry_the_invoice_as_it_was_then() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let no = invoice["invoice_no"].as_str().unwrap();
+        to_the_end(&taxpayer, &submission(&taxpayer, no)).await.expect_status(200);
+        let events = taxpayer.events().await;
+        let of = |name: &str| events.iter().find(|event| event["type"] == name).unwrap()["data"].clone();
+        for (name, before, after) in
+            [("invoice.validated", "draft", "validated"), ("invoice.submitted", "validated", "submitted")]
+        {
+            let data = of(name);
+            assert_eq!(
+                (&data["previous_status"], &data["status"]),
+                (&json!(before), &json!(after)),
+                "{name}"
+            );
+            assert_eq!(
+                (&data["invoice"]["status"], &data["irn"]),
+                (&json!(after), &invoice["irn"]),
+                "{name}"
+            );
+        }
+    });
+}
+
+#[test]
+fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let irn = irn(&taxpayer, "NEVERSTORED1");
+        to_the_end(&taxpayer, &submission(&taxpayer, "NEVERSTORED1")).await.expect_status(200);
+        assert_eq!(sign_count(world, &irn), 1);
+        let run = taxpayer.app().run(&irn).await.expect_status(200);
+        assert_eq!(run.data()["state"], json!("succeeded"));
+        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
+    });
+}
+
+#[test]
+fn the_same_irn_again_gets_the_result_there_is() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = submission(&taxpayer, &bodies::invoice_no());
+        let first = to_the_end(&taxpayer, &body).await.expect_status(200);
+        let events = taxpayer.events().await.len();
+        for _ in 0..3 {
+            let again = taxpayer.app().submit(&body).await.expect_status(200);
+            assert_eq!(again.body, first.body);
+        }
+        assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
+        assert_eq!(taxpayer.events().await.len(), events);
+    });
+}
+
+#[test]
+fn concurrent_submissions_of_one_irn_are_signed_once() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = submission(&taxpayer, &bodies::invoice_no());
+        let twins = (0..8).map(|_| to_the_end(&taxpayer, &body));
+        let answers = futures_util::future::join_all(twins).await;
+        assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
+        let sheet = world.authority.invoice(body["irn"].as_str().unwrap()).unwrap();
+        assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
+    });
+}
+
+#[test]
+fn other_content_for_a_signed_irn_is_a_conflict() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = submission(&taxpayer, &bodies::invoice_no());
+        to_the_end(&taxpayer, &body).await.expect_status(200);
+        let other = with(&body, "note", json!("another text"));
+        taxpayer.app().submit(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+        taxpayer.app().submit(&body).await.expect_status(200);
+    });
+}
+
+#[test]
+fn other_content_before_the_signature_replaces_the_old() {
+    apart("replaced", &[], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = submission(&taxpayer, &bodies::invoice_no());
+        let newer = with(&body, "note", json!("another text"));
+        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+        taxpayer.app().submit_async(&body).await.expect_status(202);
+        taxpayer.app().submit_async(&newer).await.expect_status(202);
+        world.authority.clear_faults();
+        to_the_end(&taxpayer, &newer).await.expect_status(200);
+        assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
+        taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    });
+}
+
+#[test]
+fn a_document_that_the_authority_refuses_is_told_in_its_words() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let no = magic("SBXREJECT");
+        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
+        let body = submission(&taxpayer, &no);
+        let answer = to_the_end(&taxpayer, &body).await.expect_refusal(422, "AUTHORITY_REJECTED");
+        assert!(answer.message().len() > 10, "{}", answer.text);
+        let after = taxpayer.reread(&invoice).await;
+        assert_eq!(
+            (&after["status"], &after["authority_data"]["status"]),
+            (&json!("draft"), &json!("REJECTED"))
+        );
+        assert!(taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
+        let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
+        assert_eq!(run.data()["state"], json!("refused"));
+        assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 0);
+    });
+}
+
+#[test]
+fn a_reply_that_is_lost_or_unreadable_leads_to_one_signature() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for word in ["SBXDROP", "SBXRESET", "SBXGARBAGE", "SBXXML", "SBXMISSING"] {
+            let no = magic(word);
+            let answer = to_the_end(&taxpayer, &submission(&taxpayer, &no)).await.expect_status(200);
+            assert_eq!(answer.data(), &json!("Invoice submitted successfully"), "{word}");
+            assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1, "{word}");
+        }
+    });
+}
+
+#[test]
+fn an_authority_that_is_busy_is_asked_again() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for word in ["SBX500", "SBXBUSY", "SBX429"] {
+            let no = magic(word);
+            to_the_end(&taxpayer, &submission(&taxpayer, &no)).await.expect_status(200);
+            let sheet = world.authority.invoice(&irn(&taxpayer, &no)).unwrap();
+            assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 3), "{word}");
+        }
+    });
+}
+
+#[test]
+fn a_cancelled_invoice_is_not_submitted() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
+        let no = invoice["invoice_no"].as_str().unwrap();
+        let answer = taxpayer.app().submit(&submission(&taxpayer, no)).await;
+        answer.expect_refusal(409, "INVALID_TRANSITION");
+        assert_eq!(sign_count(world, invoice["irn"].as_str().unwrap()), 0);
+        taxpayer.set_status(&invoice, "draft").await.expect_status(200);
+        to_the_end(&taxpayer, &submission(&taxpayer, no)).await.expect_status(200);
+    });
+}
+
+#[test]
+fn a_caller_that_does_not_wait_gets_the_address_of_the_run() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = submission(&taxpayer, &magic("SBXSLOW"));
+        let irn = body["irn"].as_str().unwrap();
+        let answer = taxpayer.app().submit_async(&body).await.expect_status(202);
+        assert_eq!(answer.body["success"], json!(true));
+        assert_eq!(answer.data()["irn"], json!(irn));
+        assert_eq!(answer.header("preference-applied"), "respond-async");
+        let address = answer.header("location").to_owned();
+        assert_eq!(address, format!("/v1/app/invoices/{irn}/run"));
+        let ended = async || {
+            let run = taxpayer.get(&address).await.expect_status(200);
+            (run.data()["state"] == json!("succeeded")).then_some(run)
+        };
+        eventually("the end of the run", ended).await;
+        let outcome = taxpayer.app().submit_async(&body).await.expect_status(200);
+        assert_eq!(outcome.data(), &json!("Invoice submitted successfully"));
+    });
+}
+
+#[test]
+fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succeeds() {
+    apart("outage", &[("PIPELINE__WAIT_S", "1")], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+        let answer = taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+        assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
+        let waiting = taxpayer.reread(&invoice).await;
+        assert_eq!(waiting["authority_data"]["status"], json!("QUEUED"));
+        assert_eq!(waiting["status"], json!("draft"));
+        let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
+        assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+        world.authority.clear_faults();
+        to_the_end(&taxpayer, &body).await.expect_status(200);
+        assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
+    });
+}
+
+#[test]
+fn invoices_are_taken_in_while_the_authority_is_out() {
+    apart("create-in-outage", &[], async |world| {
+        let taxpayer = world.taxpayer().await;
+        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    });
+}
+
+#[test]
+fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = submission(&taxpayer, &bodies::invoice_no());
+        let irn = body["irn"].as_str().unwrap();
+        let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign);
+        drop.irn = Some(irn.to_owned());
+        world.authority.add_fault(drop).unwrap();
+        to_the_end(&taxpayer, &body).await.expect_status(200);
+        let sheet = world.authority.invoice(irn).unwrap();
+        assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
+    });
+}

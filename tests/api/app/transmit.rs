@@ -1,0 +1,182 @@
+//! POST /v1/app/invoices/transmit.
+
+use sandbox::{FaultKind, FaultOrder, Operation, PartyEnrolment};
+use serde_json::{Value, json};
+
+use crate::support::answer::{Answer, stable};
+use crate::support::bodies::{self, irn, submission, with};
+use crate::support::clients::{TRANSMIT, Taxpayer};
+use crate::support::world::{World, apart, eventually, number, on_every_database};
+
+/// An invoice that the authority has signed; its IRN.
+async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
+    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    taxpayer.app().submit(&submission(taxpayer, no)).await.expect_status(200);
+    let irn = invoice["irn"].as_str().unwrap().to_owned();
+    (invoice, irn)
+}
+
+/// Transmits again until it succeeds, as a caller that is told `retryable` does.
+async fn to_the_end(taxpayer: &Taxpayer, irn: &str) -> Answer {
+    let attempt = async || {
+        let answer = taxpayer.app().transmit(irn).await;
+        (answer.status == 200).then_some(answer)
+    };
+    eventually("the end of a transmission", attempt).await
+}
+
+/// Calls to the authority that mean this invoice to be transmitted.
+fn attempts(world: &World, irn: &str) -> (u64, u64) {
+    let sheet = world.authority.invoice(irn).unwrap();
+    (u64::from(sheet.transmit_attempts), u64::from(sheet.transmit_count))
+}
+
+#[test]
+fn a_signed_invoice_is_transmitted() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (invoice, irn) = signed(&taxpayer).await;
+        let answer = taxpayer.app().transmit(&irn).await.expect_status(200);
+        assert_eq!(answer.message(), "Invoice transmitted successfully");
+        insta::assert_snapshot!(stable(answer.data(), &["/irn", "/transmitted_at"]), @r#"
+            {
+              "delivered": false,
+              "irn": "…",
+              "ok": true,
+              "transmitted": true,
+              "transmitted_at": "…"
+            }
+        "#);
+        let after = taxpayer.reread(&invoice).await;
+        assert_eq!(
+            (&after["status"], &after["authority_data"]["status"]),
+            (&json!("transmitted"), &json!("TRANSMITTED"))
+        );
+        let names = taxpayer.event_names().await;
+        assert_eq!(names[names.len() - 2..], ["invoice.status-updated", "invoice.transmitted"]);
+        assert_eq!(attempts(world, &irn), (1, 1));
+    });
+}
+
+#[test]
+fn a_second_transmission_gets_the_stored_result_without_a_call() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (_, irn) = signed(&taxpayer).await;
+        let first = taxpayer.app().transmit(&irn).await.expect_status(200);
+        let again = taxpayer.app().transmit(&irn).await.expect_status(200);
+        assert_eq!(again.body, first.body);
+        assert_eq!(attempts(world, &irn), (1, 1));
+    });
+}
+
+#[test]
+fn an_invoice_that_is_not_signed_is_a_500_with_a_code() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let answer = taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await;
+        answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
+    });
+}
+
+#[test]
+fn an_irn_that_nobody_knows_is_not_found() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let answer = taxpayer.app().transmit(&irn(&taxpayer, "NEVERSEEN")).await;
+        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+    });
+}
+
+#[test]
+fn the_body_is_checked() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for body in [json!({}), json!({ "irn": null }), json!({ "irn": "" }), json!({ "irn": 7 })] {
+            taxpayer.send("POST", TRANSMIT, &body).await.expect_faults(&["irn"]);
+        }
+        taxpayer.app().transmit("not an irn").await.expect_refusal(422, "IRN_MALFORMED");
+        let other = taxpayer.app().transmit("INV1-FFFFFFFF-20260115").await;
+        assert_eq!(other.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH").faulty_paths(), ["irn"]);
+    });
+}
+
+#[test]
+fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signature() {
+    apart("offline", &[("PIPELINE__WAIT_S", "1")], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let tin = format!("{:08}-0009", number());
+        let online = |online: bool| {
+            let party = PartyEnrolment { tin: Some(tin.clone()), online: Some(online), ..Default::default() };
+            world.authority.enrol(&party).unwrap();
+        };
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let body = with(&body, "accounting_customer_party.tin", json!(tin));
+        taxpayer.app().submit(&body).await.expect_status(200);
+        online(false);
+        let irn = invoice["irn"].as_str().unwrap();
+        let answer = taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+        assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+        assert_eq!(attempts(world, irn).0, 0, "the authority's transmit was not called");
+        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+        online(true);
+        to_the_end(&taxpayer, irn).await;
+        let sheet = world.authority.invoice(irn).unwrap();
+        assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
+        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
+    });
+}
+
+#[test]
+fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted() {
+    apart("unhealthy", &[("PIPELINE__WAIT_S", "1")], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (invoice, irn) = signed(&taxpayer).await;
+        world.authority.add_fault(FaultOrder::of(FaultKind::HealthDown)).unwrap();
+        let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
+        assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+        assert_eq!(attempts(world, &irn).0, 0);
+        world.authority.clear_faults();
+        to_the_end(&taxpayer, &irn).await;
+        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
+    });
+}
+
+#[test]
+fn a_reply_that_is_lost_leads_to_one_transmission() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (_, irn) = signed(&taxpayer).await;
+        let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Transmit);
+        drop.irn = Some(irn.clone());
+        world.authority.add_fault(drop).unwrap();
+        to_the_end(&taxpayer, &irn).await;
+        assert_eq!(attempts(world, &irn).1, 1);
+    });
+}
+
+#[test]
+fn a_caller_that_does_not_wait_gets_the_address_of_the_run() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let no = format!("INV{}SBXSLOW", number());
+        taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
+        let irn = irn(&taxpayer, &no);
+        let state = async |wanted: &str| {
+            let ended = async || {
+                let run = taxpayer.app().run(&irn).await.expect_status(200);
+                (run.data()["state"] == json!(wanted)).then_some(run)
+            };
+            eventually("the end of the run", ended).await
+        };
+        state("succeeded").await;
+        let request = taxpayer.request("POST", TRANSMIT).header("prefer", "respond-async");
+        let answer = Answer::to(request.json(&json!({ "irn": irn }))).await.expect_status(202);
+        assert_eq!(answer.data()["operation"], json!("transmit"));
+        assert_eq!(answer.header("location"), format!("/v1/app/invoices/{irn}/run"));
+        state("succeeded").await;
+    });
+}

@@ -1,0 +1,259 @@
+//! Failures: the envelope, and what every answer carries.
+
+use serde_json::{Value, json};
+
+use crate::support::answer::{Answer, stable};
+use crate::support::bodies::{self, with};
+use crate::support::clients::{EVENTS, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE_PAYMENT, UPDATE_STATUS};
+use crate::support::world::on_every_database;
+
+/// Every path that takes a body, with a method it takes.
+const WRITES: [(&str, &str); 8] = [
+    ("POST", INVOICES),
+    ("PATCH", UPDATE_STATUS),
+    ("PATCH", UPDATE_PAYMENT),
+    ("POST", TAXPAYERS),
+    ("PATCH", "/v1/system-integrators/taxpayers/1/profile"),
+    ("PUT", "/v1/system-integrators/taxpayers/1/webhook"),
+    ("POST", SUBMIT),
+    ("POST", TRANSMIT),
+];
+
+#[test]
+fn a_path_that_does_not_exist_is_not_found() {
+    on_every_database(async |world| {
+        for path in [
+            "/",
+            "/v1",
+            "/v2/tax-payers/invoices",
+            "/v1/tax-payers",
+            "/v1/tax-payers/invoices/1/2/3",
+            "/%00",
+            "/v1//core",
+        ] {
+            for method in ["GET", "POST", "DELETE"] {
+                let answer = world.anonymous().call(method, path).await;
+                answer.expect_refusal(404, "ROUTE_NOT_FOUND");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
+    on_every_database(async |world| {
+        let irn = "INV1-AAAAAAAA-20260115";
+        let taxpayer = format!("{TAXPAYERS}/1");
+        for (path, allowed) in [
+            ("/v1/core/commons/invoice-categories".to_owned(), "GET"),
+            (INVOICES.to_owned(), "GET POST"),
+            (format!("{INVOICES}/1"), "GET"),
+            (UPDATE_STATUS.to_owned(), "PATCH"),
+            (UPDATE_PAYMENT.to_owned(), "PATCH"),
+            (EVENTS.to_owned(), "GET"),
+            (TAXPAYERS.to_owned(), "GET POST"),
+            (taxpayer.clone(), "GET"),
+            (format!("{taxpayer}/profile"), "PATCH"),
+            (format!("{taxpayer}/webhook"), "GET PUT PATCH POST"),
+            (format!("{taxpayer}/webhook/secret"), "POST"),
+            (format!("{taxpayer}/api-key/rotate"), "POST PUT PATCH"),
+            (SUBMIT.to_owned(), "POST"),
+            (TRANSMIT.to_owned(), "POST"),
+            (format!("{TRANSMIT}/{irn}/confirm-receipt"), "PATCH POST PUT"),
+            (format!("/v1/app/invoices/{irn}/confirm"), "GET POST"),
+            (format!("/v1/app/invoices/{irn}/run"), "GET"),
+        ] {
+            let answer = world.anonymous().call("DELETE", &path).await;
+            let answer = answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
+            let mut named: Vec<_> =
+                answer.header("allow").split(", ").filter(|name| *name != "HEAD").collect();
+            let mut expected: Vec<_> = allowed.split(' ').collect();
+            named.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(named, expected, "{path}");
+        }
+    });
+}
+
+#[test]
+fn text_that_is_no_json_is_400() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let deep = "[".repeat(100_000);
+        for text in ["", "   ", "{", "{\"a\":}", "{} {}", "{'a':1}", "plain", "<xml/>", "\u{feff}{}", &deep] {
+            let answer = taxpayer.send_text("POST", INVOICES, text.to_owned()).await;
+            answer.expect_refusal(400, "MALFORMED_JSON");
+        }
+        let not_utf8 = b"{\"invoice_no\":\"\xff\xfe\"}".to_vec();
+        taxpayer.send_text("POST", INVOICES, not_utf8).await.expect_refusal(400, "MALFORMED_JSON");
+        let half_a_pair = "{\"invoice_no\":\"\\ud800\"}";
+        taxpayer.send_text("POST", INVOICES, half_a_pair).await.expect_refusal(400, "MALFORMED_JSON");
+    });
+}
+
+#[test]
+fn every_path_that_takes_a_body_wants_json() {
+    on_every_database(async |world| {
+        let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+        for (method, path) in WRITES {
+            let path = path.replace("/1/", &format!("/{}/", taxpayer.id));
+            let is_integrators = path.starts_with("/v1/system-integrators");
+            let caller = if is_integrators { &integrator.0 } else { &taxpayer };
+            let malformed = caller.send_text(method, &path, "{").await;
+            malformed.expect_refusal(400, "MALFORMED_JSON");
+            for kind in ["text/plain", "application/xml", "application/x-www-form-urlencoded"] {
+                let request = caller.request(method, &path).header("content-type", kind).body("{}");
+                Answer::to(request).await.expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
+            }
+            let list = caller.send(method, &path, &json!([])).await;
+            list.expect_refusal(422, "VALIDATION_FAILED");
+        }
+    });
+}
+
+#[test]
+fn json_under_other_names_is_json() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for kind in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/merge-patch+json"] {
+            let request = taxpayer.request("POST", INVOICES).header("content-type", kind);
+            let request = request.body(bodies::invoice().to_string());
+            Answer::to(request).await.expect_status(201);
+        }
+    });
+}
+
+#[test]
+fn a_body_of_more_than_two_mebibytes_is_413() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let padded = |bytes: usize| {
+            let body = bodies::invoice().to_string();
+            let padding = " ".repeat(bytes - body.len());
+            body + &padding
+        };
+        let max = 2 * 1_024 * 1_024;
+        taxpayer.send_text("POST", INVOICES, padded(max)).await.expect_status(201);
+        let answer = taxpayer.send_text("POST", INVOICES, padded(max + 1)).await;
+        answer.expect_refusal(413, "PAYLOAD_TOO_LARGE");
+    });
+}
+
+#[test]
+fn what_nobody_asked_for_may_be_nested_deeply() {
+    on_every_database(async |world| {
+        let nested = "[".repeat(60) + &"]".repeat(60);
+        let nested: Value = serde_json::from_str(&nested).unwrap();
+        let body = with(&bodies::invoice(), "attachment", nested);
+        let answer = world.taxpayer().await.create_invoice(&body).await.expect_status(201);
+        assert!(answer.warnings().contains("attachment"));
+    });
+}
+
+#[test]
+fn the_right_to_call_is_decided_before_the_body_is_read() {
+    on_every_database(async |world| {
+        for (method, path) in WRITES {
+            let answer = world.anonymous().send_text(method, path, "{").await;
+            answer.expect_refusal(401, "UNAUTHENTICATED");
+        }
+    });
+}
+
+#[test]
+fn every_answer_has_a_request_id() {
+    on_every_database(async |world| {
+        let anonymous = world.anonymous();
+        let categories = "/v1/core/commons/invoice-categories";
+        for path in [categories, INVOICES, "/nowhere"] {
+            let given = anonymous.request("GET", path).header("x-request-id", "order-77_a.b");
+            let answer = Answer::to(given).await;
+            assert_eq!(answer.header("x-request-id"), "order-77_a.b", "{path}");
+            let longest = "x".repeat(128);
+            let answer = Answer::to(anonymous.request("GET", path).header("x-request-id", &longest)).await;
+            assert_eq!(answer.header("x-request-id"), longest);
+            let made = anonymous.get(path).await.header("x-request-id").to_owned();
+            assert!(!made.is_empty());
+            for odd in ["x".repeat(129), "a b".to_owned(), "a\"b".to_owned(), String::new()] {
+                let answer = Answer::to(anonymous.request("GET", path).header("x-request-id", &odd)).await;
+                let id = answer.header("x-request-id");
+                assert!(!id.is_empty() && id != odd && id != made, "{odd}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_failure_names_its_request() {
+    on_every_database(async |world| {
+        let request = world.anonymous().request("GET", INVOICES).header("x-request-id", "r-1");
+        let answer = Answer::to(request).await.expect_refusal(401, "UNAUTHENTICATED");
+        insta::assert_snapshot!(stable(&answer.body, &[]), @r#"
+            {
+              "data": null,
+              "error_code": "UNAUTHENTICATED",
+              "message": "The x-api-key header is required",
+              "request_id": "r-1",
+              "success": false
+            }
+        "#);
+    });
+}
+
+#[test]
+fn a_problem_document_is_told_to_who_asks_for_one() {
+    on_every_database(async |world| {
+        let body = with(&bodies::invoice(), "customer.email", json!("plain"));
+        let body = with(&body, "invoice_lines.0.quantity", json!("two"));
+        let taxpayer = world.taxpayer().await;
+        let request = taxpayer.request("POST", INVOICES).header("accept", "application/problem+json");
+        let request = request.header("x-request-id", "r-1").json(&body);
+        let answer = Answer::to(request).await.expect_status(422);
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        assert_eq!(answer.body["status"], json!(422));
+        let errors = answer.body["errors"].as_array().unwrap();
+        let mut pointers: Vec<_> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
+        pointers.sort_unstable();
+        assert_eq!(pointers, ["#/customer/email", "#/invoice_lines/0/quantity"]);
+        assert!(errors.iter().all(|error| error["rule"].is_string() && error["detail"].is_string()));
+        let request = taxpayer.request("GET", "/nowhere").header("accept", "application/problem+json");
+        let answer = Answer::to(request).await.expect_status(404);
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        assert!(["title", "detail"].iter().all(|name| answer.body[name].is_string()), "{}", answer.text);
+    });
+}
+
+#[test]
+fn head_is_get_without_a_body() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        for path in [
+            INVOICES.to_owned(),
+            EVENTS.to_owned(),
+            format!("{INVOICES}/{}", invoice["id"]),
+            "/health/live".to_owned(),
+        ] {
+            let head = taxpayer.call("HEAD", &path).await.expect_status(200);
+            assert_eq!(head.text, "", "{path}");
+            assert_eq!(head.header("content-type"), taxpayer.get(&path).await.header("content-type"));
+        }
+        let answer = world.anonymous().call("HEAD", INVOICES).await;
+        assert_eq!((answer.status, answer.text.as_str()), (401, ""));
+    });
+}
+
+#[test]
+fn every_answer_of_v1_is_json_in_the_envelope() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for path in ["/v1/core/commons/invoice-categories", INVOICES, EVENTS, "/v1/nowhere", TAXPAYERS] {
+            let answer = taxpayer.get(path).await;
+            assert!(answer.header("content-type").starts_with("application/json"), "{path}");
+            for name in ["success", "message", "data"] {
+                assert!(answer.body.get(name).is_some(), "{path}: {}", answer.text);
+            }
+            assert_eq!(answer.body["success"], json!(answer.status == 200), "{path}");
+        }
+    });
+}

@@ -1,0 +1,14 @@
+//! The interface from outside: the whole application in process, over HTTP, on SQLite and, where
+//! `EINVOICE_TEST_POSTGRES` names a server, once more on PostgreSQL. The files mirror the URLs; what a test
+//! expects stands in the specification and in its decisions, not in the code.
+
+#![expect(clippy::unwrap_used, reason = "what a test cannot do without ends it")]
+
+mod app;
+mod core;
+mod errors;
+mod health;
+mod support;
+mod system_integrators;
+mod tax_payers;
+mod webhooks;

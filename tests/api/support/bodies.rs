@@ -1,0 +1,130 @@
+//! Bodies that pass. A test changes one field of them, by its dot path.
+
+use serde_json::{Value, json};
+
+use super::clients::Taxpayer;
+use super::world::number;
+
+/// An invoice number that no other test has, of letters and digits as the authority wants it.
+pub(crate) fn invoice_no() -> String {
+    format!("INV{}", number())
+}
+
+/// A standard B2B invoice over 1,000.00 and 7.5 percent of tax.
+pub(crate) fn invoice() -> Value {
+    json!({
+        "invoice_no": invoice_no(),
+        "invoice_category": "B2B",
+        "invoice_type_code": "381",
+        "invoice_date": "2026-01-15",
+        "due_date": "2026-02-15",
+        "currency": "NGN",
+        "customer": {
+            "no": "C-001", "name": "Retail Stores Ltd", "email": "buyer@retail.example",
+            "tin": "87654321-0001", "business_description": "Retail of household goods",
+            "address_street_name": "5 Broad Street", "address_city": "Abuja", "address_state": "FCT",
+            "address_postal_code": "900001", "address_country": "NG",
+        },
+        "invoice_lines": [{
+            "item_name": "Laptop", "item_no": "LAP-1", "item_type": "PRODUCT", "unit_price": 500,
+            "quantity": 2, "price_unit": "EA", "tax_category": "STANDARD_VAT",
+            "product_category": "8471.30",
+        }],
+    })
+}
+
+/// An invoice whose payable is this, in the words of JSON: one line, no tax.
+pub(crate) fn invoice_over(unit_price: &str, quantity: &str) -> Value {
+    let priced = with(&invoice(), "invoice_lines.0.unit_price", exact(unit_price));
+    let counted = with(&priced, "invoice_lines.0.quantity", exact(quantity));
+    with(&counted, "invoice_lines.0.tax_category", json!("ZERO_VAT"))
+}
+
+/// A number by its digits.
+pub(crate) fn exact(digits: &str) -> Value {
+    serde_json::from_str(digits).unwrap()
+}
+
+/// A taxpayer that no other test has.
+pub(crate) fn taxpayer() -> Value {
+    let n = number();
+    json!({
+        "name": format!("Trading {n} Ltd"),
+        "email": format!("accounts{n}@trading.example"),
+        "tin_no": format!("{n:08}-0001"),
+        "phone": "+2348010000000",
+        "nature_of_business": "Wholesale of computers",
+        "authority_service_id": format!("{:08X}", 0xA000_0000 + n),
+        "authority_business_id": format!("11111111-1111-4111-8111-{n:012}"),
+        "address": "1 Marina Road",
+        "contact_person": {
+            "first_name": "Ada", "last_name": "Obi", "email": format!("ada{n}@trading.example"),
+            "phone": "+2348020000000",
+        },
+    })
+}
+
+/// The IRN of an invoice number of a taxpayer, dated as all these bodies are.
+pub(crate) fn irn(taxpayer: &Taxpayer, invoice_no: &str) -> String {
+    format!("{invoice_no}-{}-20260115", taxpayer.service_id)
+}
+
+/// A submission of a taxpayer, of the same amounts as `invoice`.
+pub(crate) fn submission(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
+    json!({
+        "invoice_reference": invoice_no,
+        "business_id": taxpayer.business_id,
+        "irn": irn(taxpayer, invoice_no),
+        "issue_date": "2026-01-15",
+        "due_date": "2026-02-15",
+        "invoice_type_code": "381",
+        "document_currency_code": "NGN",
+        "invoice_category": "B2B",
+        "accounting_supplier_party": party("Trading Ltd", &taxpayer.tin, "Lagos"),
+        "accounting_customer_party": party("Retail Stores Ltd", "87654321-0001", "Abuja"),
+        "legal_monetary_total": {
+            "line_extension_amount": 1000, "tax_exclusive_amount": 1000, "tax_inclusive_amount": 1075,
+            "payable_amount": 1075,
+        },
+        "invoice_line": [{
+            "hsn_code": "8471.30", "product_category": "8471.30", "invoiced_quantity": 2,
+            "line_extension_amount": 1000,
+            "item": { "name": "Laptop", "description": "A portable computer" },
+            "price": { "price_amount": 500, "base_quantity": 1, "price_unit": "EA" },
+        }],
+    })
+}
+
+fn party(name: &str, tin: &str, city: &str) -> Value {
+    json!({
+        "party_name": name, "tin": tin, "email": "office@party.example", "telephone": "+2348010000000",
+        "postal_address": {
+            "street_name": "1 Marina Road", "city_name": city, "postal_zone": "100001", "country": "NG",
+        },
+    })
+}
+
+/// A copy with another value at a dot path; what is not there yet is added.
+pub(crate) fn with(body: &Value, path: &str, value: Value) -> Value {
+    let mut body = body.clone();
+    let (parent, name) = place(&mut body, path);
+    match parent {
+        Value::Array(items) => items[name.parse::<usize>().unwrap()] = value,
+        parent => parent[name] = value,
+    }
+    body
+}
+
+/// A copy without the field at a dot path.
+pub(crate) fn without(body: &Value, path: &str) -> Value {
+    let mut body = body.clone();
+    let (parent, name) = place(&mut body, path);
+    parent.as_object_mut().unwrap().remove(name).unwrap();
+    body
+}
+
+fn place<'b, 'p>(body: &'b mut Value, path: &'p str) -> (&'b mut Value, &'p str) {
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let pointer = if parent.is_empty() { String::new() } else { format!("/{}", parent.replace('.', "/")) };
+    (body.pointer_mut(&pointer).unwrap(), name)
+}

@@ -1,0 +1,257 @@
+//! Callers, one a role. Each knows its key and its paths; what comes back is not judged here.
+
+use std::sync::LazyLock;
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+
+static HTTP: LazyLock<reqwest::Client> =
+    LazyLock::new(|| reqwest::Client::builder().no_proxy().build().unwrap());
+
+pub(crate) const INVOICES: &str = "/v1/tax-payers/invoices";
+pub(crate) const UPDATE_STATUS: &str = "/v1/tax-payers/invoices/update-status";
+pub(crate) const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
+pub(crate) const EVENTS: &str = "/v1/tax-payers/events";
+pub(crate) const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
+pub(crate) const SUBMIT: &str = "/v1/app/invoices/submit";
+pub(crate) const TRANSMIT: &str = "/v1/app/invoices/transmit";
+
+/// Any caller: the address, and a key where there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    root: String,
+    pub(crate) key: Option<String>,
+}
+
+impl Caller {
+    /// A request to be sent with `Answer::to`, for what the shorter ways do not offer.
+    pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let request = HTTP.request(method, format!("{}{path}", self.root));
+        match &self.key {
+            Some(key) => request.header("x-api-key", key),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        Answer::to(self.request("GET", path)).await
+    }
+
+    pub(crate) async fn call(&self, method: &str, path: &str) -> Answer {
+        Answer::to(self.request(method, path)).await
+    }
+
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+        Answer::to(self.request(method, path).json(body)).await
+    }
+
+    /// A body as it is, JSON or not.
+    pub(crate) async fn send_text(&self, method: &str, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+        let request = self.request(method, path).header("content-type", "application/json").body(body);
+        Answer::to(request).await
+    }
+}
+
+/// Declares a role: a caller with a kind of key.
+macro_rules! role {
+    ($(#[$doc:meta])* $role:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        pub(crate) struct $role(pub(crate) Caller);
+
+        impl $role {
+            pub(crate) fn new(root: String, key: &str) -> Self {
+                Self(Caller { root, key: Some(key.to_owned()) })
+            }
+        }
+
+        impl std::ops::Deref for $role {
+            type Target = Caller;
+
+            fn deref(&self) -> &Caller {
+                &self.0
+            }
+        }
+    };
+}
+
+role!(
+    /// Acts for the taxpayers it onboarded.
+    Integrator
+);
+role!(
+    /// Runs this deployment.
+    Operator
+);
+role!(
+    /// Calls the access point surface, with the key of a taxpayer or of an integrator.
+    AppClient
+);
+
+/// Without a key.
+#[derive(Debug, Clone)]
+pub(crate) struct Anonymous(Caller);
+
+impl Anonymous {
+    pub(crate) fn new(root: String) -> Self {
+        Self(Caller { root, key: None })
+    }
+
+    pub(crate) fn with_key(&self, key: &str) -> Caller {
+        Caller { root: self.0.root.clone(), key: Some(key.to_owned()) }
+    }
+}
+
+impl std::ops::Deref for Anonymous {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+impl Integrator {
+    pub(crate) async fn create_taxpayer(&self, body: &Value) -> Answer {
+        self.send("POST", TAXPAYERS, body).await
+    }
+
+    pub(crate) async fn change_profile(&self, id: i64, body: &Value) -> Answer {
+        self.send("PATCH", &format!("{TAXPAYERS}/{id}/profile"), body).await
+    }
+
+    pub(crate) async fn rotate_api_key(&self, id: i64) -> Answer {
+        self.call("POST", &format!("{TAXPAYERS}/{id}/api-key/rotate")).await
+    }
+
+    pub(crate) async fn set_webhook(&self, id: i64, url: &str, events: &[&str]) -> Answer {
+        let body = json!({ "webhook_url": url, "enabled_events": events });
+        self.send("PUT", &webhook(id), &body).await
+    }
+
+    pub(crate) async fn webhook(&self, id: i64) -> Answer {
+        self.get(&webhook(id)).await
+    }
+
+    /// The new signing secret.
+    pub(crate) async fn rotate_secret(&self, id: i64) -> String {
+        let answer = self.call("POST", &format!("{}/secret", webhook(id))).await.expect_status(200);
+        answer.data()["secret"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn app(&self) -> AppClient {
+        AppClient(self.0.clone())
+    }
+}
+
+pub(crate) fn webhook(id: i64) -> String {
+    format!("{TAXPAYERS}/{id}/webhook")
+}
+
+/// Creates, reads, edits and tracks its own invoices.
+#[derive(Debug, Clone)]
+pub(crate) struct Taxpayer {
+    caller: Caller,
+    pub(crate) id: i64,
+    pub(crate) service_id: String,
+    pub(crate) business_id: String,
+    pub(crate) tin: String,
+}
+
+impl std::ops::Deref for Taxpayer {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+impl Taxpayer {
+    pub(crate) fn new(root: String, key: &str, id: i64, body: &Value) -> Self {
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        Self {
+            caller: Caller { root, key: Some(key.to_owned()) },
+            id,
+            service_id: text("authority_service_id"),
+            business_id: text("authority_business_id"),
+            tin: text("tin_no"),
+        }
+    }
+
+    pub(crate) fn app(&self) -> AppClient {
+        AppClient(self.caller.clone())
+    }
+
+    pub(crate) async fn create_invoice(&self, body: &Value) -> Answer {
+        self.send("POST", INVOICES, body).await
+    }
+
+    /// An invoice that was created just now.
+    pub(crate) async fn invoice(&self, body: &Value) -> Value {
+        self.create_invoice(body).await.expect_status(201).data().clone()
+    }
+
+    pub(crate) async fn get_invoice(&self, id: &Value) -> Answer {
+        self.get(&format!("{INVOICES}/{id}")).await
+    }
+
+    /// The invoice as it reads now.
+    pub(crate) async fn reread(&self, invoice: &Value) -> Value {
+        self.get_invoice(&invoice["id"]).await.expect_status(200).data().clone()
+    }
+
+    pub(crate) async fn list_invoices(&self, query: &str) -> Answer {
+        self.get(&format!("{INVOICES}{query}")).await
+    }
+
+    pub(crate) async fn set_status(&self, invoice: &Value, status: &str) -> Answer {
+        let body = json!({
+            "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": status, "remark": "as agreed",
+        });
+        self.send("PATCH", UPDATE_STATUS, &body).await
+    }
+
+    pub(crate) async fn pay(&self, body: &Value) -> Answer {
+        self.send("PATCH", UPDATE_PAYMENT, body).await
+    }
+
+    /// The events of this taxpayer, from the first on.
+    pub(crate) async fn events(&self) -> Vec<Value> {
+        let answer = self.get(&format!("{EVENTS}?limit=1000")).await.expect_status(200);
+        answer.data()["events"].as_array().unwrap().clone()
+    }
+
+    /// The names of the events, in order.
+    pub(crate) async fn event_names(&self) -> Vec<String> {
+        self.events().await.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl AppClient {
+    pub(crate) async fn submit(&self, body: &Value) -> Answer {
+        self.send("POST", SUBMIT, body).await
+    }
+
+    pub(crate) async fn submit_async(&self, body: &Value) -> Answer {
+        let request = self.request("POST", SUBMIT).header("prefer", "respond-async");
+        Answer::to(request.json(body)).await
+    }
+
+    pub(crate) async fn transmit(&self, irn: &str) -> Answer {
+        self.send("POST", TRANSMIT, &json!({ "irn": irn })).await
+    }
+
+    pub(crate) async fn confirm_receipt(&self, irn: &str) -> Answer {
+        self.call("PATCH", &format!("{TRANSMIT}/{irn}/confirm-receipt")).await
+    }
+
+    pub(crate) async fn confirm(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/confirm")).await
+    }
+
+    pub(crate) async fn run(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/run")).await
+    }
+}

@@ -1,0 +1,15 @@
+//! What the tests work with.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | the application, one a database | `world` |
+//! | what came back | `answer` |
+//! | callers, one a role | `clients` |
+//! | an endpoint that takes notifications | `receiver` |
+//! | bodies that pass, of which a test changes a field | `bodies` |
+
+pub(crate) mod answer;
+pub(crate) mod bodies;
+pub(crate) mod clients;
+pub(crate) mod receiver;
+pub(crate) mod world;

@@ -1,0 +1,154 @@
+//! An endpoint of a taxpayer on loopback: it keeps what it is sent, answers as it is told, and checks
+//! signatures by the text of Standard Webhooks alone.
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::StatusCode;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha256;
+
+use super::world::eventually;
+
+/// Longer than the settings of the tests let an attempt take.
+const SLOW: Duration = Duration::from_secs(4);
+
+/// How an endpoint answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Status(u16),
+    /// Too late to count.
+    Slow,
+}
+
+/// A notification as it came in.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    pub(crate) id: String,
+    pub(crate) timestamp: String,
+    pub(crate) signature: String,
+    pub(crate) content_type: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) answered: Reply,
+}
+
+#[derive(Default)]
+struct Desk {
+    received: Vec<Received>,
+    /// What is answered next; afterwards `always`.
+    next: VecDeque<Reply>,
+    always: Option<Reply>,
+}
+
+type Shared = Arc<Mutex<Desk>>;
+
+pub(crate) struct Receiver {
+    address: SocketAddr,
+    desk: Shared,
+    server: ServerHandle,
+}
+
+impl Receiver {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let desk = Shared::default();
+        let shared = web::Data::new(Arc::clone(&desk));
+        let (tell, told) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            actix_rt::System::new().block_on(async move {
+                let app = move || App::new().app_data(shared.clone()).default_service(web::to(take));
+                let server =
+                    HttpServer::new(app).workers(1).disable_signals().listen(listener).unwrap().run();
+                tell.send(server.handle()).unwrap();
+                server.await.unwrap();
+            });
+        });
+        Self { address, desk, server: told.recv().unwrap() }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/notifications", self.address)
+    }
+
+    /// The next attempts are answered so, one after the other.
+    pub(crate) fn answer_next(&self, replies: &[Reply]) {
+        self.desk.lock().unwrap().next.extend(replies);
+    }
+
+    /// From now on every attempt is answered so.
+    pub(crate) fn answer_always(&self, reply: Reply) {
+        self.desk.lock().unwrap().always = Some(reply);
+    }
+
+    pub(crate) fn received(&self) -> Vec<Received> {
+        self.desk.lock().unwrap().received.clone()
+    }
+
+    /// What has come in, once that is so much.
+    pub(crate) async fn wait_for(&self, count: usize) -> Vec<Received> {
+        let what = format!("{count} notifications");
+        eventually(&what, async || Some(self.received()).filter(|all| all.len() >= count)).await
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        // Told to stop; nobody waits for it.
+        drop(self.server.stop(false));
+    }
+}
+
+impl Received {
+    pub(crate) fn body(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap()
+    }
+
+    pub(crate) fn kind(&self) -> String {
+        self.body()["type"].as_str().unwrap().to_owned()
+    }
+
+    /// Whether one of the signatures was made with this secret.
+    pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
+        let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+        mac.update(format!("{}.{}.", self.id, self.timestamp).as_bytes());
+        mac.update(&self.bytes);
+        let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        self.signature.split(' ').any(|signature| signature == expected)
+    }
+}
+
+async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -> HttpResponse {
+    let header = |name: &str| {
+        request.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    let reply = {
+        let mut desk = desk.lock().unwrap();
+        let answered = desk.next.pop_front().or(desk.always).unwrap_or(Reply::Status(204));
+        desk.received.push(Received {
+            id: header("webhook-id"),
+            timestamp: header("webhook-timestamp"),
+            signature: header("webhook-signature"),
+            content_type: header("content-type"),
+            bytes: body.to_vec(),
+            answered,
+        });
+        answered
+    };
+    match reply {
+        Reply::Status(status) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).finish(),
+        Reply::Slow => {
+            tokio::time::sleep(SLOW).await;
+            HttpResponse::NoContent().finish()
+        }
+    }
+}

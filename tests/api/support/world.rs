@@ -1,0 +1,214 @@
+//! The whole application with its sandbox, in a thread of its own; one for each database, started by the
+//! first test that needs it and shared by all of them. A test onboards the taxpayers it works with.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, mpsc};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use einvoice::app::{self, Application};
+use einvoice::config::Settings;
+use einvoice::domain::codes::Subscription;
+use sandbox::State;
+use sea_orm::{ConnectionTrait, Database};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use super::bodies;
+use super::clients::{Anonymous, Integrator, Operator, Taxpayer};
+
+/// Runs every test; the connections of the HTTP client belong to it.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+});
+static SHARED: LazyLock<Vec<World>> =
+    LazyLock::new(|| Kind::available().into_iter().map(|kind| World::start(kind, "shared", &[])).collect());
+static NUMBERS: AtomicU32 = AtomicU32::new(1);
+
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// Quick schedules, and no limits but those a test asks for.
+const SETTINGS: [(&str, &str); 11] = [
+    ("HTTP__BIND", "127.0.0.1:0"),
+    ("AUTHORITY__MODE", "sandbox"),
+    ("PIPELINE__WAIT_S", "10"),
+    ("PIPELINE__RETRY_INITIAL_MS", "20"),
+    ("PIPELINE__RETRY_MAX_S", "1"),
+    ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 1]"),
+    ("WEBHOOKS__TIMEOUT_S", "2"),
+    ("RATE_LIMIT__REQUESTS_PER_S", "0"),
+    ("RATE_LIMIT__ROTATE_PER_MIN", "0"),
+    ("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
+    ("RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
+];
+
+/// Which database an application keeps its books in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    fn available() -> Vec<Self> {
+        let has_server = env::var("EINVOICE_TEST_POSTGRES").is_ok();
+        if has_server { vec![Self::Sqlite, Self::Postgres] } else { vec![Self::Sqlite] }
+    }
+}
+
+/// A running application.
+pub(crate) struct World {
+    kind: Kind,
+    address: SocketAddr,
+    settings: Settings,
+    pub(crate) authority: Arc<State>,
+    integrator_key: String,
+}
+
+/// Runs a case on the shared application of each database.
+pub(crate) fn on_every_database(case: impl AsyncFn(&'static World)) {
+    for world in SHARED.iter() {
+        eprintln!("on {:?}", world.kind);
+        insta::allow_duplicates! { RUNTIME.block_on(case(world)) }
+    }
+}
+
+/// Runs a case on an application of its own, with settings of its own, on each database.
+pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&World)) {
+    for kind in Kind::available() {
+        eprintln!("on {kind:?}");
+        let world = World::start(kind, name, settings);
+        insta::allow_duplicates! { RUNTIME.block_on(case(&world)) }
+    }
+}
+
+/// A number that no other test has.
+pub(crate) fn number() -> u32 {
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Looks again until there is something to see.
+pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "it never came: {what}");
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+impl World {
+    fn start(kind: Kind, name: &str, changes: &[(&str, &str)]) -> Self {
+        let settings = settings(kind, name, changes);
+        let (tell, told) = mpsc::channel();
+        let for_thread = settings.clone();
+        thread::spawn(move || actix_rt::System::new().block_on(run(for_thread, tell)));
+        let (address, authority) = told.recv().unwrap();
+        let integrator_key = RUNTIME.block_on(new_integrator(&settings));
+        Self { kind, address, settings, authority, integrator_key }
+    }
+
+    pub(crate) fn root(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn anonymous(&self) -> Anonymous {
+        Anonymous::new(self.root())
+    }
+
+    /// The integrator that onboards the taxpayers of the tests.
+    pub(crate) fn integrator(&self) -> Integrator {
+        Integrator::new(self.root(), &self.integrator_key)
+    }
+
+    /// Another integrator, without taxpayers.
+    pub(crate) async fn new_integrator(&self) -> Integrator {
+        Integrator::new(self.root(), &new_integrator(&self.settings).await)
+    }
+
+    pub(crate) async fn new_operator(&self) -> Operator {
+        let email = format!("operator{}@house.example", number());
+        let made = app::create_operator(self.settings.clone(), email).await.unwrap();
+        Operator::new(self.root(), made["api_key"].as_str().unwrap())
+    }
+
+    /// A taxpayer with a complete profile and a key.
+    pub(crate) async fn taxpayer(&self) -> Taxpayer {
+        let taxpayer = self.newcomer().await;
+        let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+        self.integrator().change_profile(taxpayer.id, &profile).await.expect_status(200);
+        taxpayer
+    }
+
+    /// A taxpayer as it is when it was just onboarded: with a key, its profile incomplete.
+    pub(crate) async fn newcomer(&self) -> Taxpayer {
+        self.newcomer_of(&self.integrator()).await
+    }
+
+    pub(crate) async fn newcomer_of(&self, integrator: &Integrator) -> Taxpayer {
+        let body = bodies::taxpayer();
+        let made = integrator.create_taxpayer(&body).await.expect_status(201);
+        let id = made.data()["id"].as_i64().unwrap();
+        let rotated = integrator.rotate_api_key(id).await.expect_status(200);
+        Taxpayer::new(self.root(), rotated.data()["api_key"].as_str().unwrap(), id, &body)
+    }
+
+    /// Says whether a taxpayer may create invoices, as the command line does beside a running service.
+    pub(crate) fn set_subscription(&self, id: i64, to: Subscription) {
+        let settings = self.settings.clone();
+        let call = move || actix_rt::System::new().block_on(app::set_subscription(settings, id, to));
+        thread::spawn(call).join().unwrap().unwrap();
+    }
+}
+
+async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, Arc<State>)>) {
+    let application = Application::build(&settings).await.unwrap();
+    let authority = Arc::clone(application.house().sandbox.as_ref().unwrap().state());
+    tell.send((application.address(), authority)).unwrap();
+    application.run_until_stopped().await.unwrap();
+}
+
+async fn new_integrator(settings: &Settings) -> String {
+    let email = format!("integrator{}@house.example", number());
+    let made = app::create_integrator(settings.clone(), "An Integrator".into(), email).await.unwrap();
+    made["api_key"].as_str().unwrap().to_owned()
+}
+
+fn settings(kind: Kind, name: &str, changes: &[(&str, &str)]) -> Settings {
+    let home = fresh_directory(&format!("{name}-{kind:?}"));
+    let url = match kind {
+        Kind::Sqlite => String::new(),
+        Kind::Postgres => RUNTIME.block_on(fresh_database(name)),
+    };
+    let own = [("DATA_DIR", home.to_str().unwrap()), ("DATABASE__URL", url.as_str())];
+    let pairs = SETTINGS.iter().chain(&own).chain(changes);
+    let variables = pairs.map(|(key, value)| (format!("EINVOICE__{key}"), (*value).to_owned()));
+    let variables: std::collections::BTreeMap<_, _> = variables.collect();
+    Settings::load(None, variables.into_iter()).unwrap().with_local_secrets().unwrap()
+}
+
+/// Below the build's own directory; what an earlier run left there goes.
+fn fresh_directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api").join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+async fn fresh_database(name: &str) -> String {
+    let server = env::var("EINVOICE_TEST_POSTGRES").unwrap();
+    let name = name.replace('-', "_");
+    let database = format!("api_{name}_{}_{}", process::id(), number());
+    let admin = Database::connect(&server).await.unwrap();
+    admin.execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")).await.unwrap();
+    admin.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
+    admin.close().await.unwrap();
+    let (root, _) = server.rsplit_once('/').unwrap();
+    format!("{root}/{database}")
+}

@@ -1,0 +1,219 @@
+//! POST /v1/system-integrators/taxpayers.
+
+use serde_json::json;
+
+use crate::support::answer::stable;
+use crate::support::bodies::{self, with, without};
+use crate::support::clients::TAXPAYERS;
+use crate::support::world::on_every_database;
+
+#[test]
+fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps() {
+    on_every_database(async |world| {
+        let body = bodies::taxpayer();
+        let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
+        let same = [
+            "name",
+            "email",
+            "tin_no",
+            "address",
+            "nature_of_business",
+            "authority_business_id",
+            "authority_service_id",
+        ];
+        for name in same {
+            assert_eq!(answer.data()[name], body[name], "{name}");
+        }
+        for stamp in ["created_at", "updated_at"] {
+            let stamp = answer.data()[stamp].as_str().unwrap();
+            assert_eq!(stamp.len(), "2026-01-15T10:00:00.000000Z".len(), "{stamp}");
+            assert!(jiff::civil::DateTime::strptime("%Y-%m-%dT%H:%M:%S.%6fZ", stamp).is_ok(), "{stamp}");
+        }
+        let unsteady = ["name", "email", "tin_no", "authority_business_id", "authority_service_id", "id"];
+        let unsteady = unsteady.map(|name| format!("/data/{name}"));
+        let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
+        unsteady.extend(["/data/created_at", "/data/updated_at"]);
+        insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+            {
+              "data": {
+                "address": "1 Marina Road",
+                "authority_business_id": "…",
+                "authority_service_id": "…",
+                "created_at": "…",
+                "email": "…",
+                "id": "…",
+                "name": "…",
+                "nature_of_business": "Wholesale of computers",
+                "tin_no": "…",
+                "updated_at": "…"
+              },
+              "message": "Taxpayer created successfully",
+              "success": true
+            }
+        "#);
+    });
+}
+
+#[test]
+fn each_required_field_is_asked_for() {
+    on_every_database(async |world| {
+        let integrator = world.integrator();
+        for path in [
+            "name",
+            "email",
+            "tin_no",
+            "authority_service_id",
+            "authority_business_id",
+            "address",
+            "contact_person",
+            "contact_person.first_name",
+            "contact_person.last_name",
+            "contact_person.email",
+        ] {
+            integrator.create_taxpayer(&without(&bodies::taxpayer(), path)).await.expect_faults(&[path]);
+            for nothing in [json!(null), json!("")] {
+                let body = with(&bodies::taxpayer(), path, nothing);
+                integrator.create_taxpayer(&body).await.expect_faults(&[path]);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_is_optional_may_be_left_out() {
+    on_every_database(async |world| {
+        let mut body = bodies::taxpayer();
+        for path in ["phone", "nature_of_business", "contact_person.phone"] {
+            body = without(&body, path);
+        }
+        let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
+        assert_eq!(answer.message(), "Taxpayer created successfully");
+        assert_eq!(answer.data()["nature_of_business"], json!(null));
+    });
+}
+
+#[test]
+fn a_value_outside_what_its_field_takes_is_refused() {
+    on_every_database(async |world| {
+        let integrator = world.integrator();
+        for (path, odd) in [
+            ("name", json!("x".repeat(256))),
+            ("name", json!("a\u{0}b")),
+            ("name", json!(7)),
+            ("email", json!("plain")),
+            ("email", json!(format!("{}@trading.example", "x".repeat(250)))),
+            ("tin_no", json!("1".repeat(21))),
+            ("tin_no", json!(12345)),
+            ("nature_of_business", json!("x".repeat(501))),
+            ("authority_service_id", json!("94AD90F")),
+            ("authority_service_id", json!("94AD90FBB")),
+            ("authority_service_id", json!("94AD90FG")),
+            ("authority_business_id", json!("not-a-uuid")),
+            ("authority_business_id", json!("11111111111141118111000000000001")),
+            ("contact_person", json!("Ada Obi")),
+            ("contact_person.email", json!("ada")),
+            ("contact_person.password", json!("short")),
+            ("contact_person.password", json!("eleven char")),
+        ] {
+            let answer = integrator.create_taxpayer(&with(&bodies::taxpayer(), path, odd.clone())).await;
+            assert_eq!(answer.faulty_paths(), [path], "{odd}: {}", answer.text);
+            answer.expect_faults(&[path]);
+        }
+    });
+}
+
+#[test]
+fn values_at_the_ends_of_what_is_allowed_are_accepted() {
+    on_every_database(async |world| {
+        let integrator = world.integrator();
+        let n = crate::support::world::number();
+        for (path, value) in [
+            ("name", json!("é".repeat(255))),
+            ("tin_no", json!(format!("{n:020}"))),
+            ("nature_of_business", json!("é".repeat(500))),
+            ("authority_service_id", json!(format!("{:08x}", 0xB000_0000 + n))),
+            ("contact_person.password", json!("twelve chars")),
+        ] {
+            integrator.create_taxpayer(&with(&bodies::taxpayer(), path, value)).await.expect_status(201);
+        }
+    });
+}
+
+#[test]
+fn unique_fields_are_unique_over_all_integrators() {
+    on_every_database(async |world| {
+        let first = bodies::taxpayer();
+        world.integrator().create_taxpayer(&first).await.expect_status(201);
+        let other = world.new_integrator().await;
+        let upper = |path: &str| json!(first[path].as_str().unwrap().to_uppercase());
+        for (path, taken) in [
+            ("email", first["email"].clone()),
+            ("tin_no", first["tin_no"].clone()),
+            ("authority_service_id", first["authority_service_id"].clone()),
+            ("authority_business_id", first["authority_business_id"].clone()),
+            ("contact_person.email", first["contact_person"]["email"].clone()),
+            ("email", upper("email")),
+        ] {
+            let body = with(&bodies::taxpayer(), path, taken);
+            other.create_taxpayer(&body).await.expect_faults(&[path]);
+        }
+        let all = other.create_taxpayer(&first).await;
+        let paths =
+            ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"];
+        all.expect_faults(&paths);
+        assert_eq!(other.get(TAXPAYERS).await.data()["total"], json!(0));
+    });
+}
+
+#[test]
+fn the_case_of_hexadecimal_does_not_make_an_id_another_one() {
+    on_every_database(async |world| {
+        let n = crate::support::world::number();
+        let with_ids = |service: String, business: String| {
+            let body = with(&bodies::taxpayer(), "authority_service_id", json!(service));
+            with(&body, "authority_business_id", json!(business))
+        };
+        let (service, business) =
+            (format!("{:08x}", 0xC000_0000 + n), format!("abcdefab-1111-4111-8111-{n:012}"));
+        let first = with_ids(service.clone(), business.clone());
+        world.integrator().create_taxpayer(&first).await.expect_status(201);
+        let again = with_ids(service.to_uppercase(), business.to_uppercase());
+        let answer = world.integrator().create_taxpayer(&again).await;
+        answer.expect_faults(&["authority_service_id", "authority_business_id"]);
+    });
+}
+
+#[test]
+fn a_contact_may_have_the_address_of_its_business() {
+    on_every_database(async |world| {
+        let body = bodies::taxpayer();
+        let body = with(&body, "contact_person.email", body["email"].clone());
+        world.integrator().create_taxpayer(&body).await.expect_status(201);
+    });
+}
+
+#[test]
+fn of_concurrent_twins_one_is_created() {
+    on_every_database(async |world| {
+        let (integrator, body) = (world.integrator(), bodies::taxpayer());
+        let twins = (0..8).map(|_| integrator.create_taxpayer(&body));
+        let answers = futures_util::future::join_all(twins).await;
+        let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+        assert_eq!((count(201), count(422)), (1, 7));
+    });
+}
+
+#[test]
+fn only_an_integrators_key_opens_the_integrator_surface() {
+    on_every_database(async |world| {
+        let body = bodies::taxpayer();
+        let answer = world.anonymous().send("POST", TAXPAYERS, &body).await;
+        answer.expect_refusal(401, "UNAUTHENTICATED");
+        for key in ["sik_unknown", "nonsense"] {
+            let answer = world.anonymous().with_key(key).send("POST", TAXPAYERS, &body).await;
+            answer.expect_refusal(401, "INVALID_API_KEY");
+        }
+        let answer = world.taxpayer().await.send("POST", TAXPAYERS, &body).await;
+        answer.expect_refusal(401, "INVALID_API_KEY");
+    });
+}

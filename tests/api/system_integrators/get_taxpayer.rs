@@ -1,0 +1,109 @@
+//! GET /v1/system-integrators/taxpayers/{id}.
+
+use serde_json::json;
+
+use crate::support::answer::stable;
+use crate::support::bodies;
+use crate::support::clients::TAXPAYERS;
+use crate::support::world::on_every_database;
+
+#[test]
+fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts() {
+    on_every_database(async |world| {
+        let (integrator, body) = (world.integrator(), bodies::taxpayer());
+        let made = integrator.create_taxpayer(&body).await.expect_status(201);
+        let answer = integrator.get(&format!("{TAXPAYERS}/{}", made.data()["id"])).await.expect_status(200);
+        let data = answer.data();
+        assert_eq!((&data["id"], &data["tin"]), (&made.data()["id"], &body["tin_no"]));
+        assert_eq!(data["users"][0]["email"], body["contact_person"]["email"]);
+        for stamp in [&data["created_at"], &data["updated_at"], &data["users"][0]["created_at"]] {
+            let stamp = stamp.as_str().unwrap();
+            assert_eq!(stamp.len(), "2026-01-15 10:00:00".len(), "{stamp}");
+            assert!(jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(), "{stamp}");
+        }
+        let unsteady = [
+            "id",
+            "name",
+            "tin",
+            "email",
+            "authority_business_id",
+            "authority_service_id",
+            "created_at",
+            "updated_at",
+        ];
+        let unsteady = unsteady.map(|name| format!("/{name}"));
+        let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
+        unsteady.extend(["/users/0/id", "/users/0/email", "/users/0/created_at", "/users/0/updated_at"]);
+        insta::assert_snapshot!(stable(data, &unsteady), @r#"
+            {
+              "address": "1 Marina Road",
+              "authority_business_id": "…",
+              "authority_service_id": "…",
+              "created_at": "…",
+              "email": "…",
+              "id": "…",
+              "name": "…",
+              "nature_of_business": "Wholesale of computers",
+              "tin": "…",
+              "updated_at": "…",
+              "users": [
+                {
+                  "created_at": "…",
+                  "email": "…",
+                  "first_name": "Ada",
+                  "id": "…",
+                  "last_name": "Obi",
+                  "phone": "+2348020000000",
+                  "updated_at": "…"
+                }
+              ]
+            }
+        "#);
+    });
+}
+
+#[test]
+fn a_password_is_never_shown() {
+    on_every_database(async |world| {
+        let password = "a password to remember";
+        let body = bodies::with(&bodies::taxpayer(), "contact_person.password", json!(password));
+        let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+        let read = world.integrator().get(&format!("{TAXPAYERS}/{}", made.data()["id"])).await;
+        for answer in [made, read] {
+            assert!(!answer.text.contains(password) && !answer.text.contains("argon2"), "{}", answer.text);
+            assert!(!answer.text.contains("password"), "{}", answer.text);
+        }
+    });
+}
+
+#[test]
+fn what_names_no_taxpayer_is_not_found() {
+    on_every_database(async |world| {
+        for id in ["999999999", "0", "-1", "abc", "1.5", "99999999999999999999999", "%00"] {
+            let answer = world.integrator().get(&format!("{TAXPAYERS}/{id}")).await;
+            let answer = answer.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+            assert_eq!(answer.message(), "Taxpayer not found", "{id}");
+        }
+    });
+}
+
+#[test]
+fn the_taxpayer_of_another_integrator_is_not_found_on_any_path() {
+    on_every_database(async |world| {
+        let id = world.newcomer().await.id;
+        let other = world.new_integrator().await;
+        let path = format!("{TAXPAYERS}/{id}");
+        for (method, path) in [
+            ("GET", path.clone()),
+            ("PATCH", format!("{path}/profile")),
+            ("GET", format!("{path}/webhook")),
+            ("PUT", format!("{path}/webhook")),
+            ("POST", format!("{path}/webhook/secret")),
+            ("POST", format!("{path}/api-key/rotate")),
+        ] {
+            let body = json!({ "city": "Jos", "webhook_url": "http://127.0.0.1:9/" });
+            let answer = other.send(method, &path, &body).await;
+            assert_eq!((answer.status, answer.message()), (404, "Taxpayer not found"), "{method} {path}");
+        }
+    });
+}
