@@ -10,8 +10,9 @@ use crate::config::{Log, LogFormat, LogLevel};
 /// The variable that says in detail what is logged, and wins over the setting.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Crates that at level `info` are heard only where something is wrong.
-const QUIET: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
+/// Crates that at level `info` are heard only where something is wrong; of the HTTP parser nothing is, since any
+/// stranger can make it complain.
+const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
 /// Starts logging. Once is enough: a second call, as in tests, changes nothing.
 pub fn init(log: &Log) {

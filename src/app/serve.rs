@@ -18,7 +18,7 @@ use crate::config::Settings;
 use crate::http;
 
 /// How long open requests may take once the process is told to stop, in seconds.
-const SHUTDOWN_S: u64 = 30;
+const SHUTDOWN_S: u64 = 10;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 

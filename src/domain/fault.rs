@@ -20,27 +20,42 @@ impl Fault {
     }
 }
 
+/// Faults of one request that are shown; what is found beyond them is only counted, so that a small request has
+/// no huge answer.
+pub const SHOWN_MAX: usize = 1_000;
+
 /// Every fault found in one request, in the order of the fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults {
+    shown: Vec<Fault>,
+    found: usize,
+}
 
 impl Faults {
     pub fn push(&mut self, fault: Fault) {
-        self.0.push(fault);
+        self.found += 1;
+        if !self.is_full() {
+            self.shown.push(fault);
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.shown.is_empty()
+    }
+
+    /// Whether further faults would only be counted.
+    pub fn is_full(&self) -> bool {
+        self.shown.len() >= SHOWN_MAX
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
-        self.0.iter()
+        self.shown.iter()
     }
 
     /// The first fault's sentence, and how many more there are.
     pub fn summary(&self) -> String {
-        let first = self.0.first().map_or("The request is invalid.", |fault| fault.message.as_str());
-        match self.0.len().saturating_sub(1) {
+        let first = self.shown.first().map_or("The request is invalid.", |fault| fault.message.as_str());
+        match self.found.saturating_sub(1) {
             0 => first.to_owned(),
             1 => format!("{first} (and 1 more error)"),
             more => format!("{first} (and {more} more errors)"),
@@ -50,7 +65,7 @@ impl Faults {
     /// Sentences by path, as the body of a 422 shows them.
     pub fn by_path(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut paths: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for fault in &self.0 {
+        for fault in &self.shown {
             paths.entry(&fault.path).or_default().push(&fault.message);
         }
         paths
@@ -59,13 +74,17 @@ impl Faults {
 
 impl From<Fault> for Faults {
     fn from(fault: Fault) -> Self {
-        Self(vec![fault])
+        Self { shown: vec![fault], found: 1 }
     }
 }
 
 impl FromIterator<Fault> for Faults {
     fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
-        Self(faults.into_iter().collect())
+        let mut all = Self::default();
+        for fault in faults {
+            all.push(fault);
+        }
+        all
     }
 }
 
@@ -82,6 +101,13 @@ mod tests {
         assert_eq!(faults(1).summary(), "Fault 0.");
         assert_eq!(faults(2).summary(), "Fault 0. (and 1 more error)");
         assert_eq!(faults(4).summary(), "Fault 0. (and 3 more errors)");
+    }
+
+    #[test]
+    fn what_is_found_beyond_the_limit_is_counted_and_not_shown() {
+        let faults = faults(SHOWN_MAX + 500);
+        assert_eq!(faults.iter().count(), SHOWN_MAX);
+        assert_eq!(faults.summary(), format!("Fault 0. (and {} more errors)", SHOWN_MAX + 499));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | identifiers and keys | `ids`, `irn` |
 //! | exact amounts | `money`, `totals` |
 //! | words with a fixed set of values | `codes` |
-//! | who is invoiced, who invoices | `party` |
+//! | who is invoiced, who invoices | `party`, `email` |
 //! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
 //! | an invoice as read | `object` |
 //! | the authority pipeline | `pipeline` |
@@ -22,6 +22,7 @@ pub mod clock;
 pub mod codes;
 pub mod delivery;
 pub mod digest;
+pub mod email;
 pub mod event;
 pub mod fault;
 pub mod ids;

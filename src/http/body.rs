@@ -2,12 +2,14 @@
 //! decided first; its size is counted while it comes in.
 
 use std::future::{Ready, ready};
+use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use crate::domain::fault::Fault;
 use crate::http::code::Code;
@@ -16,6 +18,9 @@ use crate::http::state::State;
 
 /// What is reserved on the word of a header, before any byte has come.
 const BYTES_RESERVED_MAX: usize = 64 * 1024;
+
+/// How long a whole body may take to come in. Who stalls in it holds a connection and nothing else.
+const BODY_WAIT: Duration = Duration::from_secs(30);
 
 /// A body that has not been read yet.
 pub(crate) struct Body {
@@ -70,7 +75,13 @@ impl Body {
             let message = "The request body must be application/json, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
-        parse(&self.bytes().await?)
+        match timeout(BODY_WAIT, self.bytes()).await {
+            Ok(bytes) => parse(&bytes?),
+            Err(_) => {
+                let message = format!("The request body did not come in within {} s", BODY_WAIT.as_secs());
+                Err(ApiError::new(Code::RequestTimeout, message))
+            }
+        }
     }
 
     async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
@@ -103,7 +114,8 @@ fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("The request body is empty; a JSON object is expected."));
     }
-    match serde_json::from_slice(bytes) {
+    // Some editors begin a file with a byte order mark; RFC 8259 lets a parser pass over it.
+    match serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Fault::new("body", "type", "The request body must be a JSON object.").into()),
         Err(error) => Err(malformed(format!("The request body is not valid JSON: {error}."))),

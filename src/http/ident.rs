@@ -28,7 +28,8 @@ pub(crate) async fn taxpayer(
 
 /// Decimal digits and nothing else, so that an id has one spelling.
 pub(crate) fn number(text: &str) -> Option<i64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    is_plain.then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_names_no_invoice() {
-        for text in ["", "abc", "1.5", "-1", "+1", " 1", "99999999999999999999", "1e3", "0x1"] {
+        for text in ["", "abc", "1.5", "-1", "+1", " 1", "99999999999999999999", "1e3", "0x1", "007", "0"] {
             assert_eq!(invoice_id(text).unwrap_err().status.as_u16(), 404, "{text:?}");
         }
         assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));

@@ -56,10 +56,18 @@ where
 fn wishes(headers: &HeaderMap) -> Wishes {
     let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_safe(id));
     let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
-    let accepts = |value: &HeaderValue| {
-        value.to_str().is_ok_and(|text| text.to_ascii_lowercase().contains("application/problem+json"))
-    };
+    let accepts =
+        |value: &HeaderValue| value.to_str().is_ok_and(|text| text.split(',').any(asks_for_problem));
     Wishes { request_id, wants_problem: headers.get_all(ACCEPT).any(accepts) }
+}
+
+/// Whether a media range names problem documents, and not to refuse them (RFC 9110, 12.4.2).
+fn asks_for_problem(range: &str) -> bool {
+    let mut parts = range.split(';').map(|part| part.trim().to_ascii_lowercase());
+    let names = parts.next().is_some_and(|essence| essence == "application/problem+json");
+    names
+        && !parts
+            .any(|part| part.strip_prefix("q=").is_some_and(|q| q.trim_end_matches(['0', '.']).is_empty()))
 }
 
 /// 1 to 128 characters that need no quoting in a header, a log line or a URL.

@@ -69,9 +69,7 @@ impl Worker for Bookkeeper {
 
     async fn work(mut self, batch: Batch<Command>) -> (Self, Answers) {
         let answers = match self.together(&batch, batch.tasks()).await {
-            Err(error) if batch.tasks().len() > 1 && !matches!(error, StoreError::Unavailable(_)) => {
-                self.one_by_one(&batch).await
-            }
+            Err(error) if is_worth_another_look(&error, batch.tasks()) => self.one_by_one(&batch).await,
             Err(error) => refuse_all(batch.tasks(), &error),
             Ok(answers) => answers,
         };
@@ -180,6 +178,16 @@ async fn answer(tx: &Transaction, desk: &mut Desk, tasks: &[Task<Command>]) -> R
         answers.push((task.id, answer));
     }
     Ok(answers)
+}
+
+/// A row that another taxpayer took in the same moment is there to be seen now; and what only one command wants
+/// must not fail its neighbours.
+fn is_worth_another_look(error: &StoreError, tasks: &[Task<Command>]) -> bool {
+    match error {
+        StoreError::Duplicate(_) => true,
+        StoreError::Unavailable(_) | StoreError::Unsettled => false,
+        StoreError::Corrupt { .. } | StoreError::Stale => tasks.len() > 1,
+    }
 }
 
 fn refuse_all(tasks: &[Task<Command>], error: &StoreError) -> Answers {

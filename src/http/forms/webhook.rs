@@ -1,6 +1,8 @@
 //! Update Webhook (spec.md). Events that are not sent stay; an empty list clears them. A name that is no
 //! event is kept and named in a warning.
 
+use std::collections::HashSet;
+
 use crate::domain::event::EventKind;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
@@ -17,13 +19,18 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
         Ok(_) => Ok(()),
         Err(fault) => Err((rule(fault), what(fault))),
     });
-    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX);
+    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(without_repeats);
     let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
     Some(Webhook { url: url?, enabled_events })
+}
+
+fn without_repeats(names: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// Matched as it is written: the names are not read in any case.
