@@ -80,9 +80,9 @@ fn a_change_of_the_enabled_events_applies_from_then_on() {
         let before = taxpayer.invoice(&bodies::invoice()).await;
         world.integrator().set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
         let after = taxpayer.invoice(&bodies::invoice()).await;
-        let received = receiver.wait_for(1).await;
-        assert_eq!(received[0].body()["data"]["irn"], after["irn"]);
-        assert!(received.iter().all(|one| one.body()["data"]["irn"] != before["irn"]));
+        let arrived = receiver.wait_for(1).await;
+        assert_eq!(arrived[0].body()["data"]["irn"], after["irn"]);
+        assert!(arrived.iter().all(|one| one.body()["data"]["irn"] != before["irn"]));
     });
 }
 
@@ -213,11 +213,11 @@ fn a_receiver_sees_the_whole_life_of_an_invoice() {
         });
         taxpayer.pay(&body).await.expect_status(200);
         let feed: Vec<Value> = taxpayer.events().await.split_off(before);
-        let mut received = receiver.wait_for(feed.len()).await;
-        assert!(received.iter().all(|one| one.is_signed_with(&secret)));
-        received.sort_by_key(|one| one.body()["sequence"].as_u64());
-        received.dedup_by_key(|one| one.id.clone());
-        let kinds: Vec<_> = received.iter().map(Received::kind).collect();
+        let mut arrived = receiver.wait_for(feed.len()).await;
+        assert!(arrived.iter().all(|one| one.is_signed_with(&secret)));
+        arrived.sort_by_key(|one| one.body()["sequence"].as_u64());
+        arrived.dedup_by_key(|one| one.id.clone());
+        let kinds: Vec<_> = arrived.iter().map(Received::kind).collect();
         let logged: Vec<_> = feed.iter().map(|event| event["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, logged);
         insta::assert_snapshot!(logged.join("\n"), @r#"

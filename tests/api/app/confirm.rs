@@ -1,9 +1,10 @@
 //! GET /v1/app/invoices/{irn}/confirm.
 
+use sandbox::{FaultKind, FaultOrder};
 use serde_json::json;
 
 use crate::support::bodies::{self, irn, submission};
-use crate::support::world::on_every_database;
+use crate::support::world::{apart, on_every_database};
 
 #[test]
 fn what_the_authority_knows_is_told() {
@@ -44,5 +45,18 @@ fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found() {
             let answer = taxpayer.app().confirm(&irn).await;
             assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
         }
+    });
+}
+
+#[test]
+fn an_authority_that_does_not_answer_is_a_502() {
+    apart("confirm-outage", &[], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let no = bodies::invoice_no();
+        taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+        let answer = taxpayer.app().confirm(&irn(&taxpayer, &no)).await;
+        let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+        assert_ne!(answer.header("retry-after"), "");
     });
 }

@@ -314,3 +314,24 @@ fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again() {
         assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
     });
 }
+
+#[test]
+fn a_run_that_is_given_up_is_paused_and_the_invoice_failed() {
+    let settings = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__GIVE_UP_AFTER_S", "1")];
+    apart("given-up", &settings, async |world| {
+        let taxpayer = world.taxpayer().await;
+        let no = magic("SBXDOWN");
+        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
+        let body = submission(&taxpayer, &no);
+        taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+        let paused = async || {
+            let run = taxpayer.app().run(invoice["irn"].as_str().unwrap()).await.expect_status(200);
+            (run.data()["state"] == json!("paused")).then_some(run)
+        };
+        eventually("a paused run", paused).await;
+        let after = taxpayer.reread(&invoice).await;
+        assert_eq!(after["authority_data"]["status"], json!("FAILED"));
+        assert_eq!(after["status"], json!("validated"), "it was validated before it could not be signed");
+        assert!(taxpayer.event_names().await.contains(&"invoice.failed".to_owned()));
+    });
+}

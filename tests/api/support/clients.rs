@@ -86,10 +86,17 @@ role!(
     /// Runs this deployment.
     Operator
 );
-role!(
-    /// Calls the access point surface, with the key of a taxpayer or of an integrator.
-    AppClient
-);
+/// Calls the access point surface, with the key of a taxpayer or of an integrator.
+#[derive(Debug, Clone)]
+pub(crate) struct AppClient(Caller);
+
+impl std::ops::Deref for AppClient {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
 
 /// Without a key.
 #[derive(Debug, Clone)]

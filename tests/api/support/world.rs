@@ -28,7 +28,7 @@ static SHARED: LazyLock<Vec<World>> =
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
 
 /// How long anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Quick schedules, and no limits but those a test asks for.
@@ -78,6 +78,8 @@ pub(crate) fn on_every_database(case: impl AsyncFn(&'static World)) {
 }
 
 /// Runs a case on an application of its own, with settings of its own, on each database.
+/// Taken by value as `on_every_database` takes it, so that a call reads the same.
+#[expect(clippy::needless_pass_by_value, reason = "a call hands over a closure as it is written")]
 pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&World)) {
     for kind in Kind::available() {
         eprintln!("on {kind:?}");

@@ -193,17 +193,6 @@ fn a_contact_may_have_the_address_of_its_business() {
 }
 
 #[test]
-fn of_concurrent_twins_one_is_created() {
-    on_every_database(async |world| {
-        let (integrator, body) = (world.integrator(), bodies::taxpayer());
-        let twins = (0..8).map(|_| integrator.create_taxpayer(&body));
-        let answers = futures_util::future::join_all(twins).await;
-        let count = |status| answers.iter().filter(|answer| answer.status == status).count();
-        assert_eq!((count(201), count(422)), (1, 7));
-    });
-}
-
-#[test]
 fn only_an_integrators_key_opens_the_integrator_surface() {
     on_every_database(async |world| {
         let body = bodies::taxpayer();
