@@ -75,13 +75,11 @@ impl Body {
             let message = "The request body must be application/json, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
-        match timeout(BODY_WAIT, self.bytes()).await {
-            Ok(bytes) => parse(&bytes?),
-            Err(_) => {
-                let message = format!("The request body did not come in within {} s", BODY_WAIT.as_secs());
-                Err(ApiError::new(Code::RequestTimeout, message))
-            }
-        }
+        let Ok(bytes) = timeout(BODY_WAIT, self.bytes()).await else {
+            let message = format!("The request body did not come in within {} s", BODY_WAIT.as_secs());
+            return Err(ApiError::new(Code::RequestTimeout, message));
+        };
+        parse(&bytes?)
     }
 
     async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
