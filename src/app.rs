@@ -3,7 +3,7 @@
 //!
 //! | Call | File |
 //! |---|---|
-//! | what a running process is made of | `house`, `sole` |
+//! | what a running process is made of | `house`, `upstream`, `staff`, `sole` |
 //! | `serve`, `sandbox` | `serve`, `first_start` |
 //! | `demo` | `demo` |
 //! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts` |
@@ -16,6 +16,8 @@ mod first_start;
 mod house;
 mod serve;
 mod sole;
+mod staff;
+mod upstream;
 mod verify;
 
 pub use accounts::{create_integrator, create_operator, migrate, set_subscription};

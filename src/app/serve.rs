@@ -13,7 +13,8 @@ use tokio::signal;
 
 use crate::app::error::StartError;
 use crate::app::first_start;
-use crate::app::house::{House, start_sandbox};
+use crate::app::house::House;
+use crate::app::upstream::start_sandbox;
 use crate::config::Settings;
 use crate::http;
 

@@ -1,0 +1,94 @@
+//! The actors that nobody else holds on to: who drives runs, who delivers, who keeps the lists fresh, who looks
+//! after all of them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::Addr;
+
+use crate::actors::dispatch::{DispatcherActor, Duty};
+use crate::actors::pipeline::{Gear, PipelineActors};
+use crate::actors::reference::SnapshotActor;
+use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
+use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
+use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::wake::Wakers;
+use crate::actors::webhook::{Satchel, WebhookActors};
+use crate::actors::{pipeline, webhook as pool};
+use crate::config::Settings;
+use crate::domain::clock;
+use crate::store::lanes::LaneKind;
+
+/// How often the janitor looks around.
+const CHORES_EVERY: Duration = Duration::from_secs(1);
+/// Endpoints served at once.
+const ENDPOINTS_AT_ONCE: usize = 256;
+
+/// The actors that nobody else holds on to.
+pub(super) struct Staff {
+    pub(super) runs: Arc<PipelineActors>,
+    pub(super) endpoints: Arc<WebhookActors>,
+    _dispatchers: [Addr<DispatcherActor>; 2],
+    _snapshot: Addr<SnapshotActor>,
+    _janitor: Addr<Janitor>,
+}
+
+impl Staff {
+    pub(super) fn hire(
+        settings: &Settings,
+        (tree, arbiters): (&Tree, &Arc<Arbiters>),
+        (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
+        (gear, satchel): (Gear, Satchel),
+        snapshot: Addr<SnapshotActor>,
+    ) -> Self {
+        let owner = clock::new_id().to_string();
+        let lease = Duration::from_secs(settings.cluster.lease_s);
+        let duty =
+            |kind, concurrency_max, wake| Duty { kind, owner: owner.clone(), lease, concurrency_max, wake };
+        let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
+        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
+        let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
+        let (endpoint_dispatcher, endpoints) = pool::dispatcher(Arc::new(satchel), endpoints, tree, arbiters);
+        let chores = chores(settings, tree, (taxpayers, &runs, &endpoints));
+        Self {
+            runs,
+            endpoints,
+            _dispatchers: [
+                run_dispatcher.start(tree, arbiters, Kind::Pipeline),
+                endpoint_dispatcher.start(tree, arbiters, Kind::Webhook),
+            ],
+            _snapshot: snapshot,
+            _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
+        }
+    }
+}
+
+type Registries<'a> = (&'a Arc<Taxpayers>, &'a Arc<PipelineActors>, &'a Arc<WebhookActors>);
+
+/// What the janitor does: actors without work leave, actors at one thing for too long are reported.
+fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Registries<'_>) -> Vec<Chore> {
+    let (idle, active_max) = (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
+    let (taxpayers, runs, endpoints) = (Arc::clone(taxpayers), Arc::clone(runs), Arc::clone(endpoints));
+    let tree = tree.clone();
+    let outside = Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
+    vec![
+        Box::new(move |now: Instant| {
+            taxpayers.registry().passivate_idle(now, idle, active_max);
+            runs.passivate_idle(now, CHORES_EVERY, active_max);
+            endpoints.passivate_idle(now, idle, active_max);
+        }),
+        Box::new(move |now| {
+            watchdog::survey(&tree, |kind| patience(kind, outside), now);
+        }),
+    ]
+}
+
+/// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more.
+fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
+    match kind {
+        Kind::Pipeline | Kind::Webhook => {
+            watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
+        }
+        Kind::Taxpayer | Kind::Reference | Kind::Janitor => watchdog::Limits::default(),
+    }
+}

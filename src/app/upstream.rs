@@ -1,0 +1,89 @@
+//! The authority of this process: the client of the settings, or the embedded simulator and a client of it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use sandbox::Sandbox;
+use secrecy::ExposeSecret;
+
+use crate::app::error::StartError;
+use crate::authority::{self, Authority, CryptoKeys, RetryPolicy};
+use crate::config::{AuthorityMode, Settings};
+use crate::domain::clock::SharedClock;
+
+/// The way to the authority, and what comes with it.
+pub(super) struct Upstream {
+    pub(super) authority: Authority,
+    /// Without keys the provisional QR codes stay.
+    pub(super) keys: Option<CryptoKeys>,
+    pub(super) sandbox: Option<Sandbox>,
+}
+
+impl Upstream {
+    pub(super) async fn reach(settings: &Settings, clock: &SharedClock) -> Result<Self, StartError> {
+        let sandbox = match settings.authority.mode {
+            AuthorityMode::Sandbox => Some(start_sandbox(settings, settings.sandbox.bind.to_string()).await?),
+            AuthorityMode::Remote => None,
+        };
+        let authority = Authority::new(authority_settings(settings, sandbox.as_ref())?, clock.clone())?;
+        let keys = crypto_keys(settings, sandbox.as_ref())?;
+        Ok(Self { authority, keys, sandbox })
+    }
+}
+
+/// Starts the simulator with the key pair of the settings.
+pub(super) async fn start_sandbox(settings: &Settings, bind: String) -> Result<Sandbox, StartError> {
+    let started = sandbox::start(sandbox::Settings {
+        bind,
+        api_key: settings.authority.api_key.expose_secret().to_owned(),
+        api_secret: settings.authority.api_secret.expose_secret().to_owned(),
+        seed: 1,
+    });
+    started.await.map_err(|error| StartError::Sandbox(error.to_string()))
+}
+
+fn authority_settings(
+    settings: &Settings,
+    sandbox: Option<&Sandbox>,
+) -> Result<authority::Settings, StartError> {
+    let base_url = match sandbox {
+        Some(sandbox) => sandbox.base_url().parse().ok(),
+        None => settings.authority.base_url.clone(),
+    };
+    Ok(authority::Settings {
+        base_url: base_url.ok_or(StartError::NoAuthority)?,
+        api_key: settings.authority.api_key.clone(),
+        api_secret: settings.authority.api_secret.clone(),
+        extra_ca_pem: settings.authority.extra_ca_file.as_deref().map(read).transpose()?,
+        timeout: Duration::from_secs(settings.authority.timeout_s),
+    })
+}
+
+/// The platform's keys for QR codes; the simulator has its own.
+fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<CryptoKeys>, StartError> {
+    let file = match (sandbox, &settings.authority.crypto_keys_file) {
+        (_, Some(path)) => read(path)?,
+        (Some(sandbox), None) => {
+            let keys = sandbox.state().crypto_keys();
+            keys.map_err(StartError::Sandbox)?.to_string().into_bytes()
+        }
+        (None, None) => {
+            tracing::warn!("authority.crypto_keys_file is not set: QR codes stay provisional");
+            return Ok(None);
+        }
+    };
+    Ok(Some(CryptoKeys::parse(&file)?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, StartError> {
+    fs::read(path).map_err(|source| StartError::File { path: path.to_owned(), source })
+}
+
+pub(super) fn retry_policy(settings: &Settings) -> RetryPolicy {
+    RetryPolicy {
+        initial: Duration::from_millis(settings.pipeline.retry_initial_ms),
+        max: Duration::from_secs(settings.pipeline.retry_max_s),
+        give_up_after: Duration::from_secs(settings.pipeline.give_up_after_s),
+    }
+}
