@@ -56,6 +56,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             body_bytes_max: settings.http.body_bytes_max,
             utc_offset: settings.authority.utc_offset,
             default_contact_password: settings.secrets.contact_password.clone(),
+            erp_systems: settings.options.erp_systems.clone(),
             metrics_public: settings.metrics.public,
         },
         health: http::Health::default(),

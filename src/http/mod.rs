@@ -61,8 +61,11 @@ pub fn routes(config: &mut web::ServiceConfig) {
     use {app as ap, system_integrators as si, tax_payers as tp};
     config
         .service(path("/v1/core/commons/invoice-categories").get(core::invoice_categories))
+        .service(path("/v1/core/commons/enums").get(core::enums))
+        .service(path("/v1/core/resources/{list}").get(core::resources))
 
         .service(path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice))
+        .service(path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no))
         .service(path("/v1/tax-payers/invoices/update-status").patch(tp::update_status))
         .service(path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status))
         .service(path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice))

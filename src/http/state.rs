@@ -47,6 +47,8 @@ pub struct Settings {
     pub utc_offset: Offset,
     /// What a contact person signs in with first when Create Taxpayer names no password.
     pub default_contact_password: SecretString,
+    /// The ERP systems an integration may name: `options.erp_systems`.
+    pub erp_systems: Vec<String>,
     /// Whether `/metrics` needs no operator key.
     pub metrics_public: bool,
 }

@@ -58,6 +58,7 @@ fn settings() -> Settings {
         body_bytes_max: 4_096,
         utc_offset: Offset::constant(1),
         default_contact_password: "a first password".into(),
+        erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
     }
 }

@@ -1,6 +1,7 @@
 //! `/v1/tax-payers`: a taxpayer and its own invoices.
 
 mod create_invoice;
+mod get_by_unique_no;
 mod get_invoice;
 mod list_events;
 mod list_invoices;
@@ -8,6 +9,7 @@ mod update_payment_status;
 mod update_status;
 
 pub(super) use create_invoice::create_invoice;
+pub(super) use get_by_unique_no::get_by_unique_no;
 pub(super) use get_invoice::get_invoice;
 pub(super) use list_events::list_events;
 pub(super) use list_invoices::list_invoices;

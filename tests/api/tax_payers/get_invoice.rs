@@ -33,6 +33,35 @@ fn what_names_no_invoice_is_not_found() {
 }
 
 #[test]
+fn every_name_of_an_invoice_finds_it() {
+    on_every_database(async |world| {
+        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let id = invoice["id"].to_string();
+        let names = [
+            ("PORTAL_ID", id.as_str()),
+            ("irn", invoice["irn"].as_str().unwrap()),
+            ("EXTERNAL_INVOICE_NO", invoice["external_invoice_no"].as_str().unwrap()),
+            ("INTERNAL_INVOICE_NO", invoice["invoice_no"].as_str().unwrap()),
+        ];
+        let path = "/v1/tax-payers/invoices/get-by-unique-no";
+        for (kind, text) in names {
+            let body = json!({ "unique_no": text, "unique_no_type": kind });
+            let answer = taxpayer.send("POST", path, &body).await.expect_status(200);
+            assert_eq!(
+                (answer.body["message"].as_str(), answer.data()),
+                (Some("Invoice retrieved successfully"), &invoice)
+            );
+            other.send("POST", path, &body).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+        }
+        let refused = taxpayer.send("POST", path, &json!({ "unique_no_type": "COLOUR" })).await;
+        let refused = refused.expect_refusal(422, "VALIDATION_FAILED");
+        let faults: Vec<_> = refused.body["errors"].as_object().unwrap().keys().cloned().collect();
+        assert_eq!(faults, ["unique_no", "unique_no_type"]);
+    });
+}
+
+#[test]
 fn an_invoice_of_another_account_is_not_found() {
     on_every_database(async |world| {
         let invoice = world.taxpayer().await.invoice(&bodies::invoice()).await;
