@@ -20,27 +20,46 @@ impl Fault {
     }
 }
 
-/// Every fault found in one request, in the order of the fields.
+/// The faults of one request that are kept. The rest is counted, so that what is wrong with a small body
+/// never makes a large answer.
+pub const FAULTS_MAX: usize = 1_000;
+
+/// The faults found in one request, in the order of the fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults {
+    kept: Vec<Fault>,
+    /// Found beyond those, and only counted.
+    rest: usize,
+}
 
 impl Faults {
     pub fn push(&mut self, fault: Fault) {
-        self.0.push(fault);
+        if self.is_full() {
+            self.rest += 1;
+        } else {
+            self.kept.push(fault);
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kept.is_empty()
     }
 
+    /// Whether a further fault would only be counted: who reads a list may stop.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= FAULTS_MAX
+    }
+
+    /// Those that are kept.
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
-        self.0.iter()
+        self.kept.iter()
     }
 
-    /// The first fault's sentence, and how many more there are.
+    /// The first fault's sentence, and how many more were found. What was not read any more, once there
+    /// were too many, is not counted.
     pub fn summary(&self) -> String {
-        let first = self.0.first().map_or("The request is invalid.", |fault| fault.message.as_str());
-        match self.0.len().saturating_sub(1) {
+        let first = self.kept.first().map_or("The request is invalid.", |fault| fault.message.as_str());
+        match (self.kept.len() + self.rest).saturating_sub(1) {
             0 => first.to_owned(),
             1 => format!("{first} (and 1 more error)"),
             more => format!("{first} (and {more} more errors)"),
@@ -50,7 +69,7 @@ impl Faults {
     /// Sentences by path, as the body of a 422 shows them.
     pub fn by_path(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut paths: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for fault in &self.0 {
+        for fault in &self.kept {
             paths.entry(&fault.path).or_default().push(&fault.message);
         }
         paths
@@ -59,13 +78,17 @@ impl Faults {
 
 impl From<Fault> for Faults {
     fn from(fault: Fault) -> Self {
-        Self(vec![fault])
+        Self { kept: vec![fault], rest: 0 }
     }
 }
 
 impl FromIterator<Fault> for Faults {
     fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
-        Self(faults.into_iter().collect())
+        let mut all = Self::default();
+        for fault in faults {
+            all.push(fault);
+        }
+        all
     }
 }
 
@@ -82,6 +105,14 @@ mod tests {
         assert_eq!(faults(1).summary(), "Fault 0.");
         assert_eq!(faults(2).summary(), "Fault 0. (and 1 more error)");
         assert_eq!(faults(4).summary(), "Fault 0. (and 3 more errors)");
+    }
+
+    #[test]
+    fn a_thousand_faults_are_kept_and_the_rest_is_counted() {
+        let many = faults(FAULTS_MAX + 7);
+        assert_eq!((many.iter().count(), many.is_full()), (FAULTS_MAX, true));
+        assert_eq!(many.summary(), "Fault 0. (and 1006 more errors)");
+        assert!(!faults(FAULTS_MAX - 1).is_full());
     }
 
     #[test]

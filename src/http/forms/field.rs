@@ -210,7 +210,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Every item is read, so that all faults show.
+    /// Every item is read, so that all faults show, until there are too many of them.
     fn items<T>(self, min: usize, mut read: impl FnMut(Place<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.present()? else {
             return self.broken(&fails("type", "must be an array"));
@@ -222,8 +222,11 @@ impl<'f> Field<'f> {
             return self.broken(&Broken::new("max", format!("must not have more than {ITEMS_MAX} items")));
         }
         let place = self.place();
-        let read: Vec<_> =
-            items.iter().enumerate().map(|(index, item)| read(Place::Item(&place, index), item)).collect();
+        let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
+        let read: Vec<_> = wanted.map(|(index, item)| read(Place::Item(&place, index), item)).collect();
+        if read.len() < items.len() {
+            return None;
+        }
         read.into_iter().collect()
     }
 

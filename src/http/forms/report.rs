@@ -61,6 +61,11 @@ impl Report<'_> {
         self.faults.borrow_mut().push(fault);
     }
 
+    /// Whether so many faults were found that reading on would tell the caller nothing.
+    pub(crate) fn is_full(&self) -> bool {
+        self.faults.borrow().is_full()
+    }
+
     pub(crate) fn unknown(&self, steps: Vec<String>) {
         self.unknown.borrow_mut().push(steps);
     }

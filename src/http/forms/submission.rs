@@ -249,6 +249,7 @@ fn drop_empty(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fault::FAULTS_MAX;
     use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
 
     fn read_body(body: Value) -> Result<Accepted<Request>, Faults> {
@@ -355,6 +356,18 @@ mod tests {
             ),
         ];
         check(&cases);
+    }
+
+    #[test]
+    fn lists_within_lists_of_nothing_do_not_multiply_the_faults() {
+        let total = json!({ "tax_amount": 1, "tax_subtotal": vec![json!({}); 1_000] });
+        let body = changed(&testing::submission(), "/tax_total", Some(Value::Array(vec![total; 20])));
+        let faults = read_body(body).unwrap_err();
+        assert_eq!(faults.iter().count(), FAULTS_MAX);
+        assert_eq!(
+            faults.summary(),
+            "The tax_total.0.tax_subtotal.0.taxable_amount field is required. (and 1001 more errors)"
+        );
     }
 
     #[test]
