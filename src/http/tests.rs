@@ -234,10 +234,15 @@ async fn a_webhook_that_was_never_set_is_not_configured() {
 }
 
 #[actix_web::test]
-async fn an_empty_log_is_an_empty_feed() {
+async fn a_feed_beyond_its_end_is_empty_and_stays_where_it_is() {
     let house = house().await;
-    let seen = ask(&house, get("/v1/tax-payers/events?after=5&limit=x", TAXPAYER_KEY)).await;
-    assert_eq!(seen.json()["data"], json!({ "events": [], "next_after": 5, "has_more": false }));
+    for after in [5, 99_999_999_999_i64] {
+        let seen = ask(&house, get(&format!("/v1/tax-payers/events?after={after}"), TAXPAYER_KEY)).await;
+        assert_eq!(seen.json()["data"], json!({ "events": [], "next_after": after, "has_more": false }));
+    }
+    let seen = ask(&house, get("/v1/tax-payers/events?after=&limit=-1", TAXPAYER_KEY)).await;
+    assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()));
+    assert!(seen.json()["errors"]["after"].is_array() && seen.json()["errors"]["limit"].is_array());
 }
 
 #[actix_web::test]
