@@ -200,12 +200,25 @@ async fn who_accepts_problem_documents_gets_one() {
 #[actix_web::test]
 async fn an_id_that_is_no_number_is_an_unknown_one() {
     let house = house().await;
-    for id in ["abc", "1.5", "-1", "999999999999999999999", "8", "%00"] {
+    for id in ["abc", "1.5", "-1", "007", "%2B7", "999999999999999999999", "8", "%00"] {
         let seen = ask(&house, get(&format!("{INVOICES}/{id}"), TAXPAYER_KEY)).await;
         assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{id}");
         assert_eq!(seen.json()["message"], "Invoice not found");
         let seen = ask(&house, get(&format!("{TAXPAYERS}/{id}"), INTEGRATOR_KEY)).await;
         assert_eq!(seen.json()["message"], "Taxpayer not found", "{id}");
+    }
+}
+
+#[actix_web::test]
+async fn an_id_in_a_body_has_one_spelling_too() {
+    let house = house().await;
+    let body =
+        json!({ "unique_no": "007", "unique_no_type": "PORTAL_ID", "status": "approved", "remark": "Fine" });
+    for path in ["update-status", "update-payment-status"] {
+        let body = changed(&body, "/payment_status", Some(json!("pending")));
+        let request = TestRequest::patch().uri(&format!("{INVOICES}/{path}")).set_json(body);
+        let seen = ask(&house, request.insert_header(("x-api-key", TAXPAYER_KEY))).await;
+        assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{path}");
     }
 }
 
