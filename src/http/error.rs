@@ -205,8 +205,8 @@ impl From<AuthorityFailure> for ApiError {
     }
 }
 
-/// The authority's sentences begin in lower case where they are parts of ours.
-fn sentence(text: &str) -> String {
+/// Sentences of the floors below begin in lower case where they are parts of others.
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
