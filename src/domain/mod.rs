@@ -5,7 +5,7 @@
 //! | time and chance as arguments | `clock` |
 //! | identifiers and keys | `ids`, `irn` |
 //! | exact amounts | `money`, `totals` |
-//! | words with a fixed set of values | `codes` |
+//! | words with a fixed set of values, email addresses | `codes`, `email` |
 //! | who is invoiced, who invoices | `party` |
 //! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
 //! | an invoice as read | `object` |
@@ -20,6 +20,7 @@ pub mod catalog;
 pub mod clock;
 pub mod codes;
 pub mod delivery;
+pub mod email;
 pub mod event;
 pub mod fault;
 pub mod ids;

@@ -5,6 +5,7 @@ use jiff::civil::Date;
 use serde_json::Value;
 
 use crate::domain::catalog::List;
+use crate::domain::email::is_email;
 use crate::domain::fault::Fault;
 use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
@@ -317,23 +318,4 @@ fn strict_date(text: &str) -> Option<Date> {
     let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
     let has_digits = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(is_digit);
     (is_written && has_digits).then(|| text.parse().ok())?
-}
-
-/// A local part, one `@`, and a name with a dot: what can be delivered to, without quoting and comments.
-fn is_email(text: &str) -> bool {
-    let Some((local, domain)) = text.split_once('@') else { return false };
-    let is_word = |part: &str| {
-        !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
-    };
-    let is_label = |label: &str| {
-        let inner = |letter: char| letter.is_alphanumeric() || letter == '-';
-        !label.is_empty() && !label.starts_with('-') && !label.ends_with('-') && label.chars().all(inner)
-    };
-    let is_odd =
-        |letter: char| letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter);
-    is_word(local)
-        && local.chars().count() <= 64
-        && !local.contains(is_odd)
-        && domain.contains('.')
-        && domain.split('.').all(is_label)
 }

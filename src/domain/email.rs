@@ -1,0 +1,64 @@
+//! What counts as an email address, wherever one is given: in a request or on the command line. Deliverable
+//! addresses as people write them; quoting and comments (RFC 5322) are not taken.
+
+/// The longest address, in characters.
+const CHARS_MAX: usize = 255;
+/// The longest local part, in characters (RFC 5321, section 4.5.3.1.1).
+const LOCAL_CHARS_MAX: usize = 64;
+
+/// A local part, one `@`, and a name with a dot: what can be delivered to, without quoting and comments.
+pub fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.split_once('@') else { return false };
+    let is_word = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
+    };
+    let is_label = |label: &str| {
+        let inner = |letter: char| letter.is_alphanumeric() || letter == '-';
+        !label.is_empty() && !label.starts_with('-') && !label.ends_with('-') && label.chars().all(inner)
+    };
+    let is_odd =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter);
+    text.chars().count() <= CHARS_MAX
+        && is_word(local)
+        && local.chars().count() <= LOCAL_CHARS_MAX
+        && !local.contains(is_odd)
+        && domain.contains('.')
+        && domain.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_local_part_and_a_name_with_a_dot() {
+        let local = "x".repeat(64);
+        for text in [
+            "a@example.com",
+            "a.b+c@ex-ample.co",
+            "\u{e9}@b\u{fc}cher.example",
+            &format!("{local}@example.com"),
+        ] {
+            assert!(is_email(text), "{text}");
+        }
+        for text in [
+            "",
+            "a",
+            "@example.com",
+            "a@",
+            "a@b",
+            "a@@example.com",
+            "a b@example.com",
+            ".a@example.com",
+            "a..b@example.com",
+            "a@-example.com",
+            "a@example..com",
+            "a@example.com ",
+            "<a@example.com>",
+            &format!("{local}x@example.com"),
+            &format!("a@{}.com", "x".repeat(255)),
+        ] {
+            assert!(!is_email(text), "{text:?}");
+        }
+    }
+}
