@@ -37,6 +37,7 @@ fn rule(fault: UrlFault) -> &'static str {
         UrlFault::Malformed => "url",
         UrlFault::Scheme => "url_scheme",
         UrlFault::UserInfo => "url_user",
+        UrlFault::Port => "url_port",
         UrlFault::AddressRefused => "url_address",
     }
 }
@@ -47,6 +48,7 @@ fn what(fault: UrlFault) -> &'static str {
         UrlFault::Malformed => "must be a valid absolute URL",
         UrlFault::Scheme => "must be an https URL",
         UrlFault::UserInfo => "must not carry a user name or password",
+        UrlFault::Port => "must not name port 0",
         UrlFault::AddressRefused => "must lead to a public address",
     }
 }
@@ -68,6 +70,8 @@ mod tests {
             ("/webhook_url", Some(json!("ftp://example.com")), "webhook_url: url_scheme"),
             ("/webhook_url", Some(json!("https://127.0.0.1/")), "webhook_url: url_address"),
             ("/webhook_url", Some(json!("https://a:b@example.com/")), "webhook_url: url_user"),
+            ("/webhook_url", Some(json!("https://example.com:0/")), "webhook_url: url_port"),
+            ("/webhook_url", Some(json!("https://erp.internal/")), "webhook_url: url_address"),
             ("/webhook_url", Some(json!(long)), "webhook_url: max"),
             ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
             ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
