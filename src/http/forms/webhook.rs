@@ -1,5 +1,7 @@
 //! Update Webhook (spec.md). Events that are not sent stay; an empty list clears them. A name that is no
-//! event is kept and named in a warning.
+//! event is kept and named in a warning; a name that comes twice counts once.
+
+use std::collections::BTreeSet;
 
 use crate::domain::event::EventKind;
 use crate::http::forms::field::TEXT_MAX;
@@ -17,13 +19,19 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
         Ok(_) => Ok(()),
         Err(fault) => Err((rule(fault), what(fault))),
     });
-    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX);
+    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(each_once);
     let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
     Some(Webhook { url: url?, enabled_events })
+}
+
+/// In the order of their first mention.
+fn each_once(names: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// Matched as it is written: the names are not read in any case.
@@ -90,5 +98,15 @@ mod tests {
         let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
         assert_eq!(form.warnings, ["unknown event: odd"]);
         assert_eq!(form.value.enabled_events.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn an_event_named_twice_is_kept_and_warned_of_once() {
+        let policy = AddressPolicy::default();
+        let events = json!(["odd", "invoice.created", "odd", "api-key.rotated", "invoice.created"]);
+        let body = json!({ "webhook_url": "https://example.com/hook", "enabled_events": events });
+        let form = read_with(body, |reader| read(reader, &policy)).unwrap();
+        assert_eq!(form.value.enabled_events.unwrap(), ["odd", "invoice.created", "api-key.rotated"]);
+        assert_eq!(form.warnings, ["unknown event: odd"]);
     }
 }
