@@ -194,7 +194,7 @@ fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<S
     for steps in unknown {
         remove(&mut document, steps);
     }
-    drop_empty(&mut document);
+    as_read(&mut document);
     for country in COUNTRIES {
         if let Some(Value::String(code)) = document.pointer_mut(country) {
             code.make_ascii_uppercase();
@@ -230,8 +230,8 @@ fn remove(value: &mut Value, steps: &[String]) {
     }
 }
 
-/// What a form takes for absent is not sent either.
-fn drop_empty(value: &mut Value) {
+/// Texts go as the form reads them, without the blanks around them; what it takes for absent is not sent.
+fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, inner| match inner {
@@ -239,9 +239,10 @@ fn drop_empty(value: &mut Value) {
                 Value::String(text) => !text.trim().is_empty(),
                 _ => true,
             });
-            fields.values_mut().for_each(drop_empty);
+            fields.values_mut().for_each(as_read);
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_empty),
+        Value::Array(items) => items.iter_mut().for_each(as_read),
+        Value::String(text) if text.trim().len() < text.len() => *text = text.trim().to_owned(),
         _ => {}
     }
 }
@@ -459,6 +460,17 @@ mod tests {
                 "issue_date is not the date of the irn"
             ]
         );
+    }
+
+    #[test]
+    fn blanks_around_a_text_are_not_sent() {
+        let plain = testing::submission();
+        let mut body = changed(&plain, "/irn", Some(json!(" INV001-94AD90FB-20261121 ")));
+        for name in ["/invoice_line/0/item/name", "/accounting_supplier_party/party_name"] {
+            let text = format!("{} ", plain.pointer(name).and_then(Value::as_str).unwrap());
+            body = changed(&body, name, Some(json!(text)));
+        }
+        assert_eq!(sent(body), sent(plain));
     }
 
     #[test]
