@@ -100,7 +100,7 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, reference: Option<&
         let what = "must carry the service id of this taxpayer";
         reader.fault("irn", "irn_service_id_mismatch", what);
     }
-    if !irn.invoice_no().bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+    if !is_taken_by_authority(irn.invoice_no()) {
         let what =
             "must begin with an invoice number of letters and digits only, which the authority requires";
         reader.fault("irn", "irn_invoice_no", what);
@@ -109,6 +109,11 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, reference: Option<&
         reader.warn("invoice_reference is not the invoice number of the irn");
     }
     Some(irn)
+}
+
+/// The authority takes invoice numbers of letters and digits only.
+pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
+    invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The issue date.
