@@ -1,13 +1,15 @@
 //! The body of a request as JSON. It is read when the handler asks for it, so that the right to call is
-//! decided first; its size is counted while it comes in.
+//! decided first; its size is counted while it comes in, and it may not take forever.
 
 use std::future::{Ready, ready};
+use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use crate::domain::fault::Fault;
 use crate::http::code::Code;
@@ -24,6 +26,8 @@ pub(crate) struct Body {
     payload: Payload,
     declared: Declared,
     bytes_max: usize,
+    /// For the whole of it, so that a byte now and then does not help.
+    timeout: Duration,
 }
 
 /// What the headers say about it.
@@ -44,6 +48,7 @@ impl FromRequest for Body {
             payload: payload.take(),
             declared,
             bytes_max: state.settings.body_bytes_max,
+            timeout: state.settings.body_timeout,
         }))
     }
 }
@@ -80,7 +85,9 @@ impl Body {
             let message = "The request body must be application/json in UTF-8, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
-        parse(&self.bytes().await?)
+        let limit = self.timeout;
+        let bytes = timeout(limit, self.bytes()).await;
+        parse(&bytes.map_err(|_| too_slow(limit))??)
     }
 
     async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
@@ -103,6 +110,11 @@ impl Body {
         let message = format!("The request body is longer than {} bytes", self.bytes_max);
         ApiError::new(Code::PayloadTooLarge, message)
     }
+}
+
+fn too_slow(limit: Duration) -> ApiError {
+    let message = format!("The request body did not come in within {} s", limit.as_secs());
+    ApiError::new(Code::RequestTimeout, message)
 }
 
 fn malformed(message: impl Into<String>) -> ApiError {

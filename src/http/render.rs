@@ -59,6 +59,10 @@ pub(crate) fn failure(error: &ApiError, wishes: &Wishes) -> HttpResponse {
         let methods: Vec<_> = error.allowed.iter().map(ToString::to_string).collect();
         answer.insert_header((ALLOW, methods.join(", ")));
     }
+    if error.status == StatusCode::REQUEST_TIMEOUT {
+        // What is left of that request would be read as the next one.
+        answer.force_close();
+    }
     if error.status == StatusCode::UNAUTHORIZED {
         answer.insert_header((WWW_AUTHENTICATE, CHALLENGE));
     }

@@ -1,11 +1,15 @@
 //! The surface as a whole: keys, paths, bodies, failures and headers, whatever the handler behind.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
 use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{ALLOW, RETRY_AFTER};
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service, read_body};
-use actix_web::{App, HttpResponse, web};
+use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 
 use crate::domain::party::ProfileChange;
@@ -144,6 +148,36 @@ async fn the_right_to_call_is_decided_before_the_body() {
     let house = house().await;
     let request = TestRequest::post().uri(INVOICES).set_payload("{");
     assert_eq!(ask(&house, request).await.code(), (401, "UNAUTHENTICATED".into()));
+}
+
+/// Sends the beginning of a request and waits until the other side hangs up.
+fn stalled(address: SocketAddr, head: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(stream, "{head}\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[actix_web::test]
+async fn who_stalls_in_a_body_is_told_so_and_hung_up_on() {
+    let house = house().await;
+    let state = house.state.clone();
+    let app =
+        move || App::new().app_data(state.clone()).wrap(from_fn(super::accompany)).configure(super::routes);
+    let server = HttpServer::new(app).workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+    let address = server.addrs()[0];
+    let server = server.run();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    let head = format!("POST {INVOICES} HTTP/1.1\r\nx-api-key: {TAXPAYER_KEY}");
+    let text = web::block(move || stalled(address, &head)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("REQUEST_TIMEOUT"), "{text}");
+    let head = format!("POST {INVOICES} HTTP/1.1");
+    let text = web::block(move || stalled(address, &head)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 401 "), "{text}");
+    handle.stop(false).await;
 }
 
 #[actix_web::test]
