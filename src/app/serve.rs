@@ -17,8 +17,9 @@ use crate::app::house::{House, start_sandbox};
 use crate::config::Settings;
 use crate::http;
 
-/// How long open requests may take once the process is told to stop, in seconds.
-const SHUTDOWN_S: u64 = 30;
+/// How long open requests may take once the process is told to stop, in seconds. One that waits for the authority
+/// longer than that loses its answer and nothing else: its run is kept, and the same call later has the outcome.
+const SHUTDOWN_S: u64 = 10;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
