@@ -67,6 +67,7 @@ pub struct Http {
     pub bind: SocketAddr,
     pub body_bytes_max: usize,
     pub bulk_bytes_max: usize,
+    pub body_timeout_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -10,8 +10,8 @@ use crate::config::{Log, LogFormat, LogLevel};
 /// The variable that says in detail what is logged, and wins over the setting.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Crates that at level `info` are heard only where something is wrong; of the HTTP parser nothing is, since any
-/// stranger can make it complain.
+/// Crates that at level `info` are heard only where something is wrong; `actix_http` not even then, since what
+/// it calls an error is any stranger's request that is no HTTP.
 const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
 /// Starts logging. Once is enough: a second call, as in tests, changes nothing.
@@ -83,6 +83,7 @@ mod tests {
         let quiet = filter(LogLevel::Info, "").0.to_string();
         assert!(QUIET.iter().all(|directive| quiet.contains(directive)), "{quiet}");
         assert!(quiet.contains("info"), "{quiet}");
+        assert!(quiet.contains("actix_http=off"), "anybody could fill the log: {quiet}");
         assert_eq!(filter(LogLevel::Off, "").0.to_string(), "off");
         assert_eq!(filter(LogLevel::Debug, "").0.to_string(), "debug");
     }

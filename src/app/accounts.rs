@@ -36,7 +36,7 @@ pub async fn migrate(settings: Settings) -> Result<(), StartError> {
 /// Creates an integrator; its key is in the answer and nowhere else.
 pub async fn create_integrator(settings: Settings, name: String, email: String) -> Result<Value, StartError> {
     if name.trim().is_empty() {
-        return Err(StartError::NoName);
+        return Err(StartError::EmptyName);
     }
     check_email(&email)?;
     let store = open_store(&settings).await?;
@@ -61,6 +61,7 @@ pub async fn create_operator(settings: Settings, email: String) -> Result<Value,
     Ok(json!({ "email": email, "password": password, "api_key": key.expose_secret() }))
 }
 
+/// Before anything is opened or written.
 fn check_email(email: &str) -> Result<(), StartError> {
     if is_email(email) { Ok(()) } else { Err(StartError::Email(email.to_owned())) }
 }
@@ -86,5 +87,21 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
     match changed {
         Err(Failure::Refused(Refusal::TaxpayerNotFound)) => Err(StartError::NoTaxpayer(id)),
         other => other.map(drop).map_err(StartError::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn an_account_needs_a_name_and_an_address() {
+        let settings = || Settings::load(None, std::iter::empty()).unwrap();
+        let integrator =
+            |name: &str, email: &str| create_integrator(settings(), name.to_owned(), email.to_owned());
+        assert!(matches!(integrator(" ", "a@example.com").await, Err(StartError::EmptyName)));
+        assert!(matches!(integrator("One", "a@b").await, Err(StartError::Email(_))));
+        let error = create_operator(settings(), "op".to_owned()).await.unwrap_err();
+        assert_eq!(error.to_string(), "\"op\" is not an email address");
     }
 }

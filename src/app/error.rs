@@ -43,6 +43,10 @@ pub enum StartError {
     Email(String),
     #[error("an account with the email {0} exists already")]
     Exists(String),
+    #[error("{0:?} is not an email address")]
+    Email(String),
+    #[error("the name of an account must not be empty")]
+    EmptyName,
     #[error("there is no taxpayer {0}")]
     NoTaxpayer(i64),
     #[error("the demonstration went wrong: {0}")]

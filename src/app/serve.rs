@@ -18,7 +18,8 @@ use crate::app::upstream::start_sandbox;
 use crate::config::Settings;
 use crate::http;
 
-/// How long open requests may take once the process is told to stop, in seconds.
+/// How long open requests may take once the process is told to stop, in seconds. One that waits for the authority
+/// longer than that loses its answer and nothing else: its run is kept, and the same call later has the outcome.
 const SHUTDOWN_S: u64 = 10;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
@@ -54,6 +55,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         settings: http::state::Settings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
+            body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
             default_contact_password: settings.secrets.contact_password.clone(),
             erp_systems: settings.options.erp_systems.clone(),

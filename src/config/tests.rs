@@ -62,6 +62,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(settings.environment, Environment::Development);
     assert_eq!(settings.http.bind.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.http.bulk_bytes_max, 10 * 1024 * 1024);
+    assert_eq!(settings.http.body_timeout_s, 30);
     assert_eq!(settings.authority.mode, AuthorityMode::Sandbox);
     assert_eq!(settings.authority.utc_offset.seconds(), 3_600);
     assert_eq!(settings.webhooks.retry_schedule_s.len(), 10);
@@ -155,7 +156,7 @@ fn other_variables_are_not_looked_at() {
 
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
-    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, body_bytes_max, bulk_bytes_max");
+    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max");
     insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are data_dir, environment and the sections authority, cluster, database, http, log, metrics, options, pipeline, rate_limit, sandbox, secrets, taxpayers, webhooks");
     assert!(
         said_of_file("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting")
@@ -168,7 +169,7 @@ fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
 
 #[test]
 fn an_unknown_variable_is_named_with_its_key() {
-    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, body_bytes_max, bulk_bytes_max");
+    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max");
     for (name, key) in [
         ("EINVOICE__HTP__BIND", "`htp.bind`"),
         ("EINVOICE__ENVIROMENT", "`enviroment`"),
@@ -203,7 +204,7 @@ fn a_value_that_is_not_allowed_is_named_with_what_is() {
         ("WEBHOOKS__ALLOWED_NETWORKS", "[\"10.0.0.0/33\"]", "a list, in brackets, of networks"),
         ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, -1]", "a list of one or more whole numbers"),
         ("OPTIONS__ERP_SYSTEMS", "[\"SAP R/3\"]", "a list, in brackets, of names"),
-        ("HTTP", "x", "a section; it has bind, body_bytes_max, bulk_bytes_max"),
+        ("HTTP", "x", "a section; it has bind, body_bytes_max, body_timeout_s, bulk_bytes_max"),
     ] {
         let name = format!("EINVOICE__{name}");
         let said = said_of_environment(&[(&name, value)]);

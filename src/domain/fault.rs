@@ -20,42 +20,46 @@ impl Fault {
     }
 }
 
-/// Faults of one request that are shown; what is found beyond them is only counted, so that a small request has
-/// no huge answer.
-pub const SHOWN_MAX: usize = 1_000;
+/// The faults of one request that are kept. The rest is counted, so that what is wrong with a small body
+/// never makes a large answer.
+pub const FAULTS_MAX: usize = 1_000;
 
-/// Every fault found in one request, in the order of the fields.
+/// The faults found in one request, in the order of the fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
-    shown: Vec<Fault>,
-    found: usize,
+    kept: Vec<Fault>,
+    /// Found beyond those, and only counted.
+    rest: usize,
 }
 
 impl Faults {
     pub fn push(&mut self, fault: Fault) {
-        self.found += 1;
-        if !self.is_full() {
-            self.shown.push(fault);
+        if self.is_full() {
+            self.rest += 1;
+        } else {
+            self.kept.push(fault);
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.shown.is_empty()
+        self.kept.is_empty()
     }
 
-    /// Whether further faults would only be counted.
+    /// Whether a further fault would only be counted: who reads a list may stop.
     pub fn is_full(&self) -> bool {
-        self.shown.len() >= SHOWN_MAX
+        self.kept.len() >= FAULTS_MAX
     }
 
+    /// Those that are kept.
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
-        self.shown.iter()
+        self.kept.iter()
     }
 
-    /// The first fault's sentence, and how many more there are.
+    /// The first fault's sentence, and how many more were found. What was not read any more, once there
+    /// were too many, is not counted.
     pub fn summary(&self) -> String {
-        let first = self.shown.first().map_or("The request is invalid.", |fault| fault.message.as_str());
-        match self.found.saturating_sub(1) {
+        let first = self.kept.first().map_or("The request is invalid.", |fault| fault.message.as_str());
+        match (self.kept.len() + self.rest).saturating_sub(1) {
             0 => first.to_owned(),
             1 => format!("{first} (and 1 more error)"),
             more => format!("{first} (and {more} more errors)"),
@@ -65,7 +69,7 @@ impl Faults {
     /// Sentences by path, as the body of a 422 shows them.
     pub fn by_path(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut paths: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for fault in &self.shown {
+        for fault in &self.kept {
             paths.entry(&fault.path).or_default().push(&fault.message);
         }
         paths
@@ -74,7 +78,7 @@ impl Faults {
 
 impl From<Fault> for Faults {
     fn from(fault: Fault) -> Self {
-        Self { shown: vec![fault], found: 1 }
+        Self { kept: vec![fault], rest: 0 }
     }
 }
 
@@ -104,10 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_beyond_the_limit_is_counted_and_not_shown() {
-        let faults = faults(SHOWN_MAX + 500);
-        assert_eq!(faults.iter().count(), SHOWN_MAX);
-        assert_eq!(faults.summary(), format!("Fault 0. (and {} more errors)", SHOWN_MAX + 499));
+    fn a_thousand_faults_are_kept_and_the_rest_is_counted() {
+        let many = faults(FAULTS_MAX + 7);
+        assert_eq!((many.iter().count(), many.is_full()), (FAULTS_MAX, true));
+        assert_eq!(many.summary(), "Fault 0. (and 1006 more errors)");
+        assert!(!faults(FAULTS_MAX - 1).is_full());
     }
 
     #[test]

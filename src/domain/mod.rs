@@ -5,8 +5,8 @@
 //! | time and chance as arguments | `clock` |
 //! | identifiers and keys | `ids`, `irn` |
 //! | exact amounts | `money`, `totals` |
-//! | words with a fixed set of values | `codes` |
-//! | who is invoiced, who invoices | `party`, `email` |
+//! | words with a fixed set of values, email addresses | `codes`, `email` |
+//! | who is invoiced, who invoices | `party` |
 //! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
 //! | an invoice as read | `object` |
 //! | the authority pipeline | `pipeline` |
@@ -21,7 +21,6 @@ pub mod catalog;
 pub mod clock;
 pub mod codes;
 pub mod delivery;
-pub mod digest;
 pub mod email;
 pub mod event;
 pub mod fault;

@@ -91,7 +91,7 @@ enum Name<'a> {
 impl<'a> Name<'a> {
     /// The first that is present and well formed.
     fn of(body: &'a Map<String, Value>, Hint(hint): Hint) -> Option<Self> {
-        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);
         let irn = || text("irn").and_then(|irn| Irn::parse(irn).ok()).map(Self::Irn);
         business_id.or_else(irn).or(hint.map(Self::Id))
@@ -113,6 +113,7 @@ mod tests {
         let irn = || Some(Name::Irn(Irn::parse(IRN).unwrap()));
         let cases = [
             (json!({ "business_id": BUSINESS, "irn": IRN }), Some(Name::BusinessId(BUSINESS))),
+            (json!({ "business_id": format!(" {BUSINESS} ") }), Some(Name::BusinessId(BUSINESS))),
             (json!({ "business_id": "odd", "irn": IRN }), irn()),
             (json!({ "business_id": 1, "irn": IRN }), irn()),
             (json!({ "irn": "odd" }), Some(Name::Id(TaxpayerId(7)))),

@@ -1,5 +1,5 @@
 //! The body of a request as JSON. It is read when the handler asks for it, so that the right to call is
-//! decided first; its size is counted while it comes in.
+//! decided first; its size is counted while it comes in, and it may not take forever.
 
 use std::future::{Ready, ready};
 use std::time::Duration;
@@ -19,14 +19,15 @@ use crate::http::state::State;
 /// What is reserved on the word of a header, before any byte has come.
 const BYTES_RESERVED_MAX: usize = 64 * 1024;
 
-/// How long a whole body may take to come in. Who stalls in it holds a connection and nothing else.
-const BODY_WAIT: Duration = Duration::from_secs(30);
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A body that has not been read yet.
 pub(crate) struct Body {
     payload: Payload,
     declared: Declared,
     bytes_max: usize,
+    /// For the whole of it, so that a byte now and then does not help.
+    timeout: Duration,
 }
 
 /// What the headers say about it.
@@ -47,6 +48,7 @@ impl FromRequest for Body {
             payload: payload.take(),
             declared,
             bytes_max: state.settings.body_bytes_max,
+            timeout: state.settings.body_timeout,
         }))
     }
 }
@@ -62,24 +64,30 @@ impl Declared {
     }
 }
 
-/// `application/json`, or any type whose structured syntax is JSON.
+/// `application/json`, or any type whose structured syntax is JSON, in UTF-8 (RFC 8259, section 8.1).
 fn names_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence.is_empty() || essence == "application/json" || essence.ends_with("+json")
+    let mut parts = content_type.split(';');
+    let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = essence.is_empty() || essence == "application/json" || essence.ends_with("+json");
+    is_json && parts.filter_map(charset).all(|charset| charset.eq_ignore_ascii_case("utf-8"))
+}
+
+/// The value of a parameter of this name.
+fn charset(parameter: &str) -> Option<&str> {
+    let (name, value) = parameter.split_once('=')?;
+    name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
 }
 
 impl Body {
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
         if !self.declared.is_json {
-            let message = "The request body must be application/json, without content encoding";
+            let message = "The request body must be application/json in UTF-8, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
-        let Ok(bytes) = timeout(BODY_WAIT, self.bytes()).await else {
-            let message = format!("The request body did not come in within {} s", BODY_WAIT.as_secs());
-            return Err(ApiError::new(Code::RequestTimeout, message));
-        };
-        parse(&bytes?)
+        let limit = self.timeout;
+        let bytes = timeout(limit, self.bytes()).await;
+        parse(&bytes.map_err(|_| too_slow(limit))??)
     }
 
     async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
@@ -104,11 +112,18 @@ impl Body {
     }
 }
 
+fn too_slow(limit: Duration) -> ApiError {
+    let message = format!("The request body did not come in within {} s", limit.as_secs());
+    ApiError::new(Code::RequestTimeout, message)
+}
+
 fn malformed(message: impl Into<String>) -> ApiError {
     ApiError::new(Code::MalformedJson, message)
 }
 
+/// A byte order mark is passed over: some systems write one, and it says nothing in UTF-8.
 fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("The request body is empty; a JSON object is expected."));
     }
@@ -143,6 +158,8 @@ mod tests {
             assert_eq!(code(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
         }
         assert!(parse(b"{}").is_ok());
+        assert!(parse(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
+        assert_eq!(code(b"\xef\xbb\xbf"), (400, "MALFORMED_JSON"));
     }
 
     #[test]
@@ -160,11 +177,23 @@ mod tests {
     #[test]
     fn a_body_is_json_by_its_type_or_by_default() {
         assert!(Declared::of(&HeaderMap::new()).is_json);
-        for json in ["application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"] {
+        for json in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/json;x=1;Charset=\"UTF-8\"",
+            "application/merge-patch+json",
+        ] {
             assert!(is_json(CONTENT_TYPE, json), "{json}");
         }
-        for other in ["text/plain", "application/xml", "application/jsonx", "multipart/form-data; boundary=x"]
-        {
+        for other in [
+            "text/plain",
+            "application/xml",
+            "application/jsonx",
+            "multipart/form-data; boundary=x",
+            "application/json; charset=iso-8859-1",
+            "application/json; charset=utf-16",
+            "application/json; charset=",
+        ] {
             assert!(!is_json(CONTENT_TYPE, other), "{other}");
         }
         assert!(!is_json(CONTENT_ENCODING, "gzip"));

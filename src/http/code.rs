@@ -1,4 +1,5 @@
-//! The one table of error codes and statuses (decisions.md, section 5). A status stands beside its code;
+//! The one table of error codes and statuses (decisions.md, section 5, and `REQUEST_TIMEOUT`: a body that came
+//! too slowly says nothing of its size or its JSON, and may simply be sent again). A status stands beside its code;
 //! the few operations that answer with another one say so where they do.
 
 use actix_web::http::StatusCode;
@@ -39,6 +40,7 @@ codes! {
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
+    RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
     IrnContentChanged = "IRN_CONTENT_CHANGED", CONFLICT;
     InvoiceLocked = "INVOICE_LOCKED", CONFLICT;
     InvoiceNotApproved = "INVOICE_NOT_APPROVED", CONFLICT;

@@ -31,7 +31,7 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
     /// Whether the same call may succeed later, where the operation says so.
     pub(crate) retryable: Option<bool>,
-    pub(crate) allowed: Vec<Method>,
+    pub(crate) allowed: Box<[Method]>,
     /// For the log, and for nobody else.
     pub(crate) cause: Option<Box<str>>,
 }
@@ -45,7 +45,7 @@ impl ApiError {
             faults: Faults::default(),
             retry_after: None,
             retryable: None,
-            allowed: Vec::new(),
+            allowed: Box::default(),
             cause: None,
         }
     }
@@ -100,6 +100,7 @@ impl ApiError {
     }
 
     pub(crate) fn not_allowed(allowed: Vec<Method>) -> Self {
+        let allowed = allowed.into_boxed_slice();
         Self { allowed, ..Self::new(Code::MethodNotAllowed, "This path does not take that method") }
     }
 }
@@ -204,8 +205,8 @@ impl From<AuthorityFailure> for ApiError {
     }
 }
 
-/// The authority's sentences begin in lower case where they are parts of ours.
-fn sentence(text: &str) -> String {
+/// Sentences of the floors below begin in lower case where they are parts of others.
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,5 +1,7 @@
-//! Identifiers in paths. What is no integer names nothing: 404, never 400.
+//! Identifiers in paths and bodies. What is no integer names nothing: 404, never 400.
 
+use crate::actors::taxpayer::command::Which;
+use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::{IntegratorId, InvoiceId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::party::Taxpayer;
@@ -9,6 +11,12 @@ use crate::store::taxpayers;
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
+}
+
+/// The invoice that a body names, unless it is by a number that no invoice can have.
+pub(crate) fn which(which: Which) -> Result<Which, ApiError> {
+    let may_be = which.kind != UniqueNoType::PortalId || number(&which.text).is_some();
+    may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
 }
 
 pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
@@ -26,9 +34,9 @@ pub(crate) async fn taxpayer(
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// Decimal digits and nothing else, so that an id has one spelling.
+/// Decimal digits that do not begin with zero: an id has one spelling, and none is 0.
 pub(crate) fn number(text: &str) -> Option<i64> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?
 }
 
@@ -38,9 +46,14 @@ mod tests {
 
     #[test]
     fn what_is_no_number_names_no_invoice() {
-        for text in ["", "abc", "1.5", "-1", "+1", " 1", "99999999999999999999", "1e3", "0x1", "007", "0"] {
+        let portal = |text: &str| which(Which { kind: UniqueNoType::PortalId, text: text.to_owned() });
+        for text in ["", "abc", "1.5", "-1", "+1", " 1", "007", "0", "99999999999999999999", "1e3", "0x1"] {
             assert_eq!(invoice_id(text).unwrap_err().status.as_u16(), 404, "{text:?}");
+            assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
         }
         assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));
+        assert_eq!(portal("42").unwrap().text, "42");
+        let number = Which { kind: UniqueNoType::InternalInvoiceNo, text: "007".to_owned() };
+        assert_eq!(which(number.clone()).unwrap(), number);
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::pipeline::{Run, RunState, Step, WaitReason};
 use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
-use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError};
+use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
 use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
 use crate::http::views::run::{RunView, SubmissionResult, TransmissionResult};
@@ -85,11 +85,13 @@ fn cancelled() -> ApiError {
     ApiError::new(Code::InvalidTransition, "The run was cancelled")
 }
 
-/// The authority's words and, where they speak of a field, the caller's name of it.
+/// The authority's words, or ours, as a sentence; where they speak of a field, the caller's name of it.
 fn refused(run: &Run) -> ApiError {
     let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
     let fault = authority_words::fault(words, &run.document);
-    ApiError::new(Code::AuthorityRejected, words).with_faults(fault.map(Faults::from).unwrap_or_default())
+    // Words about a field begin with the authority's path of it, which is quoted as it is.
+    let message = if fault.is_some() { words.to_owned() } else { sentence(words) };
+    ApiError::new(Code::AuthorityRejected, message).with_faults(fault.map(Faults::from).unwrap_or_default())
 }
 
 fn unanswered(run: &Run) -> String {
@@ -122,4 +124,31 @@ async fn is_delivered(state: &State, run: &Run) -> Result<bool, ApiError> {
     let (kind, irn) = (UniqueNoType::Irn, run.irn.as_str());
     let invoice = invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
     Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::ids::TaxpayerId;
+    use crate::domain::irn::Irn;
+    use crate::domain::pipeline::{Operation, Request};
+
+    #[test]
+    fn a_refusal_begins_as_a_sentence_unless_it_quotes_a_path() {
+        let said = |words: &str| {
+            let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+            let request = Request { operation: Operation::Submit, irn, document: json!({ "irn": "x" }) };
+            let run = Run {
+                last_error: Some(words.to_owned()),
+                ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+            };
+            refused(&run).message
+        };
+        let ours = said("the invoice names no customer to transmit it to");
+        assert_eq!(ours, "The invoice names no customer to transmit it to");
+        assert_eq!(said("invoicerequest.invoice.irn is odd"), "invoicerequest.invoice.irn is odd");
+    }
 }

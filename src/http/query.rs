@@ -1,4 +1,5 @@
-//! The query string of lists and feeds. Reading it never fails: what is odd falls back to its default.
+//! The query string of lists and feeds. What is odd in a list's falls back to its default; a feed's place is
+//! taken as it is written or refused, since starting over would repeat everything.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -6,6 +7,8 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use url::form_urlencoded;
+
+use crate::domain::fault::Fault;
 
 /// The most items a page holds.
 const PER_PAGE_MAX: u64 = 100;
@@ -32,8 +35,17 @@ impl Query {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
     }
 
-    /// A whole number of this name, not negative.
-    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+    /// A whole number of this name that is at least `min`; anything else that was sent is a fault.
+    pub(crate) fn whole(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
+        let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
+        let message = || format!("The {name} field must be a whole number of at least {min}.");
+        number.map(Some).ok_or_else(|| Fault::new(name, "integer", message()))
+    }
+
+    /// A whole number of this name, not negative; none where it is odd.
+    fn number(&self, name: &str) -> Option<u32> {
         self.text(name)?.trim().parse().ok()
     }
 
@@ -80,6 +92,18 @@ mod tests {
     fn per_page_is_clamped() {
         assert_eq!(Query::of("per_page=101").page(10).per_page, 100);
         assert_eq!(Query::of("per_page=4000000000").page(15).per_page, 100);
+    }
+
+    #[test]
+    fn a_number_that_counts_is_read_as_it_is_or_refused() {
+        let whole = |text: &str| Query::of(text).whole("after", 0).map_err(|fault| fault.message);
+        assert_eq!(whole(""), Ok(None));
+        assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
+        for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "99999999999999999999"] {
+            let refused = Err("The after field must be a whole number of at least 0.".to_owned());
+            assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
+        }
+        assert!(Query::of("limit=0").whole("limit", 1).is_err());
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! How a failure is written: in the envelope, or as a problem document (RFC 9457) for who accepts that.
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::http::error::ApiError;
+
+/// What every 401 must carry (RFC 9110, section 11.6.1). The scheme is no registered one; `OpenAPI` calls it so.
+const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
 /// What of a request decides how its failure is written.
 #[derive(Debug, Clone)]
@@ -54,6 +58,13 @@ pub(crate) fn failure(error: &ApiError, wishes: &Wishes) -> HttpResponse {
     if !error.allowed.is_empty() {
         let methods: Vec<_> = error.allowed.iter().map(ToString::to_string).collect();
         answer.insert_header((ALLOW, methods.join(", ")));
+    }
+    if error.status == StatusCode::REQUEST_TIMEOUT {
+        // What is left of that request would be read as the next one.
+        answer.force_close();
+    }
+    if error.status == StatusCode::UNAUTHORIZED {
+        answer.insert_header((WWW_AUTHENTICATE, CHALLENGE));
     }
     if wishes.wants_problem {
         answer.insert_header((CONTENT_TYPE, "application/problem+json"));
@@ -148,6 +159,17 @@ mod tests {
             let error = ApiError::new(Code::Overloaded, "").retry_in(Duration::from_millis(millis));
             assert_eq!(failure(&error, &wishes).headers().get(RETRY_AFTER).unwrap(), seconds);
         }
+    }
+
+    #[test]
+    fn who_is_not_known_is_told_how_to_say_who_it_is() {
+        let wishes = Wishes { request_id: String::new(), wants_problem: false };
+        let challenge =
+            |code| failure(&ApiError::new(code, ""), &wishes).headers().get(WWW_AUTHENTICATE).cloned();
+        for code in [Code::Unauthenticated, Code::InvalidApiKey] {
+            assert_eq!(challenge(code).unwrap(), r#"ApiKey realm="einvoice", header="x-api-key""#);
+        }
+        assert_eq!(challenge(Code::KeyNotRecognized), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
@@ -30,7 +30,7 @@ pub async fn accompany<B>(request: ServiceRequest, next: Next<B>) -> Result<Serv
 where
     B: MessageBody + 'static,
 {
-    let wishes = wishes(request.headers());
+    let wishes = wishes(&request);
     let visit = Visit { method: request.method().clone(), started: Instant::now() };
     let state = request.app_data::<web::Data<State>>().cloned();
     let span = tracing::info_span!("request", request_id = wishes.request_id);
@@ -53,12 +53,25 @@ where
     .await
 }
 
-fn wishes(headers: &HeaderMap) -> Wishes {
-    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_safe(id));
+fn wishes(request: &ServiceRequest) -> Wishes {
+    let given =
+        request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_safe(id));
     let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
-    let accepts =
-        |value: &HeaderValue| value.to_str().is_ok_and(|text| text.split(',').any(asks_for_problem));
-    Wishes { request_id, wants_problem: headers.get_all(ACCEPT).any(accepts) }
+    let wants_problem = request.headers().contains_key(ACCEPT)
+        && Accept::parse(request).is_ok_and(|accept| prefers_problem(&accept));
+    Wishes { request_id, wants_problem }
+}
+
+/// Whether a problem document is asked for by its name, and at least as much as plain JSON (RFC 9110,
+/// section 12.5.1).
+fn prefers_problem(accept: &Accept) -> bool {
+    let quality = |range: &str| {
+        let named = accept.iter().filter(|item| item.item.essence_str() == range);
+        named.map(|item| item.quality).max()
+    };
+    let plain = ["application/json", "application/*", "*/*"].into_iter().find_map(quality);
+    let problem = quality("application/problem+json").filter(|quality| *quality > Quality::ZERO);
+    problem.is_some_and(|problem| plain.is_none_or(|plain| problem >= plain))
 }
 
 /// Whether a media range names problem documents, and not to refuse them (RFC 9110, 12.4.2).
@@ -198,4 +211,42 @@ impl Visit {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn wants_problem(accept: &str) -> bool {
+        wishes(&TestRequest::default().insert_header((ACCEPT, accept)).to_srv_request()).wants_problem
+    }
+
+    #[test]
+    fn a_problem_document_is_for_who_asks_for_one() {
+        for accept in [
+            "application/problem+json",
+            "Application/Problem+JSON; charset=utf-8",
+            "application/json, application/problem+json",
+            "application/json;q=0.5, application/problem+json;q=0.6",
+            "application/problem+json, */*;q=0.1",
+            "odd, application/problem+json",
+        ] {
+            assert!(wants_problem(accept), "{accept}");
+        }
+        for accept in [
+            "",
+            "*/*",
+            "application/json",
+            "application/problem+json;q=0",
+            "application/problem+json; q=0.0, */*",
+            "application/problem+json;q=0.1, application/json",
+            "application/problem+jsonx",
+            "application/x; of=\"application/problem+json\"",
+        ] {
+            assert!(!wants_problem(accept), "{accept}");
+        }
+        assert!(!wishes(&TestRequest::default().to_srv_request()).wants_problem);
+    }
 }

@@ -43,6 +43,8 @@ pub struct Settings {
     pub pipeline_wait: Duration,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,
+    /// How long a whole body may take: `http.body_timeout_s`.
+    pub body_timeout: Duration,
     /// The authority's zone, in which "today" may begin before it does in UTC.
     pub utc_offset: Offset,
     /// What a contact person signs in with first when Create Taxpayer names no password.

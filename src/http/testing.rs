@@ -56,6 +56,7 @@ fn settings() -> Settings {
     Settings {
         pipeline_wait: Duration::from_millis(10),
         body_bytes_max: 4_096,
+        body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
         default_contact_password: "a first password".into(),
         erp_systems: vec!["sap".into(), "custom".into()],

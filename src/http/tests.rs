@@ -1,11 +1,15 @@
 //! The surface as a whole: keys, paths, bodies, failures and headers, whatever the handler behind.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
 use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{ALLOW, RETRY_AFTER};
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service, read_body};
-use actix_web::{App, HttpResponse, web};
+use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 
 use crate::domain::party::ProfileChange;
@@ -146,6 +150,36 @@ async fn the_right_to_call_is_decided_before_the_body() {
     assert_eq!(ask(&house, request).await.code(), (401, "UNAUTHENTICATED".into()));
 }
 
+/// Sends the beginning of a request and waits until the other side hangs up.
+fn stalled(address: SocketAddr, head: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(stream, "{head}\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[actix_web::test]
+async fn who_stalls_in_a_body_is_told_so_and_hung_up_on() {
+    let house = house().await;
+    let state = house.state.clone();
+    let app =
+        move || App::new().app_data(state.clone()).wrap(from_fn(super::accompany)).configure(super::routes);
+    let server = HttpServer::new(app).workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+    let address = server.addrs()[0];
+    let server = server.run();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    let head = format!("POST {INVOICES} HTTP/1.1\r\nx-api-key: {TAXPAYER_KEY}");
+    let text = web::block(move || stalled(address, &head)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("REQUEST_TIMEOUT"), "{text}");
+    let head = format!("POST {INVOICES} HTTP/1.1");
+    let text = web::block(move || stalled(address, &head)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 401 "), "{text}");
+    handle.stop(false).await;
+}
+
 #[actix_web::test]
 async fn bodies_that_are_no_json_objects_are_told_apart() {
     let house = house().await;
@@ -200,12 +234,25 @@ async fn who_accepts_problem_documents_gets_one() {
 #[actix_web::test]
 async fn an_id_that_is_no_number_is_an_unknown_one() {
     let house = house().await;
-    for id in ["abc", "1.5", "-1", "999999999999999999999", "8", "%00"] {
+    for id in ["abc", "1.5", "-1", "007", "%2B7", "999999999999999999999", "8", "%00"] {
         let seen = ask(&house, get(&format!("{INVOICES}/{id}"), TAXPAYER_KEY)).await;
         assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{id}");
         assert_eq!(seen.json()["message"], "Invoice not found");
         let seen = ask(&house, get(&format!("{TAXPAYERS}/{id}"), INTEGRATOR_KEY)).await;
         assert_eq!(seen.json()["message"], "Taxpayer not found", "{id}");
+    }
+}
+
+#[actix_web::test]
+async fn an_id_in_a_body_has_one_spelling_too() {
+    let house = house().await;
+    let body =
+        json!({ "unique_no": "007", "unique_no_type": "PORTAL_ID", "status": "approved", "remark": "Fine" });
+    for path in ["update-status", "update-payment-status"] {
+        let body = changed(&body, "/payment_status", Some(json!("pending")));
+        let request = TestRequest::patch().uri(&format!("{INVOICES}/{path}")).set_json(body);
+        let seen = ask(&house, request.insert_header(("x-api-key", TAXPAYER_KEY))).await;
+        assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{path}");
     }
 }
 
@@ -234,10 +281,15 @@ async fn a_webhook_that_was_never_set_is_not_configured() {
 }
 
 #[actix_web::test]
-async fn an_empty_log_is_an_empty_feed() {
+async fn a_feed_beyond_its_end_is_empty_and_stays_where_it_is() {
     let house = house().await;
-    let seen = ask(&house, get("/v1/tax-payers/events?after=5&limit=x", TAXPAYER_KEY)).await;
-    assert_eq!(seen.json()["data"], json!({ "events": [], "next_after": 5, "has_more": false }));
+    for after in [5, 99_999_999_999_i64] {
+        let seen = ask(&house, get(&format!("/v1/tax-payers/events?after={after}"), TAXPAYER_KEY)).await;
+        assert_eq!(seen.json()["data"], json!({ "events": [], "next_after": after, "has_more": false }));
+    }
+    let seen = ask(&house, get("/v1/tax-payers/events?after=&limit=-1", TAXPAYER_KEY)).await;
+    assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()));
+    assert!(seen.json()["errors"]["after"].is_array() && seen.json()["errors"]["limit"].is_array());
 }
 
 #[actix_web::test]

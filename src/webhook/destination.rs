@@ -1,6 +1,6 @@
 //! Which URLs may be set as a webhook and called: absolute, https, to a host that may be public.
 //!
-//! Plain http is for the allow-list alone. What a name resolves to is not known here; the resolver checks it
+//! Plain http and names of private networks are for the allow-list alone. What a name resolves to is not known here; the resolver checks it
 //! at every connection.
 
 use url::{Host, Url};
@@ -10,8 +10,24 @@ use super::address::AddressPolicy;
 /// The longest webhook URL, in characters.
 const CHARS_MAX: usize = 500;
 
-/// Ends of names that exist inside private networks only (RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`).
-const PRIVATE_ENDS: [&str; 5] = [".local", ".internal", ".test", ".home.arpa", ".localhost"];
+/// Ends of names that exist inside private networks only: RFC 6761, RFC 6762 with its appendix G, RFC 8375,
+/// RFC 9476, and those that ICANN keeps out of the root.
+const PRIVATE_ENDS: [&str; 14] = [
+    "alt",
+    "corp",
+    "home",
+    "home.arpa",
+    "internal",
+    "intranet",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "mail",
+    "onion",
+    "private",
+    "test",
+];
 
 /// Why a URL may not be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +40,8 @@ pub enum UrlFault {
     Scheme,
     #[error("the URL may not carry a user name or password")]
     UserInfo,
+    #[error("the URL may not name port 0")]
+    Port,
     #[error("the URL must lead to a public address")]
     AddressRefused,
 }
@@ -37,6 +55,9 @@ impl AddressPolicy {
         let url = absolute(text)?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(UrlFault::UserInfo);
+        }
+        if url.port() == Some(0) {
+            return Err(UrlFault::Port);
         }
         let host = url.host().ok_or(UrlFault::Malformed)?;
         if !self.may_be_reached(&host) {
@@ -53,8 +74,16 @@ impl AddressPolicy {
         match host {
             Host::Ipv4(address) => self.permits((*address).into()),
             Host::Ipv6(address) => self.permits((*address).into()),
-            Host::Domain(name) => !is_loopback_name(name) || self.allows_loopback(),
+            Host::Domain(name) => self.may_be_named(name),
         }
+    }
+
+    /// Whether the name is one of the public Internet, or a private one that may lead to the allow-list.
+    fn may_be_named(&self, name: &str) -> bool {
+        if is_loopback_name(name) {
+            return self.allows_loopback();
+        }
+        !is_private_name(name) || !self.allowed.is_empty()
     }
 
     /// Whether the host is an address of the allow-list, or a private name that may turn out to be one.
@@ -62,8 +91,7 @@ impl AddressPolicy {
         match host {
             Host::Ipv4(address) => self.allows((*address).into()),
             Host::Ipv6(address) => self.allows((*address).into()),
-            Host::Domain(name) if is_loopback_name(name) => self.allows_loopback(),
-            Host::Domain(name) => !self.allowed.is_empty() && is_private_name(name),
+            Host::Domain(name) => is_private_name(name) && self.may_be_named(name),
         }
     }
 }
@@ -93,7 +121,9 @@ fn is_loopback_name(name: &str) -> bool {
 /// A name of one label, or below an end that is never public. The `url` crate has made it lower case.
 fn is_private_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
-    !name.contains('.') || PRIVATE_ENDS.iter().any(|end| name.ends_with(end))
+    let is_below =
+        |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    !name.contains('.') || PRIVATE_ENDS.iter().any(|end| is_below(end))
 }
 
 #[cfg(test)]
@@ -192,8 +222,37 @@ mod tests {
     }
 
     #[test]
+    fn names_of_private_networks_are_for_the_allow_list() {
+        for host in [
+            "receiver",
+            "receiver.",
+            "printer.local",
+            "HOOKS.Internal",
+            "a.b.lan",
+            "nas.home.arpa",
+            "home.arpa",
+            "erp.corp",
+            "db.localdomain",
+        ] {
+            let url = format!("https://{host}/hook");
+            assert_eq!(check(&[], &url), Err(UrlFault::AddressRefused), "{url}");
+            assert_eq!(check(&["172.16.0.0/12"], &url), Ok(()), "{url}");
+        }
+        for host in ["notlocal.example", "local.example", "mylan.example.org", "internal.example.com"] {
+            assert_eq!(check(&[], &format!("https://{host}/")), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn port_0_is_no_port() {
+        for text in ["https://example.com:0/", "http://127.0.0.1:0/"] {
+            assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Port), "{text}");
+        }
+    }
+
+    #[test]
     fn plain_http_is_for_the_allow_list() {
-        for text in ["http://example.com/", "http://1.1.1.1/", "http://receiver/", "http://a.internal/"] {
+        for text in ["http://example.com/", "http://1.1.1.1/"] {
             assert_eq!(check(&[], text), Err(UrlFault::Scheme), "{text}");
         }
         for text in ["http://example.com/", "http://1.1.1.1/", "http://localhost.example.com/"] {

@@ -62,15 +62,12 @@ impl Bounds {
 impl<'f> Field<'f> {
     /// A line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.text_of(0, max)
+        self.checked(|text| line(text, 0, max))
     }
 
-    /// A line of text of a least length.
-    pub(crate) fn text_of(self, min: usize, max: usize) -> Option<String> {
-        self.checked(|text| {
-            chars(text, min, max)?;
-            if text.chars().any(char::is_control) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
-        })
+    /// A password, of which blanks are a part.
+    pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
+        self.checked_as_sent(|text| line(text, min, max))
     }
 
     /// A text that may have several lines.
@@ -202,16 +199,15 @@ impl<'f> Field<'f> {
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
         let report = self.report;
         self.items(0, |place, item| match item {
-            Value::String(text) => match chars(text, 0, max) {
-                Ok(()) if !text.chars().any(char::is_control) => Some(text.clone()),
-                Ok(()) => fault(report, &place, &CONTROL.into()),
+            Value::String(text) => match line(text.trim(), 0, max) {
+                Ok(text) => Some(text),
                 Err(broken) => fault(report, &place, &broken),
             },
             _ => fault(report, &place, &fails("type", "must be a string")),
         })
     }
 
-    /// Every item is read, also after one is broken, so that all faults show.
+    /// Every item is read, so that all faults show, until there are too many of them.
     fn items<T>(self, min: usize, mut read: impl FnMut(Place<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.present()? else {
             return self.broken(&fails("type", "must be an array"));
@@ -223,19 +219,20 @@ impl<'f> Field<'f> {
             return self.broken(&Broken::new("max", format!("must not have more than {ITEMS_MAX} items")));
         }
         let place = self.place();
-        let mut values = Some(Vec::with_capacity(items.len()));
-        // Beyond the faults that are shown, further items would only cost time.
-        for (index, item) in items.iter().enumerate().take_while(|_| !self.report.is_full()) {
-            match (read(Place::Item(&place, index), item), &mut values) {
-                (Some(value), Some(values)) => values.push(value),
-                _ => values = None,
-            }
+        let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
+        let read: Vec<_> = wanted.map(|(index, item)| read(Place::Item(&place, index), item)).collect();
+        if read.len() < items.len() {
+            return None;
         }
-        values
+        read.into_iter().collect()
     }
 
-    /// A text that passes a check.
+    /// A text that passes a check, without the blanks around it.
     fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, Broken>) -> Option<T> {
+        self.checked_as_sent(|text| check(text.trim()))
+    }
+
+    fn checked_as_sent<T>(self, check: impl FnOnce(&'f str) -> Result<T, Broken>) -> Option<T> {
         let Value::String(text) = self.present()? else {
             return self.broken(&fails("type", "must be a string"));
         };
@@ -302,6 +299,11 @@ fn listed(report: &Report<'_>, list: List, text: &str) -> Result<String, Broken>
         None => report.unchecked(list),
     }
     Ok(text.to_owned())
+}
+
+fn line(text: &str, min: usize, max: usize) -> Result<String, Broken> {
+    chars(text, min, max)?;
+    if text.chars().any(char::is_control) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
 }
 
 fn chars(text: &str, min: usize, max: usize) -> Result<(), Broken> {

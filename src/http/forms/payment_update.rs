@@ -28,10 +28,13 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
 
 fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let (parse, allowed) = (PaymentStatus::parse, PaymentStatus::allowed);
-    let has_alias = reader.has("status") && !reader.has("payment_status");
-    let preferred = reader.required_if(!has_alias, "payment_status").word(parse, allowed);
+    let has_preferred = reader.has("payment_status");
+    if !has_preferred && !reader.has("status") {
+        reader.fault("payment_status", "required", "is required; status is another name for it");
+    }
+    let preferred = reader.optional("payment_status").word(parse, allowed);
     let alias = reader.optional("status");
-    if has_alias { alias.word(parse, allowed) } else { preferred }
+    if has_preferred { preferred } else { alias.word(parse, allowed) }
 }
 
 #[cfg(test)]
@@ -79,6 +82,8 @@ mod tests {
         assert_eq!(read_with(both.clone(), read).unwrap().value.notice, Notice::Partial(amount));
         let alias = changed(&both, "/payment_status", None);
         assert_eq!(read_with(alias, read).unwrap().value.notice, Notice::Paid);
+        let neither = read_with(changed(&partial(), "/payment_status", None), read).unwrap_err();
+        assert_eq!(neither.summary(), "The payment_status field is required; status is another name for it.");
         let odd = changed(&changed(&partial(), "/payment_status", None), "/status", Some(json!("odd")));
         assert_eq!(broken(read_with(odd, read)), ["status: one_of"]);
     }

@@ -1,4 +1,5 @@
 //! The business profile: what completes it, and what of a taxpayer may be changed. What is not sent stays.
+//! `email` is taken for `business_email`, which wins: the taxpayer reads under that name.
 
 use crate::domain::party::ProfileChange;
 use crate::http::forms::field::TEXT_MAX;
@@ -7,14 +8,34 @@ use crate::http::forms::taxpayer::NATURE_MAX;
 
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
+    let business_email = reader.optional("business_email").email();
+    let email = reader.optional("email").email();
     Some(ProfileChange {
         city: reader.optional("city").text(TEXT_MAX),
         state: reader.optional("state").text(TEXT_MAX),
         country: reader.optional("country").text(TEXT_MAX),
-        email: reader.optional("business_email").email(),
+        email: business_email.or(email),
         name: reader.optional("name").text(TEXT_MAX),
         phone: reader.optional("phone").text(TEXT_MAX),
         nature_of_business: reader.optional("nature_of_business").long_text(0, NATURE_MAX),
         address: reader.optional("address").long_text(0, TEXT_MAX),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{broken, read as read_with};
+
+    #[test]
+    fn the_email_goes_by_two_names() {
+        let email = |body| read_with(body, read).unwrap().value.email;
+        assert_eq!(email(json!({ "email": "a@example.com" })).unwrap(), "a@example.com");
+        let both = json!({ "email": "a@example.com", "business_email": "b@example.com" });
+        assert_eq!(email(both).unwrap(), "b@example.com");
+        assert_eq!(email(json!({ "city": "Lagos" })), None);
+        assert_eq!(broken(read_with(json!({ "email": "odd" }), read)), ["email: email"]);
+    }
 }

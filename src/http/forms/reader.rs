@@ -1,5 +1,7 @@
 //! Reads the fields of one JSON object. A field is asked for by its name, as required or optional, and then
-//! as what it has to be (see `field`). Fields that nobody asked for are unknown.
+//! as what it has to be (see `field`). Fields that nobody asked for are unknown. Texts are read without the
+//! blanks around them, as Laravel's `TrimStrings` does, so that ` INV001` is no other number than `INV001`;
+//! passwords are read as they are.
 
 use serde_json::{Map, Value};
 

@@ -61,7 +61,7 @@ impl Report<'_> {
         self.faults.borrow_mut().push(fault);
     }
 
-    /// Whether more faults would tell the sender nothing.
+    /// Whether so many faults were found that reading on would tell the caller nothing.
     pub(crate) fn is_full(&self) -> bool {
         self.faults.borrow().is_full()
     }

@@ -13,7 +13,10 @@ use crate::domain::money::Amount;
 use crate::domain::totals;
 use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
+use crate::http::forms::submission::is_taken_by_authority;
 use crate::http::forms::{customer, line};
+
+const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
 /// A draft, and the invoice it says it corrects.
 #[derive(Debug, PartialEq)]
@@ -24,6 +27,9 @@ pub(crate) struct StandardInvoice {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
+    if invoice_no.as_deref().is_some_and(|no| !is_taken_by_authority(no)) {
+        reader.warn(NOT_SUBMITTABLE);
+    }
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let kind = Kind::read(reader);
     let original = original(reader, kind.is_credit_note());
@@ -273,6 +279,20 @@ mod tests {
         let body = changed(&body, "/colour", Some(json!({ "a": 1 })));
         let form = read_with(body, read).unwrap();
         assert_eq!(form.warnings, ["due_date is before invoice_date", "unknown field: customer.fax, colour"]);
+    }
+
+    #[test]
+    fn a_number_that_the_authority_does_not_take_is_a_warning() {
+        for no in ["INV-001", "INV 001", "INV\u{e9}1", "A/1"] {
+            let form = read_with(changed(&standard_invoice(), "/invoice_no", Some(json!(no))), read).unwrap();
+            assert_eq!(
+                (form.value.draft.invoice_no.as_str(), form.warnings),
+                (no, vec![NOT_SUBMITTABLE.to_owned()])
+            );
+        }
+        let blanks = changed(&standard_invoice(), "/invoice_no", Some(json!(" INV001\n")));
+        let form = read_with(blanks, read).unwrap();
+        assert_eq!((form.value.draft.invoice_no.as_str(), form.warnings.len()), ("INV001", 0));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, reference: Option<&
         let what = "must carry the service id of this taxpayer";
         reader.fault("irn", "irn_service_id_mismatch", what);
     }
-    if !irn.invoice_no().bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+    if !is_taken_by_authority(irn.invoice_no()) {
         let what =
             "must begin with an invoice number of letters and digits only, which the authority requires";
         reader.fault("irn", "irn_invoice_no", what);
@@ -109,6 +109,11 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, reference: Option<&
         reader.warn("invoice_reference is not the invoice number of the irn");
     }
     Some(irn)
+}
+
+/// The authority takes invoice numbers of letters and digits only.
+pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
+    invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The issue date.
@@ -194,7 +199,7 @@ fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<S
     for steps in unknown {
         remove(&mut document, steps);
     }
-    drop_empty(&mut document);
+    as_read(&mut document);
     for country in COUNTRIES {
         if let Some(Value::String(code)) = document.pointer_mut(country) {
             code.make_ascii_uppercase();
@@ -230,8 +235,8 @@ fn remove(value: &mut Value, steps: &[String]) {
     }
 }
 
-/// What a form takes for absent is not sent either.
-fn drop_empty(value: &mut Value) {
+/// Texts go as the form reads them, without the blanks around them; what it takes for absent is not sent.
+fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, inner| match inner {
@@ -239,9 +244,10 @@ fn drop_empty(value: &mut Value) {
                 Value::String(text) => !text.trim().is_empty(),
                 _ => true,
             });
-            fields.values_mut().for_each(drop_empty);
+            fields.values_mut().for_each(as_read);
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_empty),
+        Value::Array(items) => items.iter_mut().for_each(as_read),
+        Value::String(text) if text.trim().len() < text.len() => *text = text.trim().to_owned(),
         _ => {}
     }
 }
@@ -249,6 +255,7 @@ fn drop_empty(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fault::FAULTS_MAX;
     use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
 
     fn read_body(body: Value) -> Result<Accepted<Request>, Faults> {
@@ -358,6 +365,18 @@ mod tests {
     }
 
     #[test]
+    fn lists_within_lists_of_nothing_do_not_multiply_the_faults() {
+        let total = json!({ "tax_amount": 1, "tax_subtotal": vec![json!({}); 1_000] });
+        let body = changed(&testing::submission(), "/tax_total", Some(Value::Array(vec![total; 20])));
+        let faults = read_body(body).unwrap_err();
+        assert_eq!(faults.iter().count(), FAULTS_MAX);
+        assert_eq!(
+            faults.summary(),
+            "The tax_total.0.tax_subtotal.0.taxable_amount field is required. (and 1001 more errors)"
+        );
+    }
+
+    #[test]
     fn a_service_line_may_stand_in_place_of_a_product_line() {
         let line = "/invoice_line/0";
         let mut body = testing::submission();
@@ -446,6 +465,17 @@ mod tests {
                 "issue_date is not the date of the irn"
             ]
         );
+    }
+
+    #[test]
+    fn blanks_around_a_text_are_not_sent() {
+        let plain = testing::submission();
+        let mut body = changed(&plain, "/irn", Some(json!(" INV001-94AD90FB-20261121 ")));
+        for name in ["/invoice_line/0/item/name", "/accounting_supplier_party/party_name"] {
+            let text = format!("{} ", plain.pointer(name).and_then(Value::as_str).unwrap());
+            body = changed(&body, name, Some(json!(text)));
+        }
+        assert_eq!(sent(body), sent(plain));
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     let last_name = reader.required("last_name").text(TEXT_MAX);
     let email = reader.required("email").email();
     let phone = reader.optional("phone").text(TEXT_MAX);
-    let password = reader.optional("password").text_of(PASSWORD_MIN, TEXT_MAX);
+    let password = reader.optional("password").password(PASSWORD_MIN, TEXT_MAX);
     Some(ContactPerson {
         first_name: first_name?,
         last_name: last_name?,
@@ -89,7 +89,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::http::forms::testing::check;
+    use secrecy::ExposeSecret;
+
+    use crate::http::forms::testing::{changed, check, read as read_with};
 
     fn body() -> Value {
         json!({
@@ -131,5 +133,15 @@ mod tests {
             ("/contact_person/password", Some(json!("x".repeat(11))), "contact_person.password: min"),
         ];
         check(&body(), &cases, read);
+    }
+
+    #[test]
+    fn texts_lose_the_blanks_around_them_and_passwords_do_not() {
+        let body = changed(&body(), "/name", Some(json!(" Dangoyaro Mills\t")));
+        let body = changed(&body, "/email", Some(json!(" books@example.com")));
+        let body = changed(&body, "/contact_person/password", Some(json!(" a password ")));
+        let form = read_with(body, read).unwrap().value;
+        assert_eq!((form.name.as_str(), form.email.as_str()), ("Dangoyaro Mills", "books@example.com"));
+        assert_eq!(form.contact.password.unwrap().expose_secret(), " a password ");
     }
 }

@@ -1,5 +1,7 @@
 //! Update Webhook (spec.md). Events that are not sent stay; an empty list clears them. A name that is no
-//! event is kept and named in a warning.
+//! event is kept and named in a warning; a name that comes twice counts once.
+
+use std::collections::BTreeSet;
 
 use std::collections::HashSet;
 
@@ -19,7 +21,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
         Ok(_) => Ok(()),
         Err(fault) => Err((rule(fault), what(fault))),
     });
-    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(without_repeats);
+    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(each_once);
     let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
@@ -28,8 +30,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
     Some(Webhook { url: url?, enabled_events })
 }
 
-fn without_repeats(names: Vec<String>) -> Vec<String> {
-    let mut seen = HashSet::new();
+/// In the order of their first mention.
+fn each_once(names: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
     names.into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
@@ -44,6 +47,7 @@ fn rule(fault: UrlFault) -> &'static str {
         UrlFault::Malformed => "url",
         UrlFault::Scheme => "url_scheme",
         UrlFault::UserInfo => "url_user",
+        UrlFault::Port => "url_port",
         UrlFault::AddressRefused => "url_address",
     }
 }
@@ -54,6 +58,7 @@ fn what(fault: UrlFault) -> &'static str {
         UrlFault::Malformed => "must be a valid absolute URL",
         UrlFault::Scheme => "must be an https URL",
         UrlFault::UserInfo => "must not carry a user name or password",
+        UrlFault::Port => "must not name port 0",
         UrlFault::AddressRefused => "must lead to a public address",
     }
 }
@@ -75,6 +80,8 @@ mod tests {
             ("/webhook_url", Some(json!("ftp://example.com")), "webhook_url: url_scheme"),
             ("/webhook_url", Some(json!("https://127.0.0.1/")), "webhook_url: url_address"),
             ("/webhook_url", Some(json!("https://a:b@example.com/")), "webhook_url: url_user"),
+            ("/webhook_url", Some(json!("https://example.com:0/")), "webhook_url: url_port"),
+            ("/webhook_url", Some(json!("https://erp.internal/")), "webhook_url: url_address"),
             ("/webhook_url", Some(json!(long)), "webhook_url: max"),
             ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
             ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
@@ -93,5 +100,15 @@ mod tests {
         let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
         assert_eq!(form.warnings, ["unknown event: odd"]);
         assert_eq!(form.value.enabled_events.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn an_event_named_twice_is_kept_and_warned_of_once() {
+        let policy = AddressPolicy::default();
+        let events = json!(["odd", "invoice.created", "odd", "api-key.rotated", "invoice.created"]);
+        let body = json!({ "webhook_url": "https://example.com/hook", "enabled_events": events });
+        let form = read_with(body, |reader| read(reader, &policy)).unwrap();
+        assert_eq!(form.value.enabled_events.unwrap(), ["odd", "invoice.created", "api-key.rotated"]);
+        assert_eq!(form.warnings, ["unknown event: odd"]);
     }
 }

@@ -12,8 +12,8 @@ use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, standard_invoice};
-use crate::http::gate;
 use crate::http::state::State;
+use crate::http::{gate, ident};
 use crate::store::invoices;
 
 const DUPLICATE: HeaderName = HeaderName::from_static("x-duplicate");
@@ -51,6 +51,9 @@ fn answer(created: &Created) -> Answer {
 
 /// The original may be older than this service, so that not knowing it is a warning.
 async fn unresolved(state: &State, id: TaxpayerId, original: &Which) -> Result<Option<String>, ApiError> {
-    let found = invoices::owned_by_with_unique_no(&state.store, id, original.kind, &original.text).await?;
+    let found = match ident::which(original.clone()) {
+        Ok(Which { kind, text }) => invoices::owned_by_with_unique_no(&state.store, id, kind, &text).await?,
+        Err(_) => None,
+    };
     Ok(found.is_none().then(|| "original_invoice_reference names no invoice of this account".to_owned()))
 }

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::domain::caller::TaxpayerCaller;
-use crate::domain::fault::Fault;
+use crate::domain::fault::Faults;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
@@ -11,18 +11,28 @@ use crate::http::state::State;
 use crate::http::views::feed::Feed;
 use crate::store::events;
 
-const LIMIT_DEFAULT: u32 = 100;
-const LIMIT_MAX: u32 = 1_000;
+const LIMIT_DEFAULT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+
+/// After which event, and how many at most.
+fn place(query: &Query) -> Result<(i64, usize), Faults> {
+    match (query.whole("after", 0), query.whole("limit", 1)) {
+        (Ok(after), Ok(limit)) => {
+            let limit = limit.map_or(LIMIT_DEFAULT, |limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
+            Ok((after.unwrap_or(0), limit.min(LIMIT_MAX)))
+        }
+        (after, limit) => Err([after.err(), limit.err()].into_iter().flatten().collect()),
+    }
+}
 
 pub(crate) async fn list_events(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
 ) -> Result<Answer, ApiError> {
-    let after = query.text("after").map_or(Ok(0), after)?;
-    let limit = query.number("limit").filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
-    let found = events::owned_by_after(&state.store, id, after, u64::from(limit) + 1).await?;
-    let feed = Feed::new(found, after, limit as usize)?;
+    let (after, limit) = place(&query)?;
+    let found = events::owned_by_after(&state.store, id, after, limit as u64 + 1).await?;
+    let feed = Feed::new(found, after, limit)?;
     Ok(Answer::ok("Events retrieved successfully", feed))
 }
 

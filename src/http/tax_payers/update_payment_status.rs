@@ -2,12 +2,14 @@
 
 use actix_web::web;
 
+use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::caller::TaxpayerCaller;
 use crate::domain::object::InvoiceObject;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{payment_update, report};
+use crate::http::ident;
 use crate::http::state::State;
 
 pub(crate) async fn update_payment_status(
@@ -17,7 +19,8 @@ pub(crate) async fn update_payment_status(
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), payment_update::read)?;
-    let invoice = state.taxpayers.pay(id, form.value).await?;
+    let update = PaymentUpdate { which: ident::which(form.value.which)?, ..form.value };
+    let invoice = state.taxpayers.pay(id, update).await?;
     let answer = Answer::ok("Invoice payment status updated successfully", InvoiceObject::from(&invoice));
     Ok(answer.warn(&form.warnings))
 }

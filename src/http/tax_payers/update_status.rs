@@ -8,6 +8,7 @@ use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, update_status as form};
+use crate::http::ident;
 use crate::http::state::State;
 
 pub(crate) async fn update_status(
@@ -18,7 +19,8 @@ pub(crate) async fn update_status(
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), form::read)?;
     let update = form.value;
-    let invoice = state.taxpayers.set_status(id, update.which, update.status, update.remark).await?;
+    let which = ident::which(update.which)?;
+    let invoice = state.taxpayers.set_status(id, which, update.status, update.remark).await?;
     let answer = Answer::ok("Invoice status updated successfully", InvoiceObject::from(&invoice));
     Ok(answer.warn(&form.warnings))
 }
