@@ -37,10 +37,6 @@ pub enum StartError {
     Books(#[from] Failure),
     #[error("the password cannot be hashed")]
     Password,
-    #[error("--name must not be empty")]
-    NoName,
-    #[error("--email must be a valid email address, not {0:?}")]
-    Email(String),
     #[error("an account with the email {0} exists already")]
     Exists(String),
     #[error("{0:?} is not an email address")]

@@ -21,6 +21,7 @@ pub mod catalog;
 pub mod clock;
 pub mod codes;
 pub mod delivery;
+pub mod digest;
 pub mod email;
 pub mod event;
 pub mod fault;

@@ -127,8 +127,7 @@ fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("The request body is empty; a JSON object is expected."));
     }
-    // Some editors begin a file with a byte order mark; RFC 8259 lets a parser pass over it.
-    match serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)) {
+    match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Fault::new("body", "type", "The request body must be a JSON object.").into()),
         Err(error) => Err(malformed(format!("The request body is not valid JSON: {error}."))),

@@ -38,7 +38,6 @@ codes! {
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
     DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
-    RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
     IrnContentChanged = "IRN_CONTENT_CHANGED", CONFLICT;

@@ -74,15 +74,6 @@ fn prefers_problem(accept: &Accept) -> bool {
     problem.is_some_and(|problem| plain.is_none_or(|plain| problem >= plain))
 }
 
-/// Whether a media range names problem documents, and not to refuse them (RFC 9110, 12.4.2).
-fn asks_for_problem(range: &str) -> bool {
-    let mut parts = range.split(';').map(|part| part.trim().to_ascii_lowercase());
-    let names = parts.next().is_some_and(|essence| essence == "application/problem+json");
-    names
-        && !parts
-            .any(|part| part.strip_prefix("q=").is_some_and(|q| q.trim_end_matches(['0', '.']).is_empty()))
-}
-
 /// 1 to 128 characters that need no quoting in a header, a log line or a URL.
 fn is_safe(id: &str) -> bool {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte);

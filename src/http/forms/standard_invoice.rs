@@ -38,9 +38,6 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
     let currency = reader.required("currency").currency();
     let customer = reader.required("customer").object(|reader| customer::read(reader, category));
     let lines = reader.required("invoice_lines").objects(1, line::read);
-    if invoice_no.as_deref().is_some_and(|no| !no.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
-        reader.warn("the authority takes only letters and digits in an invoice_no: it will refuse this one");
-    }
     if due_date.zip(invoice_date).is_some_and(|(due, issued)| due < issued) {
         reader.warn("due_date is before invoice_date");
     }

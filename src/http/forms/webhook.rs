@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use std::collections::HashSet;
-
 use crate::domain::event::EventKind;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;

@@ -8,6 +8,7 @@ use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, unique_no};
+use crate::http::ident;
 use crate::http::state::State;
 use crate::store::invoices;
 
@@ -18,7 +19,7 @@ pub(crate) async fn get_by_unique_no(
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), unique_no::read)?;
-    let which = form.value;
+    let which = ident::which(form.value)?;
     let found = invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let answer = Answer::ok("Invoice retrieved successfully", InvoiceObject::from(&invoice));

@@ -35,11 +35,3 @@ pub(crate) async fn list_events(
     let feed = Feed::new(found, after, limit)?;
     Ok(Answer::ok("Events retrieved successfully", feed))
 }
-
-/// A number beyond the end finds nothing. What is no number is refused: read as zero, the whole log would be
-/// sent again.
-fn after(text: &str) -> Result<i64, ApiError> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let fault = || Fault::new("after", "integer", "The after parameter must be the sequence of an event.");
-    if is_number { Ok(text.parse().unwrap_or(i64::MAX)) } else { Err(fault().into()) }
-}

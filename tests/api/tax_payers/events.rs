@@ -99,17 +99,12 @@ fn a_reader_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn an_odd_limit_falls_back_to_its_default_and_an_odd_place_is_refused() {
+fn an_odd_place_in_the_feed_is_refused_and_beyond_its_end_is_nothing() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         taxpayer.invoice(&bodies::invoice()).await;
-        let all = taxpayer.events().await;
-        for query in ["?limit=0", "?limit=y", "?limit=-3", "?limit=99999999999999"] {
-            let answer = taxpayer.get(&format!("{EVENTS}{query}")).await.expect_status(200);
-            assert_eq!(answer.data()["events"], json!(all), "{query}");
-        }
-        // Read as zero, these would send the whole log again.
-        for query in ["?after=-1", "?after=x", "?after=", "?after=1.5"] {
+        // Read as a default, a wrong place would send the whole log again.
+        for query in ["?after=-1", "?after=x", "?after=", "?after=1.5", "?limit=0", "?limit=y", "?limit=-3"] {
             taxpayer.get(&format!("{EVENTS}{query}")).await.expect_refusal(422, "VALIDATION_FAILED");
         }
         let beyond = taxpayer.get(&format!("{EVENTS}?after=99999999999")).await.expect_status(200);
