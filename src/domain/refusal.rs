@@ -15,8 +15,6 @@ pub enum Refusal {
     TaxpayerNotFound,
     #[error("No pipeline run exists for this IRN")]
     RunNotFound,
-    #[error("Delivery not found")]
-    DeliveryNotFound,
     #[error("The subscription of this taxpayer is not active")]
     SubscriptionInactive,
     #[error("The business profile is incomplete: {} missing", .0.join(", "))]

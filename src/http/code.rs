@@ -36,7 +36,6 @@ codes! {
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
-    DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;

@@ -139,7 +139,6 @@ impl From<Refusal> for ApiError {
             Refusal::InvoiceNotFound => (Code::InvoiceNotFound, Faults::default()),
             Refusal::TaxpayerNotFound => (Code::TaxpayerNotFound, Faults::default()),
             Refusal::RunNotFound => (Code::RunNotFound, Faults::default()),
-            Refusal::DeliveryNotFound => (Code::DeliveryNotFound, Faults::default()),
             Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
