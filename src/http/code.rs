@@ -12,7 +12,6 @@ macro_rules! codes {
         pub(crate) enum Code { $($variant),+ }
 
         impl Code {
-            #[cfg(test)]
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             pub(crate) fn as_str(self) -> &'static str {

@@ -11,6 +11,7 @@
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
+//! | the document of the API | `openapi` |
 
 mod acting;
 mod app;
@@ -26,6 +27,7 @@ mod gate;
 mod health;
 mod ident;
 mod metrics;
+pub mod openapi;
 mod ops;
 mod outcome;
 mod patience;
@@ -50,43 +52,53 @@ pub use error::ApiError;
 pub use health::Health;
 pub use metrics::Traffic;
 pub use request::accompany;
-use route::path;
+use route::{Path, path};
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
 
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
-pub fn routes(config: &mut web::ServiceConfig) {
+fn table() -> Vec<Path> {
     use {app as ap, system_integrators as si, tax_payers as tp};
-    config
-        .service(path("/v1/core/commons/invoice-categories").get(core::invoice_categories))
-        .service(path("/v1/core/commons/enums").get(core::enums))
-        .service(path("/v1/core/resources/{list}").get(core::resources))
+    vec![
+        path("/v1/core/commons/invoice-categories").get(core::invoice_categories),
+        path("/v1/core/commons/enums").get(core::enums),
+        path("/v1/core/resources/{list}").get(core::resources),
 
-        .service(path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice))
-        .service(path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no))
-        .service(path("/v1/tax-payers/invoices/update-status").patch(tp::update_status))
-        .service(path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status))
-        .service(path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice))
-        .service(path("/v1/tax-payers/events").get(tp::list_events))
+        path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice),
+        path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no),
+        path("/v1/tax-payers/invoices/update-status").patch(tp::update_status),
+        path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status),
+        path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice),
+        path("/v1/tax-payers/events").get(tp::list_events),
 
-        .service(path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer))
-        .service(path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer))
-        .service(path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile))
-        .service(path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook))
-        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret))
-        .service(path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key))
+        path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),
+        path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer),
+        path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),
+        path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
+        path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
 
-        .service(path("/v1/app/invoices/submit").post(ap::submit))
-        .service(path("/v1/app/invoices/transmit").post(ap::transmit))
-        .service(path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt))
-        .service(path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm))
-        .service(path("/v1/app/invoices/{irn}/run").get(ap::get_run))
+        path("/v1/app/invoices/submit").post(ap::submit),
+        path("/v1/app/invoices/transmit").post(ap::transmit),
+        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt),
+        path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm),
+        path("/v1/app/invoices/{irn}/run").get(ap::get_run),
 
-        .service(path("/health/live").get(ops::live))
-        .service(path("/health/ready").get(ops::ready))
-        .service(path("/metrics").get(ops::metrics))
-        .service(path("/ops/supervision").get(ops::supervision))
-        .default_service(web::to(route::not_found));
+        path("/health/live").get(ops::live),
+        path("/health/ready").get(ops::ready),
+        path("/metrics").get(ops::metrics),
+        path("/openapi.json").get(ops::openapi),
+        path("/docs").get(ops::to_docs),
+        path("/docs/{file:.*}").get(ops::docs),
+        path("/ops/supervision").get(ops::supervision),
+    ]
+}
+
+pub fn routes(config: &mut web::ServiceConfig) {
+    for path in table() {
+        config.service(path);
+    }
+    config.default_service(web::to(route::not_found));
 }

@@ -4,19 +4,20 @@
 use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, Resource, Responder, web};
+use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 
 /// A path with its methods.
 pub(crate) struct Path {
-    resource: Resource,
-    allowed: Vec<Method>,
+    pub(crate) pattern: &'static str,
+    routes: Vec<Route>,
+    pub(crate) allowed: Vec<Method>,
 }
 
-pub(crate) fn path(pattern: &str) -> Path {
-    Path { resource: web::resource(pattern), allowed: Vec::new() }
+pub(crate) fn path(pattern: &'static str) -> Path {
+    Path { pattern, routes: Vec::new(), allowed: Vec::new() }
 }
 
 impl Path {
@@ -57,7 +58,7 @@ impl Path {
     {
         self.allowed.extend(methods.clone());
         let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
-        self.resource = self.resource.route(web::route().guard(guard::fn_guard(is_taken)).to(handler));
+        self.routes.push(web::route().guard(guard::fn_guard(is_taken)).to(handler));
         self
     }
 }
@@ -69,7 +70,8 @@ impl HttpServiceFactory for Path {
             let allowed = allowed.clone();
             async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
         };
-        self.resource.default_service(web::to(refuse)).register(config);
+        let resource = self.routes.into_iter().fold(web::resource(self.pattern), Resource::route);
+        resource.default_service(web::to(refuse)).register(config);
     }
 }
 

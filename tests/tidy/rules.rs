@@ -97,7 +97,7 @@ pub(crate) const ROUTE_ATTRIBUTES: &[&str] =
 /// The only functions a `mod.rs` may hold, and where: the route tables.
 pub(crate) const ROUTE_TABLE_FILES: &[&str] =
     &["sandbox/src/control/mod.rs", "src/http/mod.rs", "src/console/mod.rs"];
-pub(crate) const ROUTE_TABLE_FUNCTIONS: &[&str] = &["routes", "configure"];
+pub(crate) const ROUTE_TABLE_FUNCTIONS: &[&str] = &["routes", "configure", "table"];
 
 /// Last words, in the singular, that no type, module or file may have: they name a drawer, not a thing.
 pub(crate) const DRAWER_WORDS: &[&str] = &["manager", "helper", "util", "service", "data", "info"];

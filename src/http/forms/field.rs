@@ -9,6 +9,7 @@ use crate::domain::email::is_email;
 use crate::domain::fault::Fault;
 use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
+use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::Report;
 
@@ -29,6 +30,8 @@ pub(crate) struct Field<'f> {
     pub(super) value: Option<&'f Value>,
     pub(super) is_required: bool,
     pub(super) report: &'f Report<'f>,
+    /// Where the form is asked what it asks for: the field is drawn there, with what its caller needs.
+    pub(super) sketch: Option<(&'f Sketch, Need)>,
 }
 
 /// What an amount may be.
@@ -62,17 +65,17 @@ impl Bounds {
 impl<'f> Field<'f> {
     /// A line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.checked(|text| line(text, 0, max))
+        self.drawn(|| Shape::Text { min: 0, max }).checked(|text| line(text, 0, max))
     }
 
     /// A password, of which blanks are a part.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.checked_as_sent(|text| line(text, min, max))
+        self.drawn(|| Shape::Text { min, max }).checked_as_sent(|text| line(text, min, max))
     }
 
     /// A text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Text { min, max }).checked(|text| {
             chars(text, min, max)?;
             let is_odd = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
             if text.chars().any(is_odd) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
@@ -80,7 +83,7 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn email(self) -> Option<String> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Email).checked(|text| {
             chars(text, 0, TEXT_MAX)?;
             let odd = || fails("email", "must be a valid email address");
             if is_email(text) { Ok(text.to_owned()) } else { Err(odd()) }
@@ -89,7 +92,7 @@ impl<'f> Field<'f> {
 
     /// `YYYY-MM-DD`, and a day that exists.
     pub(crate) fn date(self) -> Option<Date> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Date).checked(|text| {
             strict_date(text).ok_or_else(|| fails("date", "must be a date written YYYY-MM-DD"))
         })
     }
@@ -101,20 +104,33 @@ impl<'f> Field<'f> {
         what: &'static str,
         fits: impl FnOnce(&str) -> bool,
     ) -> Option<String> {
-        self.checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(fails(rule, what)) })
+        let shape = || Shape::Formatted { rule, what };
+        self.drawn(shape)
+            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(fails(rule, what)) })
+    }
+
+    /// A code of this picture, in which each 9 is a digit.
+    pub(crate) fn picture(self, picture: &'static str) -> Option<String> {
+        let fits =
+            |text: &str| text.len() == picture.len() && text.bytes().zip(picture.bytes()).all(is_drawn);
+        let odd = || Broken::new("format", format!("must be written {picture}"));
+        self.drawn(|| Shape::Picture(picture))
+            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(odd()) })
     }
 
     /// A text that a check elsewhere passes; the check says which rule is broken, and how.
     pub(crate) fn checked_by(
         self,
+        (rule, what): (&'static str, &'static str),
         check: impl FnOnce(&str) -> Result<(), (&'static str, &'static str)>,
     ) -> Option<String> {
-        self.checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
+        self.drawn(|| Shape::Formatted { rule, what })
+            .checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
     }
 
     /// One of a fixed set of words, in any case.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Word(allowed())).checked(|text| {
             parse(text).ok_or_else(|| Broken::new("one_of", format!("must be one of {}", allowed())))
         })
     }
@@ -127,7 +143,7 @@ impl<'f> Field<'f> {
     /// A code of one of the lists, with a length of its own.
     pub(crate) fn short_code(self, max: usize, list: List) -> Option<String> {
         let report = self.report;
-        self.checked(|text| {
+        self.drawn(|| Shape::Code { max, list }).checked(|text| {
             chars(text, 0, max)?;
             listed(report, list, text)
         })
@@ -136,7 +152,7 @@ impl<'f> Field<'f> {
     /// A currency: three letters, and one of the list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
-        self.checked(|text| {
+        self.drawn(|| Shape::Currency).checked(|text| {
             if text.len() != 3 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
                 return Err(fails("currency", "must be a currency code of 3 letters"));
             }
@@ -145,7 +161,7 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Irn).checked(|text| {
             chars(text, 0, IRN_MAX)?;
             let what = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
             Irn::parse(text).map_err(|_| fails("irn_malformed", what))
@@ -154,28 +170,34 @@ impl<'f> Field<'f> {
 
     /// A JSON number, by its digits; text is not a number.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
-        let Value::Number(number) = self.present()? else {
-            return self.broken(&fails("type", "must be a number"));
+        let field = self.drawn(|| Shape::Number(bounds));
+        let Value::Number(number) = field.present()? else {
+            return field.broken(&fails("type", "must be a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
             Ok(amount) => amount,
-            Err(fault) => return self.broken(&Broken::new("digits", fault.to_string())),
+            Err(fault) => return field.broken(&Broken::new("digits", fault.to_string())),
         };
         match bounds.broken_by(amount) {
-            Some((rule, what)) => self.broken(&Broken::new(rule, what)),
+            Some((rule, what)) => field.broken(&Broken::new(rule, what)),
             None => Some(amount),
         }
     }
 
     pub(crate) fn boolean(self) -> Option<bool> {
-        match self.present()? {
+        let field = self.drawn(|| Shape::Boolean);
+        match field.present()? {
             Value::Bool(value) => Some(*value),
-            _ => self.broken(&fails("type", "must be true or false")),
+            _ => field.broken(&fails("type", "must be true or false")),
         }
     }
 
     /// A nested object, read with its own form.
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
+        if self.sketch.is_some() {
+            self.drawn(|| Shape::Object(Outline::of(form)));
+            return None;
+        }
         let Value::Object(object) = self.present()? else {
             return self.broken(&fails("type", "must be an object"));
         };
@@ -188,8 +210,9 @@ impl<'f> Field<'f> {
         min: usize,
         mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let report = self.report;
-        self.items(min, |place, item| match item {
+        let field = self.drawn(|| Shape::Objects { min, of: Outline::of(&mut form) });
+        let report = field.report;
+        field.items(min, |place, item| match item {
             Value::Object(object) => Reader::read(object, place, report, &mut form),
             _ => fault(report, &place, &fails("type", "must be an object")),
         })
@@ -197,8 +220,9 @@ impl<'f> Field<'f> {
 
     /// A list of texts.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        let report = self.report;
-        self.items(0, |place, item| match item {
+        let field = self.drawn(|| Shape::Texts { max });
+        let report = field.report;
+        field.items(0, |place, item| match item {
             Value::String(text) => match line(text.trim(), 0, max) {
                 Ok(text) => Some(text),
                 Err(broken) => fault(report, &place, &broken),
@@ -225,6 +249,14 @@ impl<'f> Field<'f> {
             return None;
         }
         read.into_iter().collect()
+    }
+
+    /// Says what the field may be, where the form is asked for that.
+    fn drawn(self, shape: impl FnOnce() -> Shape) -> Self {
+        if let Some((sketch, need)) = self.sketch {
+            sketch.draw(Property { name: self.name, need, shape: shape() });
+        }
+        self
     }
 
     /// A text that passes a check, without the blanks around it.
@@ -315,6 +347,10 @@ fn chars(text: &str, min: usize, max: usize) -> Result<(), Broken> {
         return Err(Broken::new("max", format!("must not be greater than {max} characters")));
     }
     Ok(())
+}
+
+fn is_drawn((byte, drawn): (u8, u8)) -> bool {
+    if drawn == b'9' { byte.is_ascii_digit() } else { byte == drawn }
 }
 
 fn strict_date(text: &str) -> Option<Date> {

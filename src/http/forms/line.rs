@@ -58,18 +58,10 @@ pub(crate) fn unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_MAX, List::QuantityCodes)
 }
 
-/// `9999.99`
 pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
-    field.shaped("format", "must be written 9999.99", |text| {
-        let is_digits =
-            |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
-        text.split_once('.').is_some_and(|(heading, rest)| is_digits(heading, 4) && is_digits(rest, 2))
-    })
+    field.picture("9999.99")
 }
 
-/// `9999`
 pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
-    field.shaped("format", "must be written 9999", |text| {
-        text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    field.picture("9999")
 }

@@ -4,6 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | reading fields, and the kinds of values they have | `reader`, `field`, `report` |
+//! | what a form asks for, told by itself | `outline` |
 //! | Create Invoice (Standard) | `standard_invoice`, `customer`, `line` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
@@ -13,6 +14,7 @@ pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
 pub(crate) mod line;
+pub(crate) mod outline;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;

@@ -39,13 +39,7 @@ pub(crate) fn read<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
-    let report = Report {
-        catalog,
-        faults: RefCell::default(),
-        unknown: RefCell::default(),
-        unchecked: RefCell::default(),
-        notes: RefCell::default(),
-    };
+    let report = Report::new(catalog);
     let value = Reader::read(body, Place::Root, &report, form);
     let warnings = report.warnings();
     let unknown = report.unknown.take();
@@ -56,7 +50,17 @@ pub(crate) fn read<T>(
     }
 }
 
-impl Report<'_> {
+impl<'c> Report<'c> {
+    pub(crate) fn new(catalog: &'c Catalog) -> Self {
+        Self {
+            catalog,
+            faults: RefCell::default(),
+            unknown: RefCell::default(),
+            unchecked: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
     pub(crate) fn fault(&self, fault: Fault) {
         self.faults.borrow_mut().push(fault);
     }

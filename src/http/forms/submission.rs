@@ -24,7 +24,7 @@ const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
 /// What of a submission the document is completed with.
 #[derive(Debug)]
-struct Submission {
+pub(crate) struct Submission {
     irn: Irn,
     category: Category,
     status: DeclaredPaymentStatus,
@@ -46,13 +46,13 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<Request>, Faults> {
-    let read = report::read(body, catalog, |reader| submission(reader, taxpayer))?;
+    let read = report::read(body, catalog, |reader| fields(reader, taxpayer))?;
     let document = document(body, &read.value, &read.unknown);
     let value = Request { operation: Operation::Submit, irn: read.value.irn, document };
     Ok(Accepted { value, warnings: read.warnings, unknown: read.unknown })
 }
 
-fn submission(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
+pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
     let reference = reader.required("invoice_reference").text(TEXT_MAX);
     business_id(reader, taxpayer);
     let irn = irn(reader, taxpayer, reference.as_deref());
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
-        testing::check(&testing::submission(), cases, |reader| submission(reader, None));
+        testing::check(&testing::submission(), cases, |reader| fields(reader, None));
     }
 
     #[test]

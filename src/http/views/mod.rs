@@ -7,9 +7,13 @@
 //! | the integration record | `integration` |
 //! | a pipeline run | `run` |
 //! | the event feed | `feed` |
+//! | option lists | `choice` |
+//! | what is shown once | `secret` |
 
+pub(crate) mod choice;
 pub(crate) mod feed;
 pub(crate) mod integration;
 pub(crate) mod paginator;
 pub(crate) mod run;
+pub(crate) mod secret;
 pub(crate) mod taxpayer;

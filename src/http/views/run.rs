@@ -1,11 +1,13 @@
 //! A pipeline run with its steps (decisions.md, section 3), and what Submit and Transmit say of one.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::object::precise;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Run)]
 pub(crate) struct RunView<'a> {
     irn: &'a str,
     operation: Operation,
@@ -19,7 +21,8 @@ pub(crate) struct RunView<'a> {
     steps: Vec<StepView<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunStep)]
 struct StepView<'a> {
     step: Step,
     attempt: u32,
@@ -60,7 +63,7 @@ impl<'a> From<&'a StepRecord> for StepView<'a> {
 }
 
 /// The submission result, which Submit puts under `message`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionResult<'a> {
     ok: bool,
     irn: &'a str,
@@ -82,7 +85,7 @@ impl<'a> From<&'a Run> for SubmissionResult<'a> {
 }
 
 /// What Transmit answers (decisions.md, point 13).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TransmissionResult<'a> {
     ok: bool,
     irn: &'a str,
