@@ -81,6 +81,39 @@ impl Sketch {
     }
 }
 
+impl Property {
+    /// The ids of the rules that this field may break by itself; what hangs on several fields is not among them.
+    pub(crate) fn rules(&self) -> Vec<&'static str> {
+        let required = (self.need != Need::Optional).then_some("required");
+        let own = self.shape.rules();
+        required.into_iter().chain(["type"]).chain(own.into_iter().flatten()).collect()
+    }
+}
+
+impl Shape {
+    /// What else is checked where the type is right.
+    fn rules(&self) -> [Option<&'static str>; 3] {
+        match self {
+            Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],
+            Self::Email => [Some("max"), Some("email"), None],
+            Self::Date => [Some("date"), None, None],
+            Self::Formatted { rule, .. } => [Some(rule), None, None],
+            Self::Picture(_) => [Some("format"), None, None],
+            Self::Word(_) => [Some("one_of"), None, None],
+            Self::Code { .. } => [Some("max"), Some("exists"), None],
+            Self::Currency => [Some("currency"), Some("exists"), None],
+            Self::Irn => [Some("max"), Some("irn_malformed"), None],
+            Self::Number(Bounds::Any) => [Some("digits"), None, None],
+            Self::Number(Bounds::Above(_)) => [Some("digits"), Some("greater_than"), None],
+            Self::Number(Bounds::AtLeast(_)) => [Some("digits"), Some("min"), None],
+            Self::Number(Bounds::Within(..)) => [Some("digits"), Some("min"), Some("max")],
+            Self::Boolean | Self::Object(_) => [None, None, None],
+            Self::Objects { min, .. } => [(*min > 0).then_some("min"), Some("max"), None],
+            Self::Texts { .. } => [Some("max"), None, None],
+        }
+    }
+}
+
 impl Outline {
     /// Of a form.
     pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {

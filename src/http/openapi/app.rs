@@ -29,7 +29,7 @@ fn submit() -> Operation {
     let result = submit.refer::<SubmissionResult<'_>>();
     let sentence = ObjectBuilder::new().schema_type(Type::String);
     submit
-        .takes(&Outline::of(|reader| submission::fields(reader, None)), include_str!("examples/submit.json"))
+        .takes(Outline::of(|reader| submission::fields(reader, None)), include_str!("examples/submit.json"))
         .shows(200, "Invoice submitted successfully", schema::swapped(result, sentence))
         .gives::<RunView<'_>>(202, "Accepted: the run, for who prefers `respond-async`")
         .fails(&[
@@ -43,7 +43,7 @@ fn submit() -> Operation {
 
 fn transmit() -> Operation {
     Operation::new(Post, "/v1/app/invoices/transmit", "transmit", "Transmit")
-        .takes(&Outline::of(|reader| transmit::read(reader, None)), include_str!("examples/transmit.json"))
+        .takes(Outline::of(|reader| transmit::read(reader, None)), include_str!("examples/transmit.json"))
         .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
         .gives::<RunView<'_>>(202, "Accepted: the run, for who prefers `respond-async`")
         .fails(&[Code::InvoiceNotFound, Code::TaxpayerNotFound])

@@ -30,6 +30,13 @@ const SURFACES: [Surface; 5] = [
     ("ops", "Health, metrics and what operators do", ops::operations),
 ];
 
+/// Every operation, with the tag of its surface.
+pub(super) fn operations() -> impl Iterator<Item = (&'static str, Operation)> {
+    SURFACES
+        .into_iter()
+        .flat_map(|(tag, _, table)| table().into_iter().map(move |operation| (tag, operation)))
+}
+
 /// As it is served: JSON text.
 pub fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
@@ -48,13 +55,10 @@ fn document() -> OpenApi {
         let key = ApiKey::Header(ApiKeyValue::with_description("x-api-key", what));
         components = components.security_scheme(name, SecurityScheme::ApiKey(key));
     }
-    for (tag, _, table) in SURFACES {
-        for mut operation in table() {
-            components = components.schemas_from_iter(std::mem::take(&mut operation.components));
-            let path = operation.path;
-            for (method, built) in operation.build(tag) {
-                paths.add_path_operation(path, vec![method], built);
-            }
+    for (tag, mut operation) in operations() {
+        components = components.schemas_from_iter(std::mem::take(&mut operation.components));
+        for (method, built) in operation.build(tag) {
+            paths.add_path_operation(operation.path, vec![method], built);
         }
     }
     let servers = [Server::new("/")];

@@ -12,6 +12,8 @@
 mod app;
 mod core;
 pub mod document;
+#[cfg(test)]
+mod fields;
 mod operation;
 mod ops;
 mod parameter;

@@ -73,11 +73,11 @@ pub(super) struct Operation {
     pub(super) path: &'static str,
     methods: Vec<HttpMethod>,
     name: &'static str,
-    summary: &'static str,
+    pub(super) summary: &'static str,
     note: Option<&'static str>,
     key: Key,
     queries: Vec<Parameter>,
-    body: Option<(Schema, Value)>,
+    pub(super) body: Option<(Outline, Value)>,
     answers: BTreeMap<u16, (String, &'static str, Schema)>,
     failures: BTreeMap<u16, Vec<Code>>,
     /// The schemas its answers refer to.
@@ -129,9 +129,9 @@ impl Operation {
     }
 
     /// A body that a form reads, and one that succeeds.
-    pub(super) fn takes(self, form: &Outline, example: &str) -> Self {
+    pub(super) fn takes(self, form: Outline, example: &str) -> Self {
         let example = serde_json::from_str(example).unwrap_or_default();
-        Self { body: Some((schema::of_outline(form), example)), ..self }.fails(&BODY)
+        Self { body: Some((form, example)), ..self }.fails(&BODY)
     }
 
     pub(super) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
@@ -154,9 +154,9 @@ impl Operation {
     }
 
     /// An answer that is no JSON.
-    pub(super) fn shows_text(mut self, status: u16, message: &str) -> Self {
+    pub(super) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
         let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
-        self.answers.insert(status, (message.to_owned(), "text/plain", schema));
+        self.answers.insert(status, (message.to_owned(), kind, schema));
         self
     }
 
@@ -181,8 +181,15 @@ impl Operation {
         self
     }
 
+    /// Its first method and its path.
+    #[cfg(test)]
+    pub(super) fn place(&self) -> String {
+        let method = self.methods.first().map(word).unwrap_or_default();
+        format!("{} {}", method.to_uppercase(), self.path)
+    }
+
     /// One for each of its methods; ids tell them apart.
-    pub(super) fn build(self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
+    pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
         let named = |(place, method): (usize, &HttpMethod)| {
             let (mut id, mut summary) = (self.name.to_owned(), self.summary.to_owned());
             if place > 0 {
@@ -203,8 +210,9 @@ impl Operation {
             .iter()
             .map(|scheme| SecurityRequirement::new::<_, [&str; 0], &str>(*scheme, []));
         let parameters = parameter::of_path(self.path).chain(self.queries.iter().cloned());
-        let body = self.body.as_ref().map(|(schema, example)| {
-            let content = ContentBuilder::new().schema(Some(schema.clone())).example(Some(example.clone()));
+        let body = self.body.as_ref().map(|(form, example)| {
+            let content =
+                ContentBuilder::new().schema(Some(schema::of_outline(form))).example(Some(example.clone()));
             RequestBodyBuilder::new()
                 .content("application/json", content.build())
                 .required(Some(Required::True))

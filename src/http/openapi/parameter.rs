@@ -13,15 +13,15 @@ pub(super) enum Kind {
     Text,
     /// A whole number; what is odd is taken for the default.
     Lenient,
-    /// A whole number; what is odd is refused.
-    Whole,
+    /// A whole number from this on; what is odd is refused.
+    Whole(u8),
 }
 
 pub(super) fn query(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let schema = match kind {
         Kind::Text | Kind::Lenient => text,
-        Kind::Whole => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+        Kind::Whole(min) => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(usize::from(min))),
     };
     let parameter =
         ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query).required(Required::False);
@@ -38,7 +38,7 @@ fn in_path(name: &'static str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
     let (schema, what, example) = match name {
         "id" => (integer, "The id, a number", Value::from(1)),
-        "irn" => (text, "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}", "INV0001-94AD90FB-20261121".into()),
+        "irn" => (text, "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}", "INV0001-94AD90FB-20260115".into()),
         "list" => {
             let lists = List::ALL.iter().map(ToString::to_string);
             (text.enum_values(Some(lists)), "The list", "currencies".into())

@@ -2,6 +2,7 @@
 //! a failure is written.
 
 use serde_json::Value;
+use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::schema::{
     ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
@@ -35,7 +36,10 @@ fn of_property(property: &Property) -> Schema {
         let sentence =
             [what, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
         let description = (!sentence.is_empty()).then_some(sentence);
-        ObjectBuilder::new().schema_type(kinds(Type::String, need)).description(description)
+        ObjectBuilder::new()
+            .schema_type(kinds(Type::String, need))
+            .description(description)
+            .extensions(rules(property))
     };
     let text = match &property.shape {
         Shape::Text { min, max } => characters(text(""), need, *min, *max),
@@ -53,13 +57,18 @@ fn of_property(property: &Property) -> Schema {
         Shape::Number(bounds) => within(text("").schema_type(kinds(Type::Number, need)), *bounds),
         Shape::Boolean => text("").schema_type(kinds(Type::Boolean, need)),
         Shape::Object(outline) => fields_of(outline).schema_type(kinds(Type::Object, need)),
-        Shape::Objects { min, of } => return list(of_outline(of), *min, need),
+        Shape::Objects { min, of } => return list(of_outline(of), *min, property),
         Shape::Texts { max } => {
             let item = ObjectBuilder::new().schema_type(Type::String).max_length(Some(*max));
-            return list(item.build().into(), 0, need);
+            return list(item.build().into(), 0, property);
         }
     };
     text.build().into()
+}
+
+/// The ids of the rules of a field, which failures name too (`errors[].rule` of a problem document).
+fn rules(property: &Property) -> Option<Extensions> {
+    Some(Extensions::builder().add("x-rules", property.rules()).build())
 }
 
 fn note(need: Need) -> &'static str {
@@ -110,12 +119,13 @@ fn limit(amount: Amount) -> Option<utoipa::Number> {
     whole.or_else(|_| text.parse().map(utoipa::Number::Float)).ok()
 }
 
-fn list(item: Schema, min: usize, need: Need) -> Schema {
+fn list(item: Schema, min: usize, property: &Property) -> Schema {
     let least = (min > 0).then_some(min);
     ArrayBuilder::new()
-        .schema_type(kinds(Type::Array, need))
+        .schema_type(kinds(Type::Array, property.need))
         .items(RefOr::T(item))
         .min_items(least)
+        .extensions(rules(property))
         .build()
         .into()
 }

@@ -26,7 +26,7 @@ fn taxpayers() -> Vec<Operation> {
             .query("per_page", Kind::Lenient, "15 by default, 100 at most")
             .gives_page::<TaxpayerView<'_>>("Taxpayers retrieved successfully"),
         Operation::new(Post, "/v1/system-integrators/taxpayers", "create_taxpayer", "Create Taxpayer")
-            .takes(&Outline::of(taxpayer::read), include_str!("examples/create_taxpayer.json"))
+            .takes(Outline::of(taxpayer::read), include_str!("examples/create_taxpayer.json"))
             .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully"),
         Operation::new(Get, "/v1/system-integrators/taxpayers/{id}", "get_taxpayer", "Get Taxpayer")
             .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
@@ -37,7 +37,7 @@ fn taxpayers() -> Vec<Operation> {
             "update_profile",
             "Complete the business profile",
         )
-        .takes(&Outline::of(profile::read), include_str!("examples/update_profile.json"))
+        .takes(Outline::of(profile::read), include_str!("examples/update_profile.json"))
         .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
         .fails(&[Code::TaxpayerNotFound]),
     ]
@@ -61,7 +61,7 @@ fn webhooks() -> Vec<Operation> {
             "Update Webhook",
         )
         .also([Patch, Post])
-        .takes(&webhook, include_str!("examples/update_webhook.json"))
+        .takes(webhook, include_str!("examples/update_webhook.json"))
         .gives::<Integration<'_>>(200, "Webhook updated successfully"),
         Operation::new(
             Post,

@@ -25,7 +25,7 @@ fn invoices() -> Vec<Operation> {
             .query("per_page", Kind::Lenient, "10 by default, 100 at most")
             .gives_page::<InvoiceObject>("Invoice retrieved successfully"),
         Operation::new(Post, "/v1/tax-payers/invoices", "create_invoice", "Create Invoice (Standard)")
-            .takes(&Outline::of(standard_invoice::read), include_str!("examples/create_invoice.json"))
+            .takes(Outline::of(standard_invoice::read), include_str!("examples/create_invoice.json"))
             .gives::<InvoiceObject>(201, "Invoice created successfully")
             .gives::<InvoiceObject>(200, "Invoice already exist")
             .fails(&GATES),
@@ -35,7 +35,7 @@ fn invoices() -> Vec<Operation> {
             "get_by_unique_no",
             "Get Invoice by Unique Number",
         )
-        .takes(&Outline::of(unique_no::read), include_str!("examples/unique_no.json"))
+        .takes(Outline::of(unique_no::read), include_str!("examples/unique_no.json"))
         .gives::<InvoiceObject>(200, "Invoice retrieved successfully")
         .fails(&[Code::InvoiceNotFound]),
         Operation::new(Get, "/v1/tax-payers/invoices/{id}", "get_invoice", "Get Invoice by ID")
@@ -52,7 +52,7 @@ fn changes() -> Vec<Operation> {
             "update_status",
             "Update Invoice Status",
         )
-        .takes(&Outline::of(update_status::read), include_str!("examples/update_status.json"))
+        .takes(Outline::of(update_status::read), include_str!("examples/update_status.json"))
         .gives::<InvoiceObject>(200, "Invoice status updated successfully")
         .fails(&[Code::InvoiceNotFound, Code::InvoiceLocked, Code::InvalidTransition]),
         Operation::new(
@@ -61,7 +61,7 @@ fn changes() -> Vec<Operation> {
             "update_payment_status",
             "Update Payment Status",
         )
-        .takes(&Outline::of(payment_update::read), include_str!("examples/update_payment_status.json"))
+        .takes(Outline::of(payment_update::read), include_str!("examples/update_payment_status.json"))
         .gives::<InvoiceObject>(200, "Invoice payment status updated successfully")
         .fails(&[
             Code::InvoiceNotFound,
@@ -80,8 +80,8 @@ fn logs() -> Vec<Operation> {
             "list_events",
             "Event feed: the log that the webhooks come from",
         )
-        .query("after", Kind::Whole, "the sequence after which to go on; 0 by default")
-        .query("limit", Kind::Whole, "100 by default, 1,000 at most")
+        .query("after", Kind::Whole(0), "the sequence after which to go on; 0 by default")
+        .query("limit", Kind::Whole(1), "100 by default, 1,000 at most")
         .gives::<Feed>(200, "Events retrieved successfully")
         .fails(&[Code::ValidationFailed]),
     ]
