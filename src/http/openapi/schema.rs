@@ -39,7 +39,7 @@ fn of_property(property: &Property) -> Schema {
         ObjectBuilder::new()
             .schema_type(kinds(Type::String, need))
             .description(description)
-            .extensions(rules(property))
+            .extensions(Some(rules(property)))
     };
     let text = match &property.shape {
         Shape::Text { min, max } => characters(text(""), need, *min, *max),
@@ -67,8 +67,8 @@ fn of_property(property: &Property) -> Schema {
 }
 
 /// The ids of the rules of a field, which failures name too (`errors[].rule` of a problem document).
-fn rules(property: &Property) -> Option<Extensions> {
-    Some(Extensions::builder().add("x-rules", property.rules()).build())
+fn rules(property: &Property) -> Extensions {
+    Extensions::builder().add("x-rules", property.rules()).build()
 }
 
 fn note(need: Need) -> &'static str {
@@ -125,7 +125,7 @@ fn list(item: Schema, min: usize, property: &Property) -> Schema {
         .schema_type(kinds(Type::Array, property.need))
         .items(RefOr::T(item))
         .min_items(least)
-        .extensions(rules(property))
+        .extensions(Some(rules(property)))
         .build()
         .into()
 }
