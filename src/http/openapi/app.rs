@@ -72,7 +72,7 @@ fn reads() -> Vec<Operation> {
             .fails(&[Code::InvoiceNotFound])
             .fails(&RELAYED),
         Operation::new(Get, "/v1/app/invoices/{irn}/run", "get_run", "The pipeline run of an invoice")
-            .gives::<RunView<'_>>(200, "Run retrieved successfully")
+            .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
             .fails(&[Code::RunNotFound, Code::InvoiceNotFound]),
     ]
 }
