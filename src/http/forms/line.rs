@@ -25,6 +25,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
     let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
     refuse_other_category(reader, item_type);
     Some(Line {
+        item_id: None,
         item_name: item_name?,
         item_no: Some(item_no?),
         item_type: item_type?,
