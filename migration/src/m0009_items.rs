@@ -11,7 +11,8 @@ pub(crate) struct Migration;
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let indexes = [unique("items", &["taxpayer_id", "item_no"]), index("items", &["taxpayer_id", "name"])];
+        let indexes =
+            [unique("items", &["taxpayer_id", "item_no"]), index("items", &["taxpayer_id", "name"])];
         create(manager, [items()], indexes).await
     }
 }

@@ -89,8 +89,14 @@ impl RevisedLine {
             quantity: self.quantity,
             price_unit: self.price_unit.clone(),
             tax_category: tax_category.ok_or(("tax_category", "required", "is required"))?,
-            product_category: said(&self.product_category, item.and_then(|item| item.product_category.as_ref())),
-            service_category: said(&self.service_category, item.and_then(|item| item.service_category.as_ref())),
+            product_category: said(
+                &self.product_category,
+                item.and_then(|item| item.product_category.as_ref()),
+            ),
+            service_category: said(
+                &self.service_category,
+                item.and_then(|item| item.service_category.as_ref()),
+            ),
             discount_rate: self.discount_rate,
             discount_amount: self.discount_amount,
             extras: self.extras(),
@@ -99,7 +105,8 @@ impl RevisedLine {
 
     fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, Wrong> {
         let Some(id) = self.item_id else { return Ok(None) };
-        let item = items.get(id).ok_or(("item_id", "exists", "must be the id of one of the account's items"))?;
+        let item =
+            items.get(id).ok_or(("item_id", "exists", "must be the id of one of the account's items"))?;
         if item.has_category() {
             Ok(Some(item))
         } else {
@@ -125,7 +132,8 @@ impl RevisedLine {
     }
 
     fn extras(&self) -> Map<String, Value> {
-        let description = self.description.clone().map(|text| ("description".to_owned(), Value::String(text)));
+        let description =
+            self.description.clone().map(|text| ("description".to_owned(), Value::String(text)));
         description.into_iter().collect()
     }
 }
@@ -211,7 +219,10 @@ mod tests {
     fn an_item_completes_its_line() {
         let line = by_item(1).complete(&items()).unwrap();
         assert_eq!((line.item_id, line.item_name.as_str()), (Some(ItemId(1)), "Laptop"));
-        assert_eq!((line.item_no.as_deref(), line.product_category.as_deref()), (Some("L-1"), Some("8471.30")));
+        assert_eq!(
+            (line.item_no.as_deref(), line.product_category.as_deref()),
+            (Some("L-1"), Some("8471.30"))
+        );
         assert_eq!((line.tax_category.as_str(), line.unit_price), ("STANDARD_VAT", 5.into()));
         assert_eq!(line.extras["description"], "As before");
         let named = RevisedLine { item_name: Some("Old laptop".into()), ..by_item(1) };
@@ -220,7 +231,8 @@ mod tests {
 
     #[test]
     fn an_item_that_does_not_fit_is_refused() {
-        let rule = |line: RevisedLine| line.complete(&items()).map_err(|(name, rule, _)| (name, rule)).unwrap_err();
+        let rule =
+            |line: RevisedLine| line.complete(&items()).map_err(|(name, rule, _)| (name, rule)).unwrap_err();
         assert_eq!(rule(by_item(3)), ("item_id", "exists"));
         assert_eq!(rule(by_item(2)), ("item_id", "item_category"));
         let service = RevisedLine { item_type: Some(ItemType::Service), ..by_item(1) };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 
@@ -56,6 +57,12 @@ pub struct Settings {
 }
 
 impl State {
+    /// The last day that is not in the future: of UTC, or of the authority's zone where that is ahead.
+    pub(crate) fn today(&self) -> Date {
+        let now = self.clock.now();
+        Offset::UTC.to_datetime(now).date().max(self.settings.utc_offset.to_datetime(now).date())
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }

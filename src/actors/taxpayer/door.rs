@@ -75,12 +75,7 @@ impl Taxpayers {
     }
 
     /// Replaces customer, lines and details of an invoice.
-    pub async fn revise(
-        &self,
-        id: TaxpayerId,
-        which: Which,
-        revision: Revision,
-    ) -> Result<Revised, Failure> {
+    pub async fn revise(&self, id: TaxpayerId, which: Which, revision: Revision) -> Result<Revised, Failure> {
         let command = Command::Revise { which, revision: Box::new(revision) };
         ask!(self, id, command, Reply::Revised(revised) => *revised)
     }

@@ -117,9 +117,9 @@ impl Wanted {
     }
 
     /// An update is also about the submission of its invoice, which it may name without its IRN.
-    fn add_submissions(&mut self, tasks: &[Task<Command>], invoices: &[Invoice]) {
-        let is_any = tasks.iter().any(|task| matches!(&**task, Command::Revise { .. }));
-        self.run_irn_keys.extend(invoices.iter().filter(|_| is_any).map(|invoice| invoice.irn.key()));
+    fn add_submissions(&mut self, created: Vec<String>, stored: &[Invoice]) {
+        self.run_irn_keys.extend(created);
+        self.run_irn_keys.extend(stored.iter().map(|invoice| invoice.irn.key()));
     }
 
     fn add_irn(&mut self, irn: &Irn) {
@@ -141,8 +141,12 @@ pub(crate) async fn desk(
         wanted.add(task, &books);
     }
     let taken = taken(tx, id, &books, (tasks, now)).await?;
-    let invoices = invoices::owned_by_with_names(tx, id, std::mem::take(&mut wanted.invoices)).await?;
-    wanted.add_submissions(tasks, &invoices);
+    let names = std::mem::take(&mut wanted.invoices);
+    let irn_keys = names.irn_keys.clone();
+    let invoices = invoices::owned_by_with_names(tx, id, names).await?;
+    if tasks.iter().any(|task| matches!(&**task, Command::Revise { .. })) {
+        wanted.add_submissions(irn_keys, &invoices);
+    }
     Ok(Desk {
         id,
         now,

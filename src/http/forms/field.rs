@@ -43,6 +43,7 @@ pub(crate) enum Bounds {
 impl Bounds {
     pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
     pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
+    pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
     fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
@@ -131,6 +132,39 @@ impl<'f> Field<'f> {
             chars(text, 0, max)?;
             listed(report, list, text)
         })
+    }
+
+    /// A code of a form of its own, and one of a list.
+    pub(crate) fn shaped_code(
+        self,
+        list: List,
+        what: &'static str,
+        fits: impl FnOnce(&str) -> bool,
+    ) -> Option<String> {
+        let report = self.report;
+        self.checked(|text| if fits(text) { listed(report, list, text) } else { Err(fails("format", what)) })
+    }
+
+    /// A country: two letters, and one of the list; shown in capitals.
+    pub(crate) fn country(self) -> Option<String> {
+        let report = self.report;
+        self.checked(|text| {
+            if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+                return Err(fails("country", "must be a country code of 2 letters"));
+            }
+            listed(report, List::Countries, &text.to_ascii_uppercase())
+        })
+    }
+
+    /// A portal id.
+    pub(crate) fn id(self) -> Option<i64> {
+        match self.present()? {
+            Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
+                Some(id) => Some(id),
+                None => self.broken(&fails("integer", "must be a whole number above 0")),
+            },
+            _ => self.broken(&fails("type", "must be an integer")),
+        }
     }
 
     /// A currency: three letters, and one of the list.

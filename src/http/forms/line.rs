@@ -42,7 +42,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
 }
 
 /// A product has no service category, a service no product category.
-fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
+pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
     let other = match item_type {
         Some(ItemType::Product) => "service_category",
         Some(ItemType::Service) => "product_category",
@@ -61,16 +61,22 @@ pub(crate) fn unit(field: Field<'_>) -> Option<String> {
 
 /// `9999.99`
 pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
-    field.shaped("format", "must be written 9999.99", |text| {
-        let is_digits =
-            |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
-        text.split_once('.').is_some_and(|(heading, rest)| is_digits(heading, 4) && is_digits(rest, 2))
-    })
+    field.shaped("format", "must be written 9999.99", is_product_code)
+}
+
+pub(crate) fn is_product_code(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(heading, rest)| is_digits(heading, 4) && is_digits(rest, 2))
 }
 
 /// `9999`
 pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
-    field.shaped("format", "must be written 9999", |text| {
-        text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    field.shaped("format", "must be written 9999", is_service_code)
+}
+
+pub(crate) fn is_service_code(text: &str) -> bool {
+    is_digits(text, 4)
+}
+
+fn is_digits(text: &str, count: usize) -> bool {
+    text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())
 }

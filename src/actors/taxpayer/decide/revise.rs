@@ -82,8 +82,7 @@ fn contradiction(desk: &Desk, revision: &Revision) -> Option<Fault> {
 fn unknown_original(desk: &Desk, before: &Invoice, revision: &Revision) -> Option<Fault> {
     let irn = Irn::parse(revision.original.as_ref()?).ok();
     let found = irn.and_then(|irn| desk.invoice_with_irn(&irn)).filter(|other| other.id != before.id);
-    let message =
-        "The original_invoice_reference field must be the IRN of another invoice of this account.";
+    let message = "The original_invoice_reference field must be the IRN of another invoice of this account.";
     found.is_none().then(|| Fault::new("original_invoice_reference", "exists", message))
 }
 
