@@ -251,6 +251,17 @@ impl Taxpayer {
         answer.data()["events"].as_array().unwrap().clone()
     }
 
+    /// The events that speak of an invoice.
+    pub(crate) async fn invoice_events(&self) -> Vec<Value> {
+        self.events().await.into_iter().filter(|event| event["irn"].is_string()).collect()
+    }
+
+    /// Their names, in order.
+    pub(crate) async fn invoice_event_names(&self) -> Vec<String> {
+        let events = self.invoice_events().await;
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// The names of the events, in order.
     pub(crate) async fn event_names(&self) -> Vec<String> {
         self.events().await.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()

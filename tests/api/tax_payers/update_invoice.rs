@@ -67,8 +67,8 @@ fn an_update_is_told_in_one_event() {
         let before = taxpayer.invoice(&bodies::invoice()).await;
         taxpayer.set_status(&before, "approved").await.expect_status(200);
         let after = taxpayer.update(&bodies::update(&before)).await.expect_status(200);
-        let events = taxpayer.events().await;
-        let names = taxpayer.event_names().await;
+        let events = taxpayer.invoice_events().await;
+        let names = taxpayer.invoice_event_names().await;
         assert_eq!(names, ["invoice.created", "invoice.status-updated", "invoice.updated"]);
         let data = &events[2]["data"];
         assert_eq!((&data["invoice"], &data["irn"]), (after.data(), &before["irn"]));

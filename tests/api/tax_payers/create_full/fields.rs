@@ -119,7 +119,7 @@ fn odd_values() -> Vec<(&'static str, Vec<Value>)> {
     let numbers = |all: &[&str]| all.iter().map(|digits| exact(digits)).collect::<Vec<_>>();
     vec![
         ("invoice_category", texts(&["Blank", "B2X"])),
-        ("issue_date", texts(&["15-01-2026", "2026-02-30", "2099-01-01"])),
+        ("issue_date", texts(&["15-01-2026", "2026-02-30", "2026-01-15T00:00:00Z"])),
         ("due_date", texts(&["2026-01-14", "soon"])),
         ("issue_time", texts(&["25:00:00", "10:00", "10:00:00Z"])),
         ("invoice_type_code", texts(&["999", "Commercial"])),

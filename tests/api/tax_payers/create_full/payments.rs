@@ -32,7 +32,7 @@ fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledger() {
             (1, &json!("PAID"), &json!(1075))
         );
         assert_eq!((&entries[0]["reference"], &entries[0]["remark"]), (&json!(null), &json!(null)));
-        assert_eq!(taxpayer.event_names().await, ["invoice.created"]);
+        assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
     });
 }
 

@@ -19,7 +19,7 @@ fn an_irn_or_a_number_that_exists_is_answered_with_the_existing_invoice() {
             assert_eq!((again.message(), again.data()), ("Invoice with this IRN already exists", &first));
             assert_eq!((&again.body["success"], again.header("x-duplicate")), (&json!(true), word));
         }
-        assert_eq!(taxpayer.event_names().await, ["invoice.created"]);
+        assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
     });
 }
 
