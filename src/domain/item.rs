@@ -54,22 +54,22 @@ impl Item {
 /// Items, found by each of their names.
 #[derive(Debug, Default)]
 pub struct Items {
-    by_id: HashMap<ItemId, Item>,
-    by_no: HashMap<String, ItemId>,
-    by_name: HashMap<(String, ItemType), ItemId>,
+    known: HashMap<ItemId, Item>,
+    numbers: HashMap<String, ItemId>,
+    names: HashMap<(String, ItemType), ItemId>,
 }
 
 impl Items {
     pub fn get(&self, id: ItemId) -> Option<&Item> {
-        self.by_id.get(&id)
+        self.known.get(&id)
     }
 
     /// The item that a line means.
     pub fn of_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,
-            (None, Some(no)) => *self.by_no.get(no)?,
-            (None, None) => *self.by_name.get(&(line.item_name.clone(), line.item_type))?,
+            (None, Some(no)) => *self.numbers.get(no)?,
+            (None, None) => *self.names.get(&(line.item_name.clone(), line.item_type))?,
         };
         self.get(id)
     }
@@ -77,10 +77,10 @@ impl Items {
     /// Of several items with one name and type, the one that was put first is known by them.
     pub fn put(&mut self, item: Item) {
         if let Some(no) = &item.item_no {
-            self.by_no.insert(no.clone(), item.id);
+            self.numbers.insert(no.clone(), item.id);
         }
-        self.by_name.entry((item.name.clone(), item.item_type)).or_insert(item.id);
-        self.by_id.insert(item.id, item);
+        self.names.entry((item.name.clone(), item.item_type)).or_insert(item.id);
+        self.known.insert(item.id, item);
     }
 }
 

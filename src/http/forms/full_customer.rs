@@ -1,4 +1,4 @@
-//! The customer of Create Invoice (Full) (spec.md, "accounting_customer_party").
+//! The customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
 
 use crate::domain::codes::Category;
 use crate::domain::party::{Address, CustomerDetails};

@@ -1,4 +1,4 @@
-//! A line of Create Invoice (Full) (spec.md, "invoice_line[] fields"). Its item's type decides which category and
+//! A line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). Its item's type decides which category and
 //! which code it carries.
 
 use serde_json::{Map, Value, json};

@@ -21,9 +21,10 @@ pub(crate) async fn get_invoice(
     let included = Included::of(query.text("include").unwrap_or_default());
     let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let entries = match included.ledger {
-        true => Some(payments::owned_by_of_invoice(&state.store, taxpayer, id).await?),
-        false => None,
+    let entries = if included.ledger {
+        Some(payments::owned_by_of_invoice(&state.store, taxpayer, id).await?)
+    } else {
+        None
     };
     let view = InvoiceView::new(&invoice, &included, entries);
     let unknown = included.unknown.iter().map(|word| format!("include knows lines and ledger, not {word}"));

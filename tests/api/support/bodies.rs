@@ -166,6 +166,36 @@ pub(crate) fn with(body: &Value, path: &str, value: Value) -> Value {
     body
 }
 
+/// The dot path of every field of a body, objects and lists included.
+pub(crate) fn paths(body: &Value) -> Vec<String> {
+    let below = |name: String, value: &Value| {
+        let deeper: Vec<_> = paths(value).iter().map(|path| format!("{name}.{path}")).collect();
+        std::iter::once(name).chain(deeper).collect::<Vec<_>>()
+    };
+    match body {
+        Value::Object(fields) => fields.iter().flat_map(|(name, value)| below(name.clone(), value)).collect(),
+        Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(at, value)| below(at.to_string(), value)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What a hostile caller puts into any field.
+pub(crate) fn oddities() -> Vec<Value> {
+    vec![
+        json!(true),
+        json!([[[]]]),
+        json!({ "a": { "b": null } }),
+        json!("\u{0}"),
+        json!("\u{202e}\u{2066}txt"),
+        json!("'; DROP TABLE invoices; --"),
+        json!("x".repeat(100_000)),
+        exact("-0.0"),
+        exact("1e400"),
+    ]
+}
+
 /// A copy without the field at a dot path.
 pub(crate) fn without(body: &Value, path: &str) -> Value {
     let mut body = body.clone();

@@ -31,19 +31,11 @@ pub(super) fn shown(customer: &Customer, details: &CustomerDetails) -> InvoiceCu
 pub(super) fn note_items(desk: &mut Desk, lines: &mut [Line]) {
     for line in lines {
         let known = desk.items.of_line(line).cloned();
-        line.item_id = Some(match known {
-            Some(mut item) => {
-                let id = item.id;
-                if item.fill_category(line) {
-                    desk.put_item(item);
-                }
-                id
-            }
-            None => {
-                let id = desk.next_item_id();
-                desk.put_item(Item::of(id, line));
-                id
-            }
-        });
+        let is_new = known.is_none();
+        let mut item = known.unwrap_or_else(|| Item::of(desk.next_item_id(), line));
+        line.item_id = Some(item.id);
+        if is_new || item.fill_category(line) {
+            desk.put_item(item);
+        }
     }
 }

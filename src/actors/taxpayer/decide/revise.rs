@@ -50,11 +50,11 @@ pub(super) fn revise(
 /// or may have been, it is the invoice that must not change, also where it was stored after it was submitted.
 fn overtaken(desk: &Desk, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
     let Some(run) = desk.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
-    match run.state {
-        RunState::Refused | RunState::Cancelled => Ok(None),
-        _ if !run.is_replaceable() => Err(Refusal::InvoiceLocked(WorkflowStatus::Submitted)),
-        _ => Ok(Some(run.clone())),
+    if !run.is_replaceable() {
+        return Err(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
     }
+    let has_ended = matches!(run.state, RunState::Refused | RunState::Cancelled);
+    Ok((!has_ended).then(|| run.clone()))
 }
 
 /// All that the books have against the update, at once; else its lines and what is left to pay.

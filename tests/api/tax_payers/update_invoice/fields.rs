@@ -169,6 +169,22 @@ fn what_the_books_have_against_it_is_told_at_once_too() {
 }
 
 #[test]
+fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let body = with(&bodies::update(&invoice), "lines.0.item_id", json!(null));
+        for path in bodies::paths(&body) {
+            for value in bodies::oddities() {
+                let answer = taxpayer.update(&with(&body, &path, value.clone())).await;
+                assert!([200, 404, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
+                assert!(answer.body["success"].is_boolean(), "{}", answer.text);
+            }
+        }
+    });
+}
+
+#[test]
 fn deep_and_large_bodies_are_answered_in_the_envelope() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;

@@ -1,8 +1,10 @@
 //! An update and a submission of the same invoice: whichever the books see first. Nothing older than the stored
 //! invoice is signed after it was edited.
 
+use std::time::Duration;
+
 use futures_util::future::join;
-use sandbox::{FaultKind, FaultOrder};
+use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 
 use crate::support::bodies::{self, with};
@@ -36,7 +38,7 @@ fn a_submission_that_waits_is_called_off_by_an_update() {
         assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
         assert_eq!(taxpayer.app().run(irn).await.data()["state"], json!("cancelled"));
         world.authority.clear_faults();
-        tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
         assert_eq!(
             (sign_attempts(world, &invoice["irn"]), &taxpayer.reread(&invoice).await["status"]),
             (0, &json!("draft"))
@@ -46,6 +48,40 @@ fn a_submission_that_waits_is_called_off_by_an_update() {
         assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
         taxpayer.app().submit(&old).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
         assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
+    });
+}
+
+#[test]
+fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for operation in [Operation::IrnValidate, Operation::Validate] {
+            for is_new in [false, true] {
+                let invoice = taxpayer.invoice(&bodies::invoice()).await;
+                let irn = invoice["irn"].as_str().unwrap();
+                let old = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+                let late = FaultOrder {
+                    irn: Some(irn.to_owned()),
+                    latency_ms: Some(700),
+                    ..FaultOrder::of(FaultKind::Latency).on(operation)
+                };
+                world.authority.add_fault(late).unwrap();
+                taxpayer.app().submit_async(&old).await.expect_status(202);
+                tokio::time::sleep(Duration::from_millis(350)).await;
+                let edited = taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+                assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
+                let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
+                if !is_new {
+                    tokio::time::sleep(Duration::from_millis(700)).await;
+                    assert_eq!(sign_attempts(world, &invoice["irn"]), 0);
+                    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("draft"));
+                }
+                // Well before the lease of the first run would have ended.
+                taxpayer.app().submit(&next).await.expect_status(200);
+                assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+                assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
+            }
+        }
     });
 }
 
