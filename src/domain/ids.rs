@@ -32,6 +32,8 @@ number_id! {
     InvoiceId,
     /// A customer of one taxpayer.
     CustomerId,
+    /// An item of one taxpayer's catalog.
+    ItemId,
 }
 
 /// A command's name for itself; the events it caused carry it, so that its outcome can be looked up.

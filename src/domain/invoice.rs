@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::codes::{AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus};
 use crate::domain::digest;
-use crate::domain::ids::{InvoiceId, TaxpayerId};
+use crate::domain::ids::{InvoiceId, ItemId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::{Move, Stage};
 use crate::domain::money::Amount;
@@ -54,6 +54,9 @@ pub struct AuthorityState {
 /// One line of an invoice, with every field that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
+    /// The item of the catalog that the line speaks of, once the line is in the books.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<ItemId>,
     pub item_name: String,
     pub item_no: Option<String>,
     pub item_type: ItemType,
@@ -190,6 +193,7 @@ impl Invoice {
 impl Line {
     pub(crate) fn sample() -> Self {
         Self {
+            item_id: None,
             item_name: "Laptop".into(),
             item_no: Some("L-1".into()),
             item_type: ItemType::Product,

@@ -7,7 +7,8 @@
 //! | exact amounts | `money`, `totals` |
 //! | words with a fixed set of values, email addresses | `codes`, `email` |
 //! | who is invoiced, who invoices | `party` |
-//! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
+//! | an invoice, its states, its updates and its payments | `invoice`, `lifecycle`, `revision`, `payment` |
+//! | what is sold | `item` |
 //! | an invoice as read | `object` |
 //! | the authority pipeline | `pipeline` |
 //! | the event log and its deliveries | `event`, `delivery` |
@@ -28,6 +29,7 @@ pub mod fault;
 pub mod ids;
 pub mod invoice;
 pub mod irn;
+pub mod item;
 pub mod lifecycle;
 pub mod money;
 pub mod object;
@@ -35,4 +37,5 @@ pub mod party;
 pub mod payment;
 pub mod pipeline;
 pub mod refusal;
+pub mod revision;
 pub mod totals;

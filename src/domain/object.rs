@@ -53,7 +53,8 @@ struct CustomerObject<'a> {
 #[schema(as = InvoiceLine)]
 struct LineObject<'a> {
     item_name: &'a str,
-    item_no: Option<&'a str>,
+    /// What has no number is known by its name, in the catalog as here.
+    item_no: &'a str,
     item_type: String,
     unit_price: Amount,
     quantity: Amount,
@@ -99,7 +100,7 @@ impl<'a> From<&'a Line> for LineObject<'a> {
     fn from(line: &'a Line) -> Self {
         Self {
             item_name: &line.item_name,
-            item_no: line.item_no.as_deref(),
+            item_no: line.item_no.as_deref().unwrap_or(&line.item_name),
             item_type: line.item_type.as_str().to_ascii_lowercase(),
             unit_price: line.unit_price,
             quantity: line.quantity,

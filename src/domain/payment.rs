@@ -1,6 +1,7 @@
 //! What is owed and what was paid. The payment ledger gets one entry a call; the running total never
 //! passes the payable amount, and no entry is ever taken back (decisions.md, "Partial above payable").
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus};
@@ -32,6 +33,15 @@ pub struct Posting {
     pub amount: Amount,
 }
 
+/// A posting as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub at: Timestamp,
+    pub posting: Posting,
+    pub reference: Option<String>,
+    pub remark: Option<String>,
+}
+
 impl Payment {
     /// A new invoice's payment, and what is posted to the ledger with it.
     pub fn declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
@@ -42,6 +52,24 @@ impl Payment {
         } else {
             (Self { status, ..fresh }, None)
         }
+    }
+
+    /// The payment of an invoice that now comes to something else. What was paid stays paid: where it is no
+    /// longer the whole it is a part, and the payable does not fall below it.
+    pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
+        if payable < self.paid {
+            let message = format!(
+                "The lines come to {payable}, which is less than the {} that was paid already.",
+                self.paid
+            );
+            return Err(Fault::new("lines", "payment_exceeds_payable", message));
+        }
+        let status = match self.status {
+            PaymentStatus::Paid if self.paid.is_zero() && !payable.is_zero() => PaymentStatus::Pending,
+            PaymentStatus::Paid if self.paid < payable => PaymentStatus::Partial,
+            status => status,
+        };
+        Ok(Self { status, payable, ..self })
     }
 
     pub fn is_partial(self) -> bool {
@@ -121,6 +149,18 @@ mod tests {
     fn a_rejection_keeps_what_was_paid() {
         let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.after(Notice::Rejected).unwrap().0.paid, Amount::from(30));
+    }
+
+    #[test]
+    fn another_payable_keeps_what_was_paid() {
+        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
+        assert_eq!(part.repriced(30.into()).map(|payment| payment.payable), Ok(30.into()));
+        assert_eq!(part.repriced(29.into()).unwrap_err().rule, "payment_exceeds_payable");
+        let (paid, _) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
+        let status = |payable: i64| paid.repriced(payable.into()).map(|payment| payment.status);
+        assert_eq!((status(9), status(10)), (Ok(PaymentStatus::Paid), Ok(PaymentStatus::Partial)));
+        let (free, _) = Payment::declared(Amount::ZERO, DeclaredPaymentStatus::Paid);
+        assert_eq!(free.repriced(1.into()).map(|payment| payment.status), Ok(PaymentStatus::Pending));
     }
 
     #[test]

@@ -105,12 +105,14 @@ impl ApiError {
     }
 }
 
-/// Where nothing else is wrong, an IRN's fault has a code of its own.
+/// Some rules have a code of their own, which is told where nothing else is wrong.
 fn code_of(faults: &Faults) -> Code {
     let mut rules = faults.iter().map(|fault| fault.rule);
     match (rules.next(), rules.next()) {
         (Some("irn_malformed"), None) => Code::IrnMalformed,
         (Some("irn_service_id_mismatch"), None) => Code::IrnServiceIdMismatch,
+        (Some("category_conflict"), None) => Code::CategoryConflict,
+        (Some("payment_exceeds_payable"), None) => Code::PaymentExceedsPayable,
         _ => Code::ValidationFailed,
     }
 }

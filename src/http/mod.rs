@@ -7,7 +7,7 @@
 //! | the route table | here, a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
-//! | what goes out | `envelope`, `views`, `outcome` |
+//! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
@@ -20,6 +20,7 @@ mod authority_words;
 mod body;
 mod code;
 mod core;
+mod created;
 mod envelope;
 mod error;
 mod forms;
@@ -67,6 +68,8 @@ fn table() -> Vec<Path> {
         path("/v1/core/resources/{list}").get(core::resources),
 
         path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice),
+        path("/v1/tax-payers/invoices/full").post(tp::create_full_invoice),
+        path("/v1/tax-payers/invoices/update").on([Method::PUT], tp::update_invoice),
         path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no),
         path("/v1/tax-payers/invoices/update-status").patch(tp::update_status),
         path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status),

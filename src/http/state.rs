@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 
@@ -56,7 +57,29 @@ pub struct Settings {
 }
 
 impl State {
+    /// The last day that is not in the future: of UTC, or of the authority's zone where that is ahead.
+    pub(crate) fn today(&self) -> Date {
+        last_day(self.clock.now(), self.settings.utc_offset)
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+}
+
+fn last_day(now: Timestamp, zone: Offset) -> Date {
+    Offset::UTC.to_datetime(now).date().max(zone.to_datetime(now).date())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_where_it_is_latest() {
+        let last = |now: &str, zone| last_day(now.parse().unwrap(), Offset::constant(zone)).to_string();
+        assert_eq!(last("2026-01-15T22:59:59Z", 1), "2026-01-15");
+        assert_eq!(last("2026-01-15T23:00:00Z", 1), "2026-01-16");
+        assert_eq!(last("2026-01-15T00:30:00Z", -1), "2026-01-15", "the day of UTC counts too");
     }
 }

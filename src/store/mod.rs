@@ -7,7 +7,7 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `keys`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `items`, `keys`, `payments`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
 
 pub mod accounts;
 pub mod customers;
@@ -18,8 +18,10 @@ pub mod events;
 pub mod failure;
 pub mod ids;
 pub mod invoices;
+pub mod items;
 pub mod keys;
 pub mod lanes;
+pub mod payments;
 pub mod reference_lists;
 pub mod runs;
 pub mod taxpayers;

@@ -4,12 +4,16 @@ use serde_json::{Value, json};
 
 use crate::support::answer::{Answer, stable};
 use crate::support::bodies::{self, with};
-use crate::support::clients::{EVENTS, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE_PAYMENT, UPDATE_STATUS};
+use crate::support::clients::{
+    EVENTS, FULL, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
+};
 use crate::support::world::on_every_database;
 
 /// Every path that takes a body, with a method it takes.
-const WRITES: [(&str, &str); 8] = [
+const WRITES: [(&str, &str); 10] = [
     ("POST", INVOICES),
+    ("POST", FULL),
+    ("PUT", UPDATE),
     ("PATCH", UPDATE_STATUS),
     ("PATCH", UPDATE_PAYMENT),
     ("POST", TAXPAYERS),
@@ -48,6 +52,8 @@ fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
             ("/v1/core/commons/invoice-categories".to_owned(), "GET"),
             (INVOICES.to_owned(), "GET POST"),
             (format!("{INVOICES}/1"), "GET"),
+            (FULL.to_owned(), "POST"),
+            (UPDATE.to_owned(), "PUT"),
             (UPDATE_STATUS.to_owned(), "PATCH"),
             (UPDATE_PAYMENT.to_owned(), "PATCH"),
             (EVENTS.to_owned(), "GET"),

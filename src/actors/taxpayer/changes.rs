@@ -10,13 +10,13 @@ use crate::actors::taxpayer::desk::Desk;
 use crate::domain::caller::KeyKind;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::ids::{CustomerId, InvoiceId, RunId, TaxpayerId};
+use crate::domain::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::pipeline::Verdict;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{customers, deliveries, events, invoices, keys, runs, taxpayers, webhooks};
+use crate::store::{customers, deliveries, events, invoices, items, keys, runs, taxpayers, webhooks};
 
 /// How long a replaced signing secret signs along.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -26,6 +26,7 @@ const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 pub(crate) struct Changes {
     pub(crate) invoices: BTreeSet<InvoiceId>,
     pub(crate) customers: BTreeSet<CustomerId>,
+    pub(crate) items: BTreeSet<ItemId>,
     pub(crate) runs: BTreeSet<RunId>,
     pub(crate) taxpayer: bool,
     pub(crate) new_contact: Option<NewContact>,
@@ -59,6 +60,7 @@ impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
         self.invoices.is_empty()
             && self.customers.is_empty()
+            && self.items.is_empty()
             && self.runs.is_empty()
             && !self.taxpayer
             && self.endpoint.is_none()
@@ -120,6 +122,8 @@ impl Desk {
         let dirty: Vec<_> =
             self.customers.iter().filter(|one| self.changes.customers.contains(&one.id)).collect();
         customers::save(tx, self.id, &dirty, self.now).await?;
+        let dirty: Vec<_> = self.changes.items.iter().filter_map(|id| self.items.get(*id)).collect();
+        items::save(tx, self.id, &dirty, self.now).await?;
         let dirty: Vec<_> = self.invoices.iter().filter(|invoice| changed(&invoice.id)).collect();
         invoices::save(tx, &dirty).await?;
         invoices::post(tx, &self.changes.postings).await

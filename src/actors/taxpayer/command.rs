@@ -12,6 +12,7 @@ use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run, Step, Verdict};
 use crate::domain::refusal::Refusal;
+use crate::domain::revision::Revision;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 
@@ -20,6 +21,7 @@ use crate::store::lanes::Lease;
 pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
+    Revise { which: Which, revision: Box<Revision> },
     SetStatus { which: Which, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<Request>),
@@ -38,6 +40,7 @@ impl Command {
         match self {
             Self::Onboard(_) => "onboard",
             Self::Create(_) => "create",
+            Self::Revise { .. } => "revise",
             Self::SetStatus { .. } => "set-status",
             Self::Pay(_) => "pay",
             Self::OpenRun(_) => "open-run",
@@ -112,6 +115,7 @@ pub enum Reply {
     Done,
     Taxpayer(Box<Taxpayer>),
     Created(Box<Created>),
+    Revised(Box<Revised>),
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),
@@ -122,6 +126,13 @@ pub enum Reply {
 pub struct Created {
     pub invoice: Invoice,
     pub duplicate: Option<Duplicate>,
+}
+
+/// The invoice after an update, and whether a submission of what it was before was called off.
+#[derive(Debug, Clone)]
+pub struct Revised {
+    pub invoice: Invoice,
+    pub withdrawn: bool,
 }
 
 /// How the invoice that existed before compares with the one that was sent.

@@ -13,9 +13,10 @@ use crate::domain::codes::UniqueNoType;
 use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::event::{EventKind, Occurrence, Seal};
 use crate::domain::fault::Faults;
-use crate::domain::ids::{CommandId, CustomerId, InvoiceId, TaxpayerId};
+use crate::domain::ids::{CommandId, CustomerId, InvoiceId, ItemId, TaxpayerId};
 use crate::domain::invoice::Invoice;
 use crate::domain::irn::Irn;
+use crate::domain::item::{Item, Items};
 use crate::domain::object::InvoiceObject;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::{Operation, Run};
@@ -28,6 +29,7 @@ pub(crate) struct Desk {
     pub(crate) books: Books,
     pub(crate) invoices: Vec<Invoice>,
     pub(crate) customers: Vec<Customer>,
+    pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
@@ -41,6 +43,7 @@ pub(crate) struct Desk {
 pub(crate) struct FreshIds {
     pub(crate) invoices: std::ops::Range<i64>,
     pub(crate) customers: std::ops::Range<i64>,
+    pub(crate) items: std::ops::Range<i64>,
     pub(crate) contact: i64,
     pub(crate) webhook: i64,
 }
@@ -92,6 +95,10 @@ impl Desk {
         CustomerId(self.ids.customers.next().unwrap_or_default())
     }
 
+    pub(crate) fn next_item_id(&mut self) -> ItemId {
+        ItemId(self.ids.items.next().unwrap_or_default())
+    }
+
     pub(crate) fn taken(&self, command: CommandId) -> Faults {
         let found = self.taken.iter().find(|(id, _)| *id == command);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()
@@ -105,6 +112,11 @@ impl Desk {
     pub(crate) fn put_customer(&mut self, customer: Customer) {
         self.changes.customers.insert(customer.id);
         put(&mut self.customers, customer, |one, other| one.id == other.id);
+    }
+
+    pub(crate) fn put_item(&mut self, item: Item) {
+        self.changes.items.insert(item.id);
+        self.items.put(item);
     }
 
     pub(crate) fn put_run(&mut self, run: Run) {

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, StepOutcome, Which,
+    Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, Revised, StepOutcome, Which,
 };
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
@@ -16,6 +16,7 @@ use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::revision::Revision;
 use crate::store::failure::StoreError;
 
 /// Why the books did not change.
@@ -71,6 +72,12 @@ impl Taxpayers {
 
     pub async fn create(&self, id: TaxpayerId, draft: Draft) -> Result<Created, Failure> {
         ask!(self, id, Command::Create(Box::new(draft)), Reply::Created(created) => *created)
+    }
+
+    /// Replaces customer, lines and details of an invoice.
+    pub async fn revise(&self, id: TaxpayerId, which: Which, revision: Revision) -> Result<Revised, Failure> {
+        let command = Command::Revise { which, revision: Box::new(revision) };
+        ask!(self, id, command, Reply::Revised(revised) => *revised)
     }
 
     pub async fn set_status(

@@ -39,14 +39,15 @@ pub(crate) struct Totals {
     pub(crate) lines: Amount,
     pub(crate) exclusive: Amount,
     pub(crate) inclusive: Amount,
+    pub(crate) payable: Amount,
 }
 
 pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let lines = reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE);
     let exclusive = reader.required("tax_exclusive_amount").amount(Bounds::NOT_NEGATIVE);
     let inclusive = reader.required("tax_inclusive_amount").amount(Bounds::NOT_NEGATIVE);
-    reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE)?;
-    let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive? };
+    let payable = reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE);
+    let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive?, payable: payable? };
     if totals.inclusive < totals.exclusive {
         reader.fault("tax_inclusive_amount", "min", "must not be less than tax_exclusive_amount");
     }
@@ -95,7 +96,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     Some(())
 }
 
-fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
+pub(crate) fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
     reader.required("taxable_amount").amount(Bounds::NOT_NEGATIVE);
     reader.required("tax_category").object(tax_category);
     reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE)

@@ -46,6 +46,7 @@ pub(crate) enum Bounds {
 impl Bounds {
     pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
     pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
+    pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
     fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
@@ -111,11 +112,8 @@ impl<'f> Field<'f> {
 
     /// A code of this picture, in which each 9 is a digit.
     pub(crate) fn picture(self, picture: &'static str) -> Option<String> {
-        let fits =
-            |text: &str| text.len() == picture.len() && text.bytes().zip(picture.bytes()).all(is_drawn);
-        let odd = || Broken::new("format", format!("must be written {picture}"));
-        self.drawn(|| Shape::Picture(picture))
-            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(odd()) })
+        let shape = || Shape::Picture { picture, list: None };
+        self.drawn(shape).checked(|text| drawn_as(picture, text).map(|()| text.to_owned()))
     }
 
     /// A text that a check elsewhere passes; the check says which rule is broken, and how.
@@ -147,6 +145,36 @@ impl<'f> Field<'f> {
             chars(text, 0, max)?;
             listed(report, list, text)
         })
+    }
+
+    /// A code of a picture, and one of a list.
+    pub(crate) fn listed_picture(self, picture: &'static str, list: List) -> Option<String> {
+        let report = self.report;
+        self.drawn(|| Shape::Picture { picture, list: Some(list) })
+            .checked(|text| drawn_as(picture, text).and_then(|()| listed(report, list, text)))
+    }
+
+    /// A country: two letters, and one of the list; shown in capitals.
+    pub(crate) fn country(self) -> Option<String> {
+        let report = self.report;
+        self.drawn(|| Shape::Country).checked(|text| {
+            if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+                return Err(fails("country", "must be a country code of 2 letters"));
+            }
+            listed(report, List::Countries, &text.to_ascii_uppercase())
+        })
+    }
+
+    /// A portal id.
+    pub(crate) fn id(self) -> Option<i64> {
+        let field = self.drawn(|| Shape::Id);
+        match field.present()? {
+            Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
+                Some(id) => Some(id),
+                None => field.broken(&fails("integer", "must be a whole number above 0")),
+            },
+            _ => field.broken(&fails("type", "must be an integer")),
+        }
     }
 
     /// A currency: three letters, and one of the list.
@@ -349,8 +377,12 @@ fn chars(text: &str, min: usize, max: usize) -> Result<(), Broken> {
     Ok(())
 }
 
-fn is_drawn((byte, drawn): (u8, u8)) -> bool {
-    if drawn == b'9' { byte.is_ascii_digit() } else { byte == drawn }
+fn drawn_as(picture: &str, text: &str) -> Result<(), Broken> {
+    let fits = |(byte, drawn): (u8, u8)| if drawn == b'9' { byte.is_ascii_digit() } else { byte == drawn };
+    if text.len() == picture.len() && text.bytes().zip(picture.bytes()).all(fits) {
+        return Ok(());
+    }
+    Err(Broken::new("format", format!("must be written {picture}")))
 }
 
 fn strict_date(text: &str) -> Option<Date> {

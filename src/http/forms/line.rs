@@ -25,6 +25,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
     let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
     refuse_other_category(reader, item_type);
     Some(Line {
+        item_id: None,
         item_name: item_name?,
         item_no: Some(item_no?),
         item_type: item_type?,
@@ -41,7 +42,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
 }
 
 /// A product has no service category, a service no product category.
-fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
+pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
     let other = match item_type {
         Some(ItemType::Product) => "service_category",
         Some(ItemType::Service) => "product_category",
@@ -58,10 +59,14 @@ pub(crate) fn unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_MAX, List::QuantityCodes)
 }
 
+/// How the codes of products and of services are written (spec.md, "Constants of value formats").
+pub(crate) const PRODUCT_CODE: &str = "9999.99";
+pub(crate) const SERVICE_CODE: &str = "9999";
+
 pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
-    field.picture("9999.99")
+    field.picture(PRODUCT_CODE)
 }
 
 pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
-    field.picture("9999")
+    field.picture(SERVICE_CODE)
 }

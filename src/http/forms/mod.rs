@@ -5,14 +5,20 @@
 //! |---|---|
 //! | reading fields, and the kinds of values they have | `reader`, `field`, `report` |
 //! | what a form asks for, told by itself | `outline` |
+//! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
+//! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard) | `standard_invoice`, `customer`, `line` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
-//! | Submit, Transmit | `submission` and the parts of its document, `transmit` |
+//! | Submit, Transmit | `submission` and the parts of its document, `as_sent`, `transmit` |
 
+pub(crate) mod as_sent;
 pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
+pub(crate) mod full_customer;
+pub(crate) mod full_invoice;
+pub(crate) mod full_line;
 pub(crate) mod line;
 pub(crate) mod outline;
 pub(crate) mod payment_update;
@@ -27,5 +33,6 @@ pub(crate) mod taxpayer;
 pub(crate) mod testing;
 pub(crate) mod transmit;
 pub(crate) mod unique_no;
+pub(crate) mod update_invoice;
 pub(crate) mod update_status;
 pub(crate) mod webhook;

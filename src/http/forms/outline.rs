@@ -46,8 +46,11 @@ pub(crate) enum Shape {
         rule: &'static str,
         what: &'static str,
     },
-    /// A text of this picture, in which each 9 is a digit.
-    Picture(&'static str),
+    /// A text of this picture, in which each 9 is a digit; perhaps also of a list.
+    Picture {
+        picture: &'static str,
+        list: Option<List>,
+    },
     /// One of these words, in any case.
     Word(String),
     /// A code of one of the authority's lists.
@@ -56,6 +59,9 @@ pub(crate) enum Shape {
         list: List,
     },
     Currency,
+    Country,
+    /// A portal id.
+    Id,
     Irn,
     Number(Bounds),
     Boolean,
@@ -98,7 +104,9 @@ impl Shape {
             Self::Email => [Some("max"), Some("email"), None],
             Self::Date => [Some("date"), None, None],
             Self::Formatted { rule, .. } => [Some(rule), None, None],
-            Self::Picture(_) => [Some("format"), None, None],
+            Self::Picture { list, .. } => [Some("format"), list.map(|_| "exists"), None],
+            Self::Country => [Some("country"), Some("exists"), None],
+            Self::Id => [Some("integer"), None, None],
             Self::Word(_) => [Some("one_of"), None, None],
             Self::Code { .. } => [Some("max"), Some("exists"), None],
             Self::Currency => [Some("currency"), Some("exists"), None],

@@ -27,9 +27,7 @@ pub(crate) struct StandardInvoice {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
-    if invoice_no.as_deref().is_some_and(|no| !is_taken_by_authority(no)) {
-        reader.warn(NOT_SUBMITTABLE);
-    }
+    warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let kind = Kind::read(reader);
     let original = original(reader, kind.is_credit_note());
@@ -59,6 +57,13 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
         batch_no: None,
     };
     Some(StandardInvoice { draft, original })
+}
+
+/// An invoice number that the authority does not take is accepted; it is only for those who never submit.
+pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
+    if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
+        reader.warn(NOT_SUBMITTABLE);
+    }
 }
 
 /// What kind of invoice it is: free text, a code of the authority, or both.

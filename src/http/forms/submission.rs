@@ -11,6 +11,7 @@ use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, Request};
+use crate::http::forms::as_sent::as_sent;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -57,7 +58,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     business_id(reader, taxpayer);
     let irn = irn(reader, taxpayer, reference.as_deref());
     let type_code = reader.required("invoice_type_code").code(List::InvoiceTypes);
-    if dates(reader).zip(irn.as_ref()).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
+    if dates(reader).issued.zip(irn.as_ref()).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
         reader.warn("issue_date is not the date of the irn");
     }
     let status = reader
@@ -116,8 +117,14 @@ pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The issue date.
-fn dates(reader: &mut Reader<'_>) -> Option<Date> {
+/// When an invoice was issued, and when it is due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dates {
+    pub(crate) issued: Option<Date>,
+    pub(crate) due: Option<Date>,
+}
+
+pub(crate) fn dates(reader: &mut Reader<'_>) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.optional("due_date").date();
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
@@ -128,10 +135,10 @@ fn dates(reader: &mut Reader<'_>) -> Option<Date> {
     });
     reader.optional("tax_point_date").date();
     reader.optional("actual_delivery_date").date();
-    issued
+    Dates { issued, due }
 }
 
-fn texts(reader: &mut Reader<'_>) {
+pub(crate) fn texts(reader: &mut Reader<'_>) {
     reader.optional("accounting_cost").amount(Bounds::Any);
     reader.optional("buyer_reference").text(TEXT_MAX);
     reader.optional("note").long_text(0, LONG_TEXT_MAX);
@@ -195,11 +202,7 @@ fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String
 
 /// The fields as they were given, without the unknown and the empty ones, in the authority's words.
 fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<String>]) -> Value {
-    let mut document = Value::Object(body.clone());
-    for steps in unknown {
-        remove(&mut document, steps);
-    }
-    as_read(&mut document);
+    let mut document = as_sent(body.clone(), unknown);
     for country in COUNTRIES {
         if let Some(Value::String(code)) = document.pointer_mut(country) {
             code.make_ascii_uppercase();
@@ -216,40 +219,6 @@ fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<S
         fields.insert("tax_total".to_owned(), tax_total.clone());
     }
     document
-}
-
-fn remove(value: &mut Value, steps: &[String]) {
-    match (value, steps) {
-        (Value::Object(fields), [last]) => drop(fields.remove(last)),
-        (Value::Object(fields), [first, rest @ ..]) => {
-            if let Some(inner) = fields.get_mut(first) {
-                remove(inner, rest);
-            }
-        }
-        (Value::Array(items), [first, rest @ ..]) => {
-            if let Some(inner) = first.parse().ok().and_then(|index: usize| items.get_mut(index)) {
-                remove(inner, rest);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Texts go as the form reads them, without the blanks around them; what it takes for absent is not sent.
-fn as_read(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, inner| match inner {
-                Value::Null => false,
-                Value::String(text) => !text.trim().is_empty(),
-                _ => true,
-            });
-            fields.values_mut().for_each(as_read);
-        }
-        Value::Array(items) => items.iter_mut().for_each(as_read),
-        Value::String(text) if text.trim().len() < text.len() => *text = text.trim().to_owned(),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -47,7 +47,12 @@ fn of_property(property: &Property) -> Schema {
         Shape::Date => text("").format(Some(DATE)),
         Shape::Formatted { rule: "uuid", .. } => text("").format(Some(UUID)),
         Shape::Formatted { what, .. } => text(what),
-        Shape::Picture(picture) => text("").pattern(Some(pattern(picture))),
+        Shape::Picture { picture, list } => {
+            let exists = list.map(|list| format!("must exist in /v1/core/resources/{list}"));
+            text(&exists.unwrap_or_default()).pattern(Some(pattern(picture)))
+        }
+        Shape::Country => text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$")),
+        Shape::Id => text("").schema_type(kinds(Type::Integer, need)).minimum(Some(1)),
         Shape::Word(words) => text("in any case").enum_values(Some(choices(words, need))),
         Shape::Code { max, list } => {
             text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))

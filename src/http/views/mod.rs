@@ -2,6 +2,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
+//! | an invoice with its lines and its ledger | `invoice` |
 //! | a page of a list | `paginator` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
@@ -13,6 +14,7 @@
 pub(crate) mod choice;
 pub(crate) mod feed;
 pub(crate) mod integration;
+pub(crate) mod invoice;
 pub(crate) mod paginator;
 pub(crate) mod run;
 pub(crate) mod secret;

@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod event;
 pub mod integrator;
 pub mod invoice;
+pub mod item;
 pub mod lane;
 pub mod operator;
 pub mod payment_entry;

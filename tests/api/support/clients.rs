@@ -11,6 +11,8 @@ static HTTP: LazyLock<reqwest::Client> =
     LazyLock::new(|| reqwest::Client::builder().no_proxy().build().unwrap());
 
 pub(crate) const INVOICES: &str = "/v1/tax-payers/invoices";
+pub(crate) const FULL: &str = "/v1/tax-payers/invoices/full";
+pub(crate) const UPDATE: &str = "/v1/tax-payers/invoices/update";
 pub(crate) const UPDATE_STATUS: &str = "/v1/tax-payers/invoices/update-status";
 pub(crate) const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
 pub(crate) const EVENTS: &str = "/v1/tax-payers/events";
@@ -195,6 +197,25 @@ impl Taxpayer {
         self.send("POST", INVOICES, body).await
     }
 
+    pub(crate) async fn create_full(&self, body: &Value) -> Answer {
+        self.send("POST", FULL, body).await
+    }
+
+    /// A full invoice that was created just now.
+    pub(crate) async fn full(&self, body: &Value) -> Value {
+        self.create_full(body).await.expect_status(201).data().clone()
+    }
+
+    pub(crate) async fn update(&self, body: &Value) -> Answer {
+        self.send("PUT", UPDATE, body).await
+    }
+
+    /// An invoice with its lines and its ledger.
+    pub(crate) async fn whole(&self, invoice: &Value) -> Value {
+        let path = format!("{INVOICES}/{}?include=lines,ledger", invoice["id"]);
+        self.get(&path).await.expect_status(200).data().clone()
+    }
+
     /// An invoice that was created just now.
     pub(crate) async fn invoice(&self, body: &Value) -> Value {
         self.create_invoice(body).await.expect_status(201).data().clone()
@@ -228,6 +249,17 @@ impl Taxpayer {
     pub(crate) async fn events(&self) -> Vec<Value> {
         let answer = self.get(&format!("{EVENTS}?limit=1000")).await.expect_status(200);
         answer.data()["events"].as_array().unwrap().clone()
+    }
+
+    /// The events that speak of an invoice.
+    pub(crate) async fn invoice_events(&self) -> Vec<Value> {
+        self.events().await.into_iter().filter(|event| event["irn"].is_string()).collect()
+    }
+
+    /// Their names, in order.
+    pub(crate) async fn invoice_event_names(&self) -> Vec<String> {
+        let events = self.invoice_events().await;
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The names of the events, in order.

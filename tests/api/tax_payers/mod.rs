@@ -1,8 +1,11 @@
 //! `/v1/tax-payers`.
 
+mod create_full;
 mod create_invoice;
 mod events;
 mod get_invoice;
+mod include;
 mod list_invoices;
+mod update_invoice;
 mod update_payment_status;
 mod update_status;

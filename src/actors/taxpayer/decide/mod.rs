@@ -4,6 +4,8 @@
 //! | Commands | File |
 //! |---|---|
 //! | create | `create` |
+//! | update | `revise` |
+//! | the customer and the items that both are about | `matching` |
 //! | set status, pay, receipt | `invoice` |
 //! | open a run, record a step | `pipeline` |
 //! | onboard, profile, subscription, key, webhook | `account` |
@@ -11,7 +13,9 @@
 mod account;
 mod create;
 mod invoice;
+mod matching;
 mod pipeline;
+mod revise;
 mod route;
 
 pub(crate) use route::decide;

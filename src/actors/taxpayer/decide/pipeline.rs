@@ -72,7 +72,12 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
         verdict: outcome.verdict.clone(),
         duration_ms: outcome.duration_ms,
     });
-    if run.digest != outcome.run.digest || !run.state.is_open() {
+    if !run.state.is_open() {
+        // It was called off during the call; whoever opens it again must not wait for the lease to end.
+        desk.changes.released.push((outcome.lease.clone(), None));
+        return Ok(reply(run));
+    }
+    if run.digest != outcome.run.digest {
         return Ok(reply(run));
     }
     let mut run = run.after(outcome.step, &outcome.verdict, desk.now);

@@ -1,0 +1,32 @@
+//! POST /v1/tax-payers/invoices/full: Create Invoice (Full). An invoice with the same IRN or number is no error.
+
+use actix_web::web;
+
+use crate::domain::caller::TaxpayerCaller;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::full_invoice::{self, Account};
+use crate::http::state::State;
+use crate::http::{created, gate};
+
+pub(crate) async fn create_full_invoice(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let body = body.object().await?;
+    let (catalog, account) = (state.catalog.get(), Account { today: state.today(), service_id: None });
+    let form = match full_invoice::read(&body, account, &catalog) {
+        Ok(form) => form,
+        Err(faults) => {
+            // Whose IRN it is belongs to the faults; where there are no others, the taxpayer's actor asks.
+            let taxpayer = gate::passed(&state, id).await?;
+            let account = Account { service_id: Some(&taxpayer.service_id), ..account };
+            let all = full_invoice::read(&body, account, &catalog).err();
+            return Err(all.unwrap_or(faults).into());
+        }
+    };
+    let made = state.taxpayers.create(id, form.value).await?;
+    Ok(created::answer(&made, "Invoice with this IRN already exists").warn(&form.warnings))
+}
