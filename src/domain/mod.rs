@@ -9,13 +9,16 @@
 //! | who is invoiced, who invoices | `party` |
 //! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
 //! | an invoice as read | `object` |
+//! | invoices sent together | `batch` |
 //! | the authority pipeline | `pipeline` |
 //! | the event log and its deliveries | `event`, `delivery` |
+//! | what happened to an invoice | `timeline` |
 //! | who calls | `caller` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
+pub mod batch;
 pub mod caller;
 pub mod catalog;
 pub mod clock;
@@ -35,4 +38,5 @@ pub mod party;
 pub mod payment;
 pub mod pipeline;
 pub mod refusal;
+pub mod timeline;
 pub mod totals;

@@ -105,12 +105,13 @@ impl ApiError {
     }
 }
 
-/// Where nothing else is wrong, an IRN's fault has a code of its own.
+/// Where nothing else is wrong, some faults have a code of their own.
 fn code_of(faults: &Faults) -> Code {
     let mut rules = faults.iter().map(|fault| fault.rule);
     match (rules.next(), rules.next()) {
         (Some("irn_malformed"), None) => Code::IrnMalformed,
         (Some("irn_service_id_mismatch"), None) => Code::IrnServiceIdMismatch,
+        (Some("batch_too_large"), None) => Code::BatchTooLarge,
         _ => Code::ValidationFailed,
     }
 }

@@ -6,7 +6,7 @@
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
-//! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
+//! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
@@ -41,6 +41,7 @@ mod tax_payers;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod turnstile;
 mod views;
 
 use actix_web::http::Method;
@@ -51,6 +52,7 @@ pub use health::Health;
 pub use metrics::Traffic;
 pub use request::accompany;
 use route::path;
+pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
@@ -68,7 +70,10 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no))
         .service(path("/v1/tax-payers/invoices/update-status").patch(tp::update_status))
         .service(path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status))
+        .service(path("/v1/tax-payers/invoices/bulk").post(tp::create_batch))
+        .service(path("/v1/tax-payers/invoices/batches/{batch_no}").get(tp::get_batch))
         .service(path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice))
+        .service(path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline))
         .service(path("/v1/tax-payers/events").get(tp::list_events))
 
         .service(path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer))

@@ -3,6 +3,7 @@
 
 use secrecy::SecretString;
 
+use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::IntegratorId;
@@ -20,6 +21,7 @@ use crate::store::lanes::Lease;
 pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
+    CreateBatch(Vec<Candidate>),
     SetStatus { which: Which, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<Request>),
@@ -38,6 +40,7 @@ impl Command {
         match self {
             Self::Onboard(_) => "onboard",
             Self::Create(_) => "create",
+            Self::CreateBatch(_) => "create-batch",
             Self::SetStatus { .. } => "set-status",
             Self::Pay(_) => "pay",
             Self::OpenRun(_) => "open-run",
@@ -50,6 +53,21 @@ impl Command {
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
         }
+    }
+
+    /// The invoices it would create.
+    pub(crate) fn drafts(&self) -> impl Iterator<Item = &Draft> {
+        let (one, many) = match self {
+            Self::Create(draft) => (Some(&**draft), &[] as &[Candidate]),
+            Self::CreateBatch(candidates) => (None, candidates.as_slice()),
+            _ => (None, &[] as &[Candidate]),
+        };
+        one.into_iter().chain(many.iter().filter_map(|one| one.draft.as_deref().ok()))
+    }
+
+    /// Whether it is work enough for a transaction of its own.
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(self, Self::CreateBatch(_))
     }
 }
 
@@ -112,6 +130,7 @@ pub enum Reply {
     Done,
     Taxpayer(Box<Taxpayer>),
     Created(Box<Created>),
+    Batch(Box<Batch>),
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),

@@ -8,6 +8,7 @@ use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
     Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, StepOutcome, Which,
 };
+use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
@@ -71,6 +72,11 @@ impl Taxpayers {
 
     pub async fn create(&self, id: TaxpayerId, draft: Draft) -> Result<Created, Failure> {
         ask!(self, id, Command::Create(Box::new(draft)), Reply::Created(created) => *created)
+    }
+
+    /// Creates invoices together, each judged alone.
+    pub async fn create_batch(&self, id: TaxpayerId, candidates: Vec<Candidate>) -> Result<Batch, Failure> {
+        ask!(self, id, Command::CreateBatch(candidates), Reply::Batch(batch) => *batch)
     }
 
     pub async fn set_status(

@@ -20,7 +20,7 @@ use crate::store::{customers, invoices, runs, taxpayers};
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<FreshIds, StoreError> {
     let count = |wanted: fn(&Command) -> bool| tasks.iter().filter(|task| wanted(task)).count();
     let mut ids = FreshIds::default();
-    let creates = count(|command| matches!(command, Command::Create(_)));
+    let creates = tasks.iter().map(|task| task.drafts().count()).sum();
     if creates > 0 {
         ids.invoices = store.ids().take(IdKind::Invoice, creates).await?;
         ids.customers = store.ids().take(IdKind::Customer, creates).await?;
@@ -45,15 +45,15 @@ struct Wanted {
 
 impl Wanted {
     fn add(&mut self, command: &Command, books: &Books) {
+        for draft in command.drafts() {
+            self.invoices.numbers.push(draft.invoice_no.clone());
+            let service_id = books.taxpayer.as_ref().map(|taxpayer| taxpayer.service_id.as_str());
+            let built = || Irn::of_invoice(&draft.invoice_no, service_id?, draft.invoice_date).ok();
+            self.invoices.irn_keys.extend(draft.irn.clone().or_else(built).map(|irn| irn.key()));
+            self.customer_numbers.push(draft.customer.no.clone());
+            self.tins.extend(draft.customer.tin.clone());
+        }
         match command {
-            Command::Create(draft) => {
-                self.invoices.numbers.push(draft.invoice_no.clone());
-                let service_id = books.taxpayer.as_ref().map(|taxpayer| taxpayer.service_id.as_str());
-                let built = || Irn::of_invoice(&draft.invoice_no, service_id?, draft.invoice_date).ok();
-                self.invoices.irn_keys.extend(draft.irn.clone().or_else(built).map(|irn| irn.key()));
-                self.customer_numbers.push(draft.customer.no.clone());
-                self.tins.extend(draft.customer.tin.clone());
-            }
             Command::SetStatus { which, .. } | Command::Pay(PaymentUpdate { which, .. }) => {
                 self.add_which(which);
             }
@@ -91,8 +91,11 @@ pub(crate) async fn desk(
     Ok(Desk {
         id,
         now,
-        invoices: invoices::owned_by_with_names(tx, id, wanted.invoices).await?,
-        customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins).await?,
+        invoices: invoices::owned_by_with_names(tx, id, wanted.invoices).await?.into_iter().collect(),
+        customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)
+            .await?
+            .into_iter()
+            .collect(),
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
         ids,
         taken,

@@ -4,14 +4,17 @@
 //! | Concept | File |
 //! |---|---|
 //! | reading fields, and the kinds of values they have | `reader`, `field`, `report` |
-//! | Create Invoice (Standard) | `standard_invoice`, `customer`, `line` |
+//! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
+//! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | Submit, Transmit | `submission` and the parts of its document, `transmit` |
 
+pub(crate) mod batch;
 pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
+pub(crate) mod invoice_filters;
 pub(crate) mod line;
 pub(crate) mod payment_update;
 pub(crate) mod profile;

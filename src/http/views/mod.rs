@@ -3,13 +3,17 @@
 //! | Concept | File |
 //! |---|---|
 //! | a page of a list | `paginator` |
+//! | what became of a batch | `batch` |
+//! | what happened to an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
 //! | a pipeline run | `run` |
 //! | the event feed | `feed` |
 
+pub(crate) mod batch;
 pub(crate) mod feed;
 pub(crate) mod integration;
 pub(crate) mod paginator;
 pub(crate) mod run;
 pub(crate) mod taxpayer;
+pub(crate) mod timeline;

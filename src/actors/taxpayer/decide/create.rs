@@ -16,11 +16,16 @@ use crate::domain::refusal::Refusal;
 use crate::store::entity::payment_entry;
 
 pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Reply, Refusal> {
+    Ok(Reply::Created(Box::new(add(desk, cause, draft)?)))
+}
+
+/// Adds an invoice, unless there is one already.
+pub(super) fn add(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Created, Refusal> {
     let taxpayer = desk.taxpayer()?;
     taxpayer.may_create_invoices()?;
     let irn = irn(draft, taxpayer)?;
     if let Some(twin) = twin(desk, draft, &irn) {
-        return Ok(reply(twin.clone(), Some(compare(draft, twin))));
+        return Ok(Created { invoice: twin.clone(), duplicate: Some(compare(draft, twin)) });
     }
     let customer = customer(desk, draft);
     let identity = Identity {
@@ -44,7 +49,7 @@ pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result
         desk.changes.postings.push(payment_entry::Model::of(&invoice, sequence, posting, desk.now));
     }
     desk.put_invoice(invoice.clone());
-    Ok(reply(invoice, None))
+    Ok(Created { invoice, duplicate: None })
 }
 
 fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
@@ -61,7 +66,7 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
 }
 
 fn twin<'a>(desk: &'a Desk, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
-    let by_number = desk.invoices.iter().find(|invoice| invoice.invoice_no == draft.invoice_no);
+    let by_number = desk.invoices.with_number(&draft.invoice_no);
     by_number.or_else(|| desk.invoice_with_irn(irn))
 }
 
@@ -82,8 +87,4 @@ fn customer(desk: &mut Desk, draft: &Draft) -> Customer {
 /// What the QR code says until the authority's signature: the reference number alone.
 fn provisional_qr(irn: &Irn) -> String {
     STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
-}
-
-fn reply(invoice: Invoice, duplicate: Option<Duplicate>) -> Reply {
-    Reply::Created(Box::new(Created { invoice, duplicate }))
 }

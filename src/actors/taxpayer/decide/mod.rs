@@ -3,12 +3,13 @@
 //!
 //! | Commands | File |
 //! |---|---|
-//! | create | `create` |
+//! | create, create together | `create`, `batch` |
 //! | set status, pay, receipt | `invoice` |
 //! | open a run, record a step | `pipeline` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 
 mod account;
+mod batch;
 mod create;
 mod invoice;
 mod pipeline;

@@ -1,7 +1,7 @@
 //! Which decision a command leads to.
 
 use crate::actors::taxpayer::command::{Command, Reply};
-use crate::actors::taxpayer::decide::{account, create, invoice, pipeline};
+use crate::actors::taxpayer::decide::{account, batch, create, invoice, pipeline};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
 use crate::domain::refusal::Refusal;
@@ -11,6 +11,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
     match command {
         Command::Onboard(onboarding) => account::onboard(desk, cause, onboarding),
         Command::Create(draft) => create::create(desk, cause, draft),
+        Command::CreateBatch(candidates) => batch::create_batch(desk, cause, candidates),
         Command::SetStatus { which, status, remark } => {
             invoice::set_status(desk, cause, which, *status, remark)
         }
