@@ -30,7 +30,7 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::of(entries))
 }
 
-/// What is shown of an event.
+/// What is shown of an event; what is from its data is JSON text.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,
@@ -62,24 +62,25 @@ async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<En
     rows.into_iter().rev().map(|row| entry_of_event(taxpayer, row)).collect()
 }
 
-/// A field of an event's data, as text.
+/// A field of an event's data as the JSON text it is there: a number keeps its digits.
 fn field_of_data(backend: DbBackend, name: &str) -> Expr {
     Expr::cust(match backend {
-        DbBackend::Postgres => format!("CAST(data AS json) ->> '{name}'"),
-        _ => format!("CAST(data ->> '{name}' AS TEXT)"),
+        DbBackend::Postgres => format!("CAST(CAST(data AS json) -> '{name}' AS TEXT)"),
+        _ => format!("data -> '{name}'"),
     })
 }
 
 fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Entry, StoreError> {
     let at = Row { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
+    let json = |text: Option<String>| text.map(|text| at.json::<Value>(&text)).transpose();
     let detail = [
         ("event_id", Some(row.id.into())),
         ("sequence", Some(row.sequence.into())),
-        ("previous_status", row.previous_status.map(Value::from)),
-        ("status", row.status.map(Value::from)),
-        ("remark", row.remark.map(Value::from)),
-        ("reference", row.reference.map(Value::from)),
-        ("amount", row.amount.map(|digits| at.json(&digits)).transpose()?),
+        ("previous_status", json(row.previous_status)?),
+        ("status", json(row.status)?),
+        ("remark", json(row.remark)?),
+        ("reference", json(row.reference)?),
+        ("amount", json(row.amount)?),
     ];
     Ok(Entry {
         at: at.moment(row.at)?,
@@ -160,7 +161,8 @@ fn entry_of_attempt(delivery: &delivery::Model, made: attempt::Model) -> Result<
     })
 }
 
-/// The fields that there are.
+/// The fields that say something.
 fn known<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    said.filter(|(_, value)| !value.is_null()).collect()
 }

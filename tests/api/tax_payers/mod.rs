@@ -1,8 +1,11 @@
 //! `/v1/tax-payers`.
 
+mod batches;
+mod bulk;
 mod create_invoice;
 mod events;
 mod get_invoice;
 mod list_invoices;
+mod timeline;
 mod update_payment_status;
 mod update_status;
