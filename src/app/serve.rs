@@ -55,6 +55,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         settings: http::state::Settings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
+            bulk_bytes_max: settings.http.bulk_bytes_max,
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
             default_contact_password: settings.secrets.contact_password.clone(),
@@ -63,6 +64,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         },
         health: http::Health::default(),
         traffic: http::Traffic::default(),
+        bulk: http::Turnstile::default(),
     }
 }
 

@@ -25,14 +25,27 @@ impl Fault {
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
     /// Found beyond those, and only counted.
     rest: usize,
+    /// How many are kept.
+    max: usize,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self::up_to(FAULTS_MAX)
+    }
 }
 
 impl Faults {
+    /// Keeps so many and counts the rest.
+    pub fn up_to(max: usize) -> Self {
+        Self { kept: Vec::new(), rest: 0, max }
+    }
+
     pub fn push(&mut self, fault: Fault) {
         if self.is_full() {
             self.rest += 1;
@@ -47,7 +60,7 @@ impl Faults {
 
     /// Whether a further fault would only be counted: who reads a list may stop.
     pub fn is_full(&self) -> bool {
-        self.kept.len() >= FAULTS_MAX
+        self.kept.len() >= self.max
     }
 
     /// Those that are kept.
@@ -78,7 +91,7 @@ impl Faults {
 
 impl From<Fault> for Faults {
     fn from(fault: Fault) -> Self {
-        Self { kept: vec![fault], rest: 0 }
+        Self { kept: vec![fault], ..Self::default() }
     }
 }
 

@@ -10,13 +10,16 @@
 //! | an invoice, its states, its updates and its payments | `invoice`, `lifecycle`, `revision`, `payment` |
 //! | what is sold | `item` |
 //! | an invoice as read | `object` |
+//! | invoices sent together | `batch` |
 //! | the authority pipeline | `pipeline` |
 //! | the event log and its deliveries | `event`, `delivery` |
+//! | what happened to an invoice | `timeline` |
 //! | who calls | `caller` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
+pub mod batch;
 pub mod caller;
 pub mod catalog;
 pub mod clock;
@@ -38,4 +41,5 @@ pub mod payment;
 pub mod pipeline;
 pub mod refusal;
 pub mod revision;
+pub mod timeline;
 pub mod totals;

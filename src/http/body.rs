@@ -79,15 +79,25 @@ fn charset(parameter: &str) -> Option<&str> {
 }
 
 impl Body {
+    /// With a limit of its own.
+    #[must_use]
+    pub(crate) fn up_to(self, bytes_max: usize) -> Self {
+        Self { bytes_max, ..self }
+    }
+
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
+        parse(&self.text().await?)
+    }
+
+    /// The whole body as it came, for who parses it elsewhere.
+    pub(crate) async fn text(self) -> Result<Vec<u8>, ApiError> {
         if !self.declared.is_json {
             let message = "The request body must be application/json in UTF-8, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
         let limit = self.timeout;
-        let bytes = timeout(limit, self.bytes()).await;
-        parse(&bytes.map_err(|_| too_slow(limit))??)
+        timeout(limit, self.bytes()).await.map_err(|_| too_slow(limit))?
     }
 
     async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
@@ -122,7 +132,7 @@ fn malformed(message: impl Into<String>) -> ApiError {
 }
 
 /// A byte order mark is passed over: some systems write one, and it says nothing in UTF-8.
-fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("The request body is empty; a JSON object is expected."));

@@ -35,6 +35,7 @@ codes! {
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
+    BatchNotFound = "BATCH_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
@@ -44,6 +45,7 @@ codes! {
     InvalidTransition = "INVALID_TRANSITION", CONFLICT;
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", PAYLOAD_TOO_LARGE;
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", UNSUPPORTED_MEDIA_TYPE;
+    BatchTooLarge = "BATCH_TOO_LARGE", UNPROCESSABLE_ENTITY;
     ValidationFailed = "VALIDATION_FAILED", UNPROCESSABLE_ENTITY;
     IrnMalformed = "IRN_MALFORMED", UNPROCESSABLE_ENTITY;
     IrnServiceIdMismatch = "IRN_SERVICE_ID_MISMATCH", UNPROCESSABLE_ENTITY;

@@ -2,12 +2,14 @@
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LOCATION};
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LINK, LOCATION};
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::Serialize;
 
 /// Names what was accepted although something is odd about it.
 pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-system-warning");
+
+const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 #[derive(Serialize)]
 struct Envelope<M, D> {
@@ -51,6 +53,17 @@ impl Answer {
     pub(crate) fn located(mut self, path: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(path) {
             self.0.headers_mut().insert(LOCATION, value);
+        }
+        self
+    }
+
+    /// Where the rest of a list begins: its cursor, and a link (RFC 8288).
+    #[must_use]
+    pub(crate) fn followed_by(mut self, cursor: &str, path: &str) -> Self {
+        let link = HeaderValue::from_str(&format!("<{path}>; rel=\"next\""));
+        if let (Ok(cursor), Ok(link)) = (HeaderValue::from_str(cursor), link) {
+            self.0.headers_mut().insert(NEXT_CURSOR, cursor);
+            self.0.headers_mut().insert(LINK, link);
         }
         self
     }

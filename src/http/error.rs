@@ -113,6 +113,7 @@ fn code_of(faults: &Faults) -> Code {
         (Some("irn_service_id_mismatch"), None) => Code::IrnServiceIdMismatch,
         (Some("category_conflict"), None) => Code::CategoryConflict,
         (Some("payment_exceeds_payable"), None) => Code::PaymentExceedsPayable,
+        (Some("batch_too_large"), None) => Code::BatchTooLarge,
         _ => Code::ValidationFailed,
     }
 }

@@ -8,6 +8,8 @@
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
+//! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
+//! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
@@ -44,6 +46,7 @@ mod tax_payers;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod turnstile;
 mod views;
 
 use actix_web::http::Method;
@@ -54,6 +57,7 @@ pub use health::Health;
 pub use metrics::Traffic;
 pub use request::accompany;
 use route::{Path, path};
+pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
@@ -73,7 +77,10 @@ fn table() -> Vec<Path> {
         path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no),
         path("/v1/tax-payers/invoices/update-status").patch(tp::update_status),
         path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status),
+        path("/v1/tax-payers/invoices/bulk").post(tp::create_batch),
+        path("/v1/tax-payers/invoices/batches/{batch_no}").get(tp::get_batch),
         path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice),
+        path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline),
         path("/v1/tax-payers/events").get(tp::list_events),
 
         path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),

@@ -25,7 +25,7 @@ pub(crate) struct Page {
 }
 
 impl Query {
-    fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
@@ -33,6 +33,19 @@ impl Query {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
+    }
+
+    /// The pairs as they came.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The last value of a name without the blanks around it; blank is as good as absent. What no stored text
+    /// can hold becomes what none does.
+    pub(crate) fn phrase(&self, name: &str) -> Option<String> {
+        let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
+        let text = value.trim().replace('\0', "\u{fffd}");
+        (!text.is_empty()).then_some(text)
     }
 
     /// A whole number of this name that is at least `min`; anything else that was sent is a fault.

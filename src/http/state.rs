@@ -17,6 +17,7 @@ use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
 use crate::http::health::Health;
 use crate::http::metrics::Traffic;
+use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
 use crate::webhook::AddressPolicy;
 
@@ -35,6 +36,8 @@ pub struct State {
     pub health: Health,
     /// `Traffic::default()`.
     pub traffic: Traffic,
+    /// `Turnstile::default()`.
+    pub bulk: Turnstile,
 }
 
 /// What the configuration says about this surface.
@@ -44,6 +47,8 @@ pub struct Settings {
     pub pipeline_wait: Duration,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,
+    /// The longest body of a bulk request, in bytes: `http.bulk_bytes_max`.
+    pub bulk_bytes_max: usize,
     /// How long a whole body may take: `http.body_timeout_s`.
     pub body_timeout: Duration,
     /// The authority's zone, in which "today" may begin before it does in UTC.

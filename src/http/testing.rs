@@ -25,7 +25,7 @@ use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Place, Taxpayer};
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
-use crate::http::{Health, Traffic};
+use crate::http::{Health, Traffic, Turnstile};
 use crate::store::database::Store;
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
@@ -56,6 +56,7 @@ fn settings() -> Settings {
     Settings {
         pipeline_wait: Duration::from_millis(10),
         body_bytes_max: 4_096,
+        bulk_bytes_max: 8_192,
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
         default_contact_password: "a first password".into(),
@@ -95,6 +96,7 @@ pub(crate) async fn house() -> House {
         settings: settings(),
         health: Health::default(),
         traffic: Traffic::default(),
+        bulk: Turnstile::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }
 }

@@ -1,14 +1,14 @@
 //! Customers of a taxpayer, matched by number, then by tax number.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{
-    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-};
+use sea_orm::{ColumnTrait, Condition, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter};
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::party::Customer;
-use crate::store::database::ROWS_PER_STATEMENT;
+use crate::store::database::portions;
 use crate::store::entity::customer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -19,17 +19,29 @@ pub async fn owned_by_with_numbers(
     numbers: Vec<String>,
     tins: Vec<String>,
 ) -> Result<Vec<Customer>, StoreError> {
-    if numbers.is_empty() && tins.is_empty() {
-        return Ok(Vec::new());
+    let mut found = BTreeMap::new();
+    for any in conditions(numbers, tins) {
+        let owned = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+        found.extend(owned.filter(any).all(tx).await?.into_iter().map(|row| (row.id, row)));
     }
-    let any = Condition::any().add(Column::No.is_in(numbers)).add(Column::Tin.is_in(tins));
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(any)
-        .order_by_asc(Column::Id)
-        .all(tx)
-        .await?;
-    rows.into_iter().map(Customer::try_from).collect()
+    found.into_values().map(Customer::try_from).collect()
+}
+
+/// What the rows fulfil, a query each; invoices that come together are often of one customer.
+fn conditions(numbers: Vec<String>, tins: Vec<String>) -> Vec<Condition> {
+    let once = |texts: Vec<String>| Vec::from_iter(texts.into_iter().collect::<BTreeSet<_>>());
+    let (numbers, tins) = (once(numbers), once(tins));
+    let (mut numbers, mut tins) = (portions(&numbers), portions(&tins));
+    let mut conditions = Vec::new();
+    loop {
+        let any = Condition::any()
+            .add_option(numbers.next().map(|some| Column::No.is_in(some)))
+            .add_option(tins.next().map(|some| Column::Tin.is_in(some)));
+        if any.is_empty() {
+            return conditions;
+        }
+        conditions.push(any);
+    }
 }
 
 /// Writes customers as they are now, new and changed ones alike.
@@ -39,7 +51,7 @@ pub async fn save(
     customers: &[&Customer],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in customers.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(customers) {
         let rows = chunk.iter().map(|customer| Model::of(taxpayer, customer, now).into_active_model());
         Entity::insert_many(rows)
             .on_conflict(

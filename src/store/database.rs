@@ -21,7 +21,25 @@ const POSTGRES_CONNECTIONS_MAX: u32 = 16;
 const SQLITE_READERS_MAX: u32 = 4;
 
 /// Rows a statement writes at most, so that its values stay below what both databases bind.
-pub(crate) const ROWS_PER_STATEMENT: usize = 500;
+const ROWS_PER_STATEMENT: usize = 256;
+/// Statements of up to so many rows come in every size, larger ones in multiples of it: each size is a prepared
+/// statement of its own on each connection, and those of many rows are large.
+const ROWS_STEP: usize = 64;
+
+/// The portions in which rows are written and names are looked up, a statement each.
+pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let count = match rest.len() {
+            0 => return None,
+            few if few <= ROWS_STEP => few,
+            many => many.min(ROWS_PER_STATEMENT) / ROWS_STEP * ROWS_STEP,
+        };
+        let (portion, others) = rest.split_at(count);
+        rest = others;
+        Some(portion)
+    })
+}
 
 /// Lets one process at a time migrate. The number means nothing; it is ours alone.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
@@ -154,4 +172,18 @@ fn common(url: &str, connections: u32) -> ConnectOptions {
         .sqlx_logging(false)
         .test_before_acquire(false);
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_written_in_statements_of_few_sizes() {
+        let sizes = |count| portions(&vec![(); count]).map(<[()]>::len).collect::<Vec<_>>();
+        assert_eq!(sizes(0), [0; 0]);
+        assert_eq!((sizes(1), sizes(63), sizes(64)), (vec![1], vec![63], vec![64]));
+        assert_eq!((sizes(65), sizes(130)), (vec![64, 1], vec![128, 2]));
+        assert_eq!(sizes(1_001), [256, 256, 256, 192, 41]);
+    }
 }

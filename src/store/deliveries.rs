@@ -11,7 +11,7 @@ use sea_orm::{
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::{ROWS_PER_STATEMENT, Store};
+use crate::store::database::{Store, portions};
 use crate::store::entity::attempt;
 use crate::store::entity::delivery::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -21,7 +21,7 @@ pub async fn add(
     deliveries: &[(Delivery, EventKind)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in deliveries.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(deliveries) {
         let rows =
             chunk.iter().map(|(delivery, kind)| Model::of(delivery, kind.as_str(), now).into_active_model());
         Entity::insert_many(rows).exec_without_returning(tx).await?;
@@ -75,7 +75,7 @@ pub async fn record(
     outcomes: &[(Delivery, EventKind, Attempt)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in outcomes.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(outcomes) {
         let rows = chunk
             .iter()
             .map(|(delivery, kind, _)| Model::of(delivery, kind.as_str(), now).into_active_model());

@@ -7,7 +7,7 @@ use sea_orm::{
 
 use crate::domain::event::{Event, Head};
 use crate::domain::ids::{CommandId, TaxpayerId};
-use crate::store::database::{ROWS_PER_STATEMENT, Store};
+use crate::store::database::{Store, portions};
 use crate::store::entity::event::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -22,7 +22,7 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
 }
 
 pub async fn append(tx: &DatabaseTransaction, events: &[Event]) -> Result<(), StoreError> {
-    for chunk in events.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(events) {
         let rows = chunk.iter().map(|event| Model::from(event).into_active_model());
         Entity::insert_many(rows).exec_without_returning(tx).await?;
     }

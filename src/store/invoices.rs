@@ -1,16 +1,18 @@
 //! Invoices and their payment ledger.
 
+use std::collections::BTreeMap;
+
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel,
-    PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter,
+    Select,
 };
 
 use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::{InvoiceId, TaxpayerId};
 use crate::domain::invoice::Invoice;
 use crate::domain::irn::Irn;
-use crate::store::database::{ROWS_PER_STATEMENT, Store};
+use crate::store::database::{Store, portions};
 use crate::store::entity::invoice::{Column, Entity, Model};
 use crate::store::entity::payment_entry;
 use crate::store::failure::StoreError;
@@ -24,10 +26,6 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.numbers.is_empty() && self.irn_keys.is_empty()
-    }
-
     /// Adds a `unique_no`; `None` when no invoice can have it.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
@@ -38,6 +36,24 @@ impl Names {
             }
         }
         Some(())
+    }
+
+    /// What the rows fulfil, a query each: few names of each kind together.
+    fn conditions(&self) -> Vec<Condition> {
+        let mut ids = portions(&self.ids);
+        let mut numbers = portions(&self.numbers);
+        let mut irn_keys = portions(&self.irn_keys);
+        let mut conditions = Vec::new();
+        loop {
+            let any = Condition::any()
+                .add_option(ids.next().map(|some| Column::Id.is_in(some.iter().copied())))
+                .add_option(numbers.next().map(|some| Column::InvoiceNo.is_in(some)))
+                .add_option(irn_keys.next().map(|some| Column::IrnKey.is_in(some)));
+            if any.is_empty() {
+                return conditions;
+            }
+            conditions.push(any);
+        }
     }
 }
 
@@ -51,21 +67,12 @@ pub async fn owned_by_with_names(
     taxpayer: TaxpayerId,
     names: Names,
 ) -> Result<Vec<Invoice>, StoreError> {
-    if names.is_empty() {
-        return Ok(Vec::new());
+    let mut found = BTreeMap::new();
+    for any in names.conditions() {
+        let rows = owned_by(taxpayer).filter(any).all(connection).await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row)));
     }
-    let mut any = Condition::any();
-    if !names.ids.is_empty() {
-        any = any.add(Column::Id.is_in(names.ids));
-    }
-    if !names.numbers.is_empty() {
-        any = any.add(Column::InvoiceNo.is_in(names.numbers));
-    }
-    if !names.irn_keys.is_empty() {
-        any = any.add(Column::IrnKey.is_in(names.irn_keys));
-    }
-    let rows = owned_by(taxpayer).filter(any).all(connection).await?;
-    rows.into_iter().map(Invoice::try_from).collect()
+    found.into_values().map(Invoice::try_from).collect()
 }
 
 /// One invoice by a `unique_no`.
@@ -95,27 +102,9 @@ pub async fn owned_by_with_id(
         .transpose()
 }
 
-/// A page of a taxpayer's invoices, newest first, and how many there are in all.
-pub async fn page_owned_by(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    page: u64,
-    per_page: u64,
-) -> Result<(Vec<Invoice>, u64), StoreError> {
-    let total = owned_by(taxpayer).count(store.reader()).await?;
-    let rows = owned_by(taxpayer)
-        .order_by_desc(Column::CreatedAt)
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(Invoice::try_from).collect::<Result<_, _>>()?, total))
-}
-
 /// Writes invoices as they are now, new and changed ones alike.
 pub async fn save(tx: &DatabaseTransaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
-    for chunk in invoices.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(invoices) {
         let rows = chunk.iter().map(|invoice| Model::from(*invoice).into_active_model());
         Entity::insert_many(rows)
             .on_conflict(
@@ -128,7 +117,7 @@ pub async fn save(tx: &DatabaseTransaction, invoices: &[&Invoice]) -> Result<(),
 }
 
 /// The columns an update may change; the others are what the invoice is known by.
-const CHANGING: [Column; 18] = [
+const CHANGING: [Column; 20] = [
     Column::Category,
     Column::InvoiceType,
     Column::InvoiceDate,
@@ -147,11 +136,13 @@ const CHANGING: [Column; 18] = [
     Column::Extras,
     Column::UpdatedAt,
     Column::EditedAt,
+    Column::CustomerNo,
+    Column::SearchText,
 ];
 
 /// Adds entries to the payment ledger.
 pub async fn post(tx: &DatabaseTransaction, entries: &[payment_entry::Model]) -> Result<(), StoreError> {
-    for chunk in entries.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(entries) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
         payment_entry::Entity::insert_many(rows).exec_without_returning(tx).await?;
     }

@@ -10,7 +10,7 @@ use sea_orm::{
 
 use crate::domain::ids::{ItemId, TaxpayerId};
 use crate::domain::item::{Item, Items};
-use crate::store::database::ROWS_PER_STATEMENT;
+use crate::store::database::portions;
 use crate::store::entity::item::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -69,7 +69,7 @@ pub async fn save(
     items: &[&Item],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in items.chunks(ROWS_PER_STATEMENT) {
+    for chunk in portions(items) {
         let rows = chunk.iter().map(|item| Model::of(taxpayer, item, now).into_active_model());
         Entity::insert_many(rows)
             .on_conflict(

@@ -8,8 +8,10 @@
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
 //! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `items`, `keys`, `payments`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `invoices`, `invoice_list`, `keys`, `reference_lists`, `runs`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
+pub mod batches;
 pub mod customers;
 pub mod database;
 pub mod deliveries;
@@ -17,6 +19,7 @@ pub mod entity;
 pub mod events;
 pub mod failure;
 pub mod ids;
+pub mod invoice_list;
 pub mod invoices;
 pub mod items;
 pub mod keys;
@@ -27,5 +30,6 @@ pub mod runs;
 pub mod taxpayers;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod timeline;
 pub mod vault;
 pub mod webhooks;

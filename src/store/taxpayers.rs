@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sea_orm::sea_query::{Expr, ExprTrait, Func, LikeExpr};
+use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait,
     IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
@@ -12,7 +12,7 @@ use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Contact, Taxpayer};
 use crate::store::database::Store;
-use crate::store::entity::column::caseless;
+use crate::store::entity::column::{caseless, contains};
 use crate::store::entity::contact;
 use crate::store::entity::taxpayer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -77,8 +77,7 @@ pub async fn page_owned_by(
 
 fn matching(search: Option<&str>) -> Condition {
     let Some(text) = search.map(str::trim).filter(|text| !text.is_empty()) else { return Condition::all() };
-    let escaped = caseless(text).replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-    let like = || LikeExpr::new(format!("%{escaped}%")).escape('\\');
+    let like = || contains(&caseless(text));
     Condition::any()
         .add(Expr::expr(Func::lower(Expr::col(Column::Name))).like(like()))
         .add(Expr::col(Column::TinKey).like(like()))

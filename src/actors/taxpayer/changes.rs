@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::batch::Batch;
 use crate::domain::caller::KeyKind;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, EventKind};
@@ -16,7 +17,9 @@ use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{customers, deliveries, events, invoices, items, keys, runs, taxpayers, webhooks};
+use crate::store::{
+    batches, customers, deliveries, events, invoices, items, keys, runs, taxpayers, webhooks,
+};
 
 /// How long a replaced signing secret signs along.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -28,6 +31,7 @@ pub(crate) struct Changes {
     pub(crate) customers: BTreeSet<CustomerId>,
     pub(crate) items: BTreeSet<ItemId>,
     pub(crate) runs: BTreeSet<RunId>,
+    pub(crate) batches: Vec<Batch>,
     pub(crate) taxpayer: bool,
     pub(crate) new_contact: Option<NewContact>,
     /// The endpoint is to be written; the secret is for one that is new.
@@ -62,6 +66,7 @@ impl Changes {
             && self.customers.is_empty()
             && self.items.is_empty()
             && self.runs.is_empty()
+            && self.batches.is_empty()
             && !self.taxpayer
             && self.endpoint.is_none()
             && self.events.is_empty()
@@ -126,6 +131,9 @@ impl Desk {
         items::save(tx, self.id, &dirty, self.now).await?;
         let dirty: Vec<_> = self.invoices.iter().filter(|invoice| changed(&invoice.id)).collect();
         invoices::save(tx, &dirty).await?;
+        for batch in &self.changes.batches {
+            batches::add(tx, batch).await?;
+        }
         invoices::post(tx, &self.changes.postings).await
     }
 

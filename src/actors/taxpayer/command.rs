@@ -3,6 +3,7 @@
 
 use secrecy::SecretString;
 
+use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::IntegratorId;
@@ -22,6 +23,7 @@ pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
     Revise { which: Which, revision: Box<Revision> },
+    CreateBatch(Vec<Candidate>),
     SetStatus { which: Which, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<Request>),
@@ -41,6 +43,7 @@ impl Command {
             Self::Onboard(_) => "onboard",
             Self::Create(_) => "create",
             Self::Revise { .. } => "revise",
+            Self::CreateBatch(_) => "create-batch",
             Self::SetStatus { .. } => "set-status",
             Self::Pay(_) => "pay",
             Self::OpenRun(_) => "open-run",
@@ -53,6 +56,21 @@ impl Command {
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
         }
+    }
+
+    /// The invoices it would create.
+    pub(crate) fn drafts(&self) -> impl Iterator<Item = &Draft> {
+        let (one, many) = match self {
+            Self::Create(draft) => (Some(&**draft), &[] as &[Candidate]),
+            Self::CreateBatch(candidates) => (None, candidates.as_slice()),
+            _ => (None, &[] as &[Candidate]),
+        };
+        one.into_iter().chain(many.iter().filter_map(|one| one.draft.as_deref().ok()))
+    }
+
+    /// Whether it is work enough for a transaction of its own.
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(self, Self::CreateBatch(_))
     }
 }
 
@@ -116,6 +134,7 @@ pub enum Reply {
     Taxpayer(Box<Taxpayer>),
     Created(Box<Created>),
     Revised(Box<Revised>),
+    Batch(Box<Batch>),
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::actors::taxpayer::books::Books;
 use crate::actors::taxpayer::changes::Changes;
 use crate::actors::taxpayer::command::Which;
+use crate::actors::taxpayer::shelf::{Customers, Invoices};
 use crate::domain::clock;
 use crate::domain::codes::UniqueNoType;
 use crate::domain::delivery::{Delivery, DeliveryState};
@@ -27,8 +28,8 @@ pub(crate) struct Desk {
     pub(crate) id: TaxpayerId,
     pub(crate) now: Timestamp,
     pub(crate) books: Books,
-    pub(crate) invoices: Vec<Invoice>,
-    pub(crate) customers: Vec<Customer>,
+    pub(crate) invoices: Invoices,
+    pub(crate) customers: Customers,
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     /// Ids that were taken for this batch.
@@ -55,31 +56,24 @@ impl Desk {
 
     pub(crate) fn invoice(&self, which: &Which) -> Result<&Invoice, Refusal> {
         let found = match which.kind {
-            UniqueNoType::PortalId => which
-                .text
-                .parse()
-                .ok()
-                .and_then(|id| self.invoices.iter().find(|invoice| invoice.id == InvoiceId(id))),
+            UniqueNoType::PortalId => {
+                which.text.parse().ok().and_then(|id| self.invoices.with_id(InvoiceId(id)))
+            }
             UniqueNoType::Irn => Irn::parse(&which.text).ok().and_then(|irn| self.invoice_with_irn(&irn)),
             UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
-                self.invoices.iter().find(|invoice| invoice.invoice_no == which.text)
+                self.invoices.with_number(&which.text)
             }
         };
         found.ok_or(Refusal::InvoiceNotFound)
     }
 
     pub(crate) fn invoice_with_irn(&self, irn: &Irn) -> Option<&Invoice> {
-        let key = irn.key();
-        self.invoices.iter().find(|invoice| invoice.irn.key() == key)
+        self.invoices.with_irn(irn)
     }
 
     /// The stored customer that a customer block means: by number, then by tax number.
     pub(crate) fn customer(&self, details: &CustomerDetails) -> Option<&Customer> {
-        let by_number = self.customers.iter().find(|customer| customer.details.no == details.no);
-        by_number.or_else(|| {
-            let tin = details.tin.as_ref()?;
-            self.customers.iter().find(|customer| customer.details.tin.as_ref() == Some(tin))
-        })
+        self.customers.matching(details)
     }
 
     pub(crate) fn run(&self, operation: Operation, irn: &Irn) -> Option<&Run> {
@@ -106,12 +100,12 @@ impl Desk {
 
     pub(crate) fn put_invoice(&mut self, invoice: Invoice) {
         self.changes.invoices.insert(invoice.id);
-        put(&mut self.invoices, invoice, |one, other| one.id == other.id);
+        self.invoices.put(invoice);
     }
 
     pub(crate) fn put_customer(&mut self, customer: Customer) {
         self.changes.customers.insert(customer.id);
-        put(&mut self.customers, customer, |one, other| one.id == other.id);
+        self.customers.put(customer);
     }
 
     pub(crate) fn put_item(&mut self, item: Item) {

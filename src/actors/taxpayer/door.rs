@@ -8,6 +8,7 @@ use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
     Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, Revised, StepOutcome, Which,
 };
+use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
@@ -78,6 +79,11 @@ impl Taxpayers {
     pub async fn revise(&self, id: TaxpayerId, which: Which, revision: Revision) -> Result<Revised, Failure> {
         let command = Command::Revise { which, revision: Box::new(revision) };
         ask!(self, id, command, Reply::Revised(revised) => *revised)
+    }
+
+    /// Creates invoices together, each judged alone.
+    pub async fn create_batch(&self, id: TaxpayerId, candidates: Vec<Candidate>) -> Result<Batch, Failure> {
+        ask!(self, id, Command::CreateBatch(candidates), Reply::Batch(batch) => *batch)
     }
 
     pub async fn set_status(

@@ -24,7 +24,7 @@ use crate::store::{customers, invoices, items, runs, taxpayers};
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<FreshIds, StoreError> {
     let count = |wanted: fn(&Command) -> bool| tasks.iter().filter(|task| wanted(task)).count();
     let mut ids = FreshIds::default();
-    let creates = count(|command| matches!(command, Command::Create(_)));
+    let creates: usize = tasks.iter().map(|task| task.drafts().count()).sum();
     let revisions = count(|command| matches!(command, Command::Revise { .. }));
     if creates > 0 {
         ids.invoices = store.ids().take(IdKind::Invoice, creates).await?;
@@ -45,11 +45,11 @@ pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<
 
 /// The lines of a command, each of which may bring a new item.
 fn line_count(command: &Command) -> usize {
-    match command {
-        Command::Create(draft) => draft.lines.len(),
+    let revised = match command {
         Command::Revise { revision, .. } => revision.lines.len(),
         _ => 0,
-    }
+    };
+    command.drafts().map(|draft| draft.lines.len()).sum::<usize>() + revised
 }
 
 /// What the commands name.
@@ -64,15 +64,15 @@ struct Wanted {
 
 impl Wanted {
     fn add(&mut self, command: &Command, books: &Books) {
+        for draft in command.drafts() {
+            self.invoices.numbers.push(draft.invoice_no.clone());
+            let service_id = books.taxpayer.as_ref().map(|taxpayer| taxpayer.service_id.as_str());
+            let built = || Irn::of_invoice(&draft.invoice_no, service_id?, draft.invoice_date).ok();
+            self.invoices.irn_keys.extend(draft.irn.clone().or_else(built).map(|irn| irn.key()));
+            self.add_customer(&draft.customer);
+            draft.lines.iter().for_each(|line| self.add_item(line));
+        }
         match command {
-            Command::Create(draft) => {
-                self.invoices.numbers.push(draft.invoice_no.clone());
-                let service_id = books.taxpayer.as_ref().map(|taxpayer| taxpayer.service_id.as_str());
-                let built = || Irn::of_invoice(&draft.invoice_no, service_id?, draft.invoice_date).ok();
-                self.invoices.irn_keys.extend(draft.irn.clone().or_else(built).map(|irn| irn.key()));
-                self.add_customer(&draft.customer);
-                draft.lines.iter().for_each(|line| self.add_item(line));
-            }
             Command::Revise { which, revision } => {
                 self.add_which(which);
                 let original = revision.original.as_deref().and_then(|text| Irn::parse(text).ok());
@@ -150,9 +150,12 @@ pub(crate) async fn desk(
     Ok(Desk {
         id,
         now,
-        invoices,
+        invoices: invoices::owned_by_with_names(tx, id, wanted.invoices).await?.into_iter().collect(),
         items: items::owned_by_with_names(tx, id, wanted.items).await?,
-        customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins).await?,
+        customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)
+            .await?
+            .into_iter()
+            .collect(),
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
         ids,
         taken,

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | what may be asked, and who asks it | `command`, `door` |
 //! | one batch, one transaction | `bookkeeper` |
-//! | what a batch needs, works on and writes | `load`, `books`, `desk`, `changes` |
+//! | what a batch needs, works on and writes | `load`, `books`, `desk`, `shelf`, `changes` |
 //! | what each command does | `decide` |
 
 mod bookkeeper;
@@ -16,6 +16,7 @@ mod decide;
 mod desk;
 pub mod door;
 mod load;
+mod shelf;
 #[cfg(test)]
 mod tests;
 

@@ -10,11 +10,20 @@ pub(crate) const DESCRIPTION_MIN: usize = 5;
 
 /// A business and a government body need a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
+    read_with(reader, category, category.is_some_and(Category::needs_tin))
+}
+
+/// With a rule of its own for the tax number.
+pub(crate) fn read_with(
+    reader: &mut Reader<'_>,
+    category: Option<Category>,
+    needs_tin: bool,
+) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
     let no = reader.required("no").text(TEXT_MAX);
     let name = reader.required("name").text(TEXT_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required_if(is_business, "tin").text(TEXT_MAX);
+    let tin = reader.required_if(needs_tin, "tin").text(TEXT_MAX);
     let business_description =
         reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, LONG_TEXT_MAX);
     let address = address(reader);

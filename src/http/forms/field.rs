@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::domain::catalog::List;
 use crate::domain::email::is_email;
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Fault, Faults};
 use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
 use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
 use crate::http::forms::reader::{Place, Reader};
-use crate::http::forms::report::Report;
+use crate::http::forms::report::{self, Accepted, Report};
 
 /// The length of a text where the specification gives none, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
@@ -33,6 +33,9 @@ pub(crate) struct Field<'f> {
     /// Where the form is asked what it asks for: the field is drawn there, with what its caller needs.
     pub(super) sketch: Option<(&'f Sketch, Need)>,
 }
+
+/// An item of a list as it was sent, and what was read of it.
+pub(crate) type Apart<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 
 /// What an amount may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,6 +249,26 @@ impl<'f> Field<'f> {
         })
     }
 
+    /// A list of objects, each read alone with the same form: what is wrong with one is nothing to the others.
+    pub(crate) fn objects_apart<T>(
+        self,
+        max: usize,
+        form: impl Fn(&mut Reader<'_>) -> Option<T>,
+    ) -> Option<Vec<Apart<'f, T>>> {
+        let Value::Array(items) = self.present()? else {
+            return self.broken(&fails("type", "must be an array"));
+        };
+        if items.is_empty() {
+            return self.broken(&fails("min", "must have at least 1 items"));
+        }
+        if items.len() > max {
+            let what = format!("must not have more than {max} items");
+            return self.broken(&Broken::new("batch_too_large", what));
+        }
+        let catalog = self.report.catalog;
+        Some(items.iter().map(|item| (item, report::read_apart(item, catalog, &form))).collect())
+    }
+
     /// A list of texts.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
         let field = self.drawn(|| Shape::Texts { max });
@@ -385,7 +408,7 @@ fn drawn_as(picture: &str, text: &str) -> Result<(), Broken> {
     Err(Broken::new("format", format!("must be written {picture}")))
 }
 
-fn strict_date(text: &str) -> Option<Date> {
+pub(super) fn strict_date(text: &str) -> Option<Date> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');

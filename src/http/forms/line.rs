@@ -12,11 +12,16 @@ use crate::http::forms::reader::Reader;
 const UNIT_MAX: usize = 3;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
+    read_with(reader, Bounds::POSITIVE)
+}
+
+/// With bounds of its own for the quantity.
+pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_MAX);
     let item_no = reader.required("item_no").text(TEXT_MAX);
     let item_type = reader.required("item_type").word(ItemType::parse, ItemType::allowed);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
-    let quantity = reader.required("quantity").amount(Bounds::POSITIVE);
+    let quantity = reader.required("quantity").amount(quantities);
     let price_unit = unit(reader.required("price_unit"));
     let tax_category = reader.required("tax_category").code(List::TaxCategories);
     let product_category = product_code(reader.optional("product_category"));

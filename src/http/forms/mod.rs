@@ -7,18 +7,21 @@
 //! | what a form asks for, told by itself | `outline` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
-//! | Create Invoice (Standard) | `standard_invoice`, `customer`, `line` |
+//! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
+//! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | Submit, Transmit | `submission` and the parts of its document, `as_sent`, `transmit` |
 
 pub(crate) mod as_sent;
+pub(crate) mod batch;
 pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
 pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
+pub(crate) mod invoice_filters;
 pub(crate) mod line;
 pub(crate) mod outline;
 pub(crate) mod payment_update;

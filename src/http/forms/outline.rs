@@ -126,7 +126,7 @@ impl Outline {
     /// Of a form.
     pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
         let (nothing, catalog, sketch) = (Map::new(), Catalog::default(), Sketch::default());
-        let report = Report::new(&catalog);
+        let report = Report::new(&catalog, 0);
         let _ = form(&mut Reader::sketched(&nothing, Place::Root, &report, &sketch));
         Self(sketch.0.into_inner())
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::domain::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM};
 use crate::domain::catalog::{Catalog, List};
-use crate::domain::fault::{Fault, Faults};
+use crate::domain::fault::{FAULTS_MAX, Fault, Faults};
 use crate::http::forms::reader::{Place, Reader};
 
 /// Unknown fields that a warning names; the rest it counts.
@@ -39,7 +40,28 @@ pub(crate) fn read<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
-    let report = Report::new(catalog);
+    read_up_to(FAULTS_MAX, body, catalog, form)
+}
+
+/// Reads an item of a batch by itself: its faults are few, and their paths begin at the item.
+pub(crate) fn read_apart<T>(
+    item: &Value,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Faults> {
+    match item {
+        Value::Object(object) => read_up_to(ITEM_FAULTS_MAX, object, catalog, form),
+        _ => Err(Fault::new(WHOLE_ITEM, "type", "The invoice must be an object.").into()),
+    }
+}
+
+fn read_up_to<T>(
+    faults_max: usize,
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Faults> {
+    let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, Place::Root, &report, form);
     let warnings = report.warnings();
     let unknown = report.unknown.take();
@@ -51,10 +73,10 @@ pub(crate) fn read<T>(
 }
 
 impl<'c> Report<'c> {
-    pub(crate) fn new(catalog: &'c Catalog) -> Self {
+    pub(crate) fn new(catalog: &'c Catalog, faults_max: usize) -> Self {
         Self {
             catalog,
-            faults: RefCell::default(),
+            faults: RefCell::new(Faults::up_to(faults_max)),
             unknown: RefCell::default(),
             unchecked: RefCell::default(),
             notes: RefCell::default(),

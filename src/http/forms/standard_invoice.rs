@@ -10,8 +10,9 @@ use crate::domain::codes::{
 };
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::money::Amount;
+use crate::domain::party::CustomerDetails;
 use crate::domain::totals;
-use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
+use crate::http::forms::field::{Bounds, IRN_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::submission::is_taken_by_authority;
 use crate::http::forms::{customer, line};
@@ -25,7 +26,39 @@ pub(crate) struct StandardInvoice {
     pub(crate) original: Option<Which>,
 }
 
+/// Where the same fields have other rules.
+#[derive(Debug, Clone, Copy)]
+enum Terms {
+    Alone,
+    InBatch,
+}
+
+impl Terms {
+    fn customer(self, reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
+        match self {
+            Self::Alone => customer::read(reader, category),
+            Self::InBatch => customer::read_with(reader, category, false),
+        }
+    }
+
+    fn line(self, reader: &mut Reader<'_>) -> Option<Line> {
+        match self {
+            Self::Alone => line::read(reader),
+            Self::InBatch => line::read_with(reader, Bounds::AtLeast(1.into())),
+        }
+    }
+}
+
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
+    read_on(reader, Terms::Alone)
+}
+
+/// As an item of Create Invoices (Bulk).
+pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
+    read_on(reader, Terms::InBatch)
+}
+
+fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
@@ -34,8 +67,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
     let invoice_date = reader.required("invoice_date").date();
     let due_date = reader.required("due_date").date();
     let currency = reader.required("currency").currency();
-    let customer = reader.required("customer").object(|reader| customer::read(reader, category));
-    let lines = reader.required("invoice_lines").objects(1, line::read);
+    let customer = reader.required("customer").object(|reader| terms.customer(reader, category));
+    let lines = reader.required("invoice_lines").objects(1, |reader| terms.line(reader));
     if due_date.zip(invoice_date).is_some_and(|(due, issued)| due < issued) {
         reader.warn("due_date is before invoice_date");
     }

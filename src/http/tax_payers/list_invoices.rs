@@ -1,4 +1,4 @@
-//! GET /v1/tax-payers/invoices: List Invoices, newest first.
+//! GET /v1/tax-payers/invoices: List Invoices, newest first. Where more follows, headers say where it begins.
 
 use actix_web::web;
 
@@ -6,20 +6,23 @@ use crate::domain::caller::TaxpayerCaller;
 use crate::domain::object::InvoiceObject;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
+use crate::http::forms::invoice_filters;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::paginator::Paginator;
-use crate::store::invoices;
-
-const PER_PAGE_DEFAULT: u64 = 10;
+use crate::store::invoice_list;
 
 pub(crate) async fn list_invoices(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
 ) -> Result<Answer, ApiError> {
-    let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = invoices::page_owned_by(&state.store, id, page.number, page.per_page).await?;
-    let items = found.iter().map(InvoiceObject::from).collect();
-    Ok(Answer::ok("Invoice retrieved successfully", Paginator::new(page, total, items)))
+    let asked = invoice_filters::read(&query)?;
+    let span = (asked.start, asked.page.per_page);
+    let part = invoice_list::owned_by(&state.store, id, &asked.filters, span).await?;
+    let items = part.invoices.iter().map(InvoiceObject::from).collect();
+    let answer = Answer::ok("Invoice retrieved successfully", Paginator::new(asked.page, part.total, items));
+    let Some(place) = part.next else { return Ok(answer) };
+    let cursor = invoice_filters::cursor(place);
+    Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
 }

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | an invoice with its lines and its ledger | `invoice` |
 //! | a page of a list | `paginator` |
+//! | what became of a batch | `batch` |
+//! | what happened to an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
 //! | a pipeline run | `run` |
@@ -11,6 +13,7 @@
 //! | option lists | `choice` |
 //! | what is shown once | `secret` |
 
+pub(crate) mod batch;
 pub(crate) mod choice;
 pub(crate) mod feed;
 pub(crate) mod integration;
@@ -19,3 +22,4 @@ pub(crate) mod paginator;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod taxpayer;
+pub(crate) mod timeline;

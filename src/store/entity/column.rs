@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use sea_orm::sea_query::LikeExpr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -57,4 +58,10 @@ pub(crate) fn count(number: u32) -> i32 {
 /// What a text is known by where case does not matter.
 pub(crate) fn caseless(text: &str) -> String {
     text.trim().to_lowercase()
+}
+
+/// A pattern for texts that contain this one; what LIKE would take for wildcards stands for itself.
+pub(crate) fn contains(text: &str) -> LikeExpr {
+    let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    LikeExpr::new(format!("%{escaped}%")).escape('\\')
 }

@@ -1,4 +1,5 @@
-//! Invoices; customer, lines and extras are JSON, amounts are exact text.
+//! Invoices; customer, lines and extras are JSON, amounts are exact text. What lists filter by beside the rest is
+//! written, never read: the customer's number, and a text to search in.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -6,7 +7,7 @@ use sea_orm::entity::prelude::*;
 use crate::domain::ids::{InvoiceId, TaxpayerId};
 use crate::domain::invoice::{AuthorityState, Invoice};
 use crate::domain::payment::Payment;
-use crate::store::entity::column::{Row, json};
+use crate::store::entity::column::{Row, caseless, json};
 use crate::store::failure::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -39,6 +40,8 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub edited_at: Option<i64>,
+    pub customer_no: String,
+    pub search_text: String,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -112,6 +115,25 @@ impl From<&Invoice> for Model {
             created_at: invoice.created_at.as_microsecond(),
             updated_at: invoice.updated_at.as_microsecond(),
             edited_at: invoice.edited_at.map(Timestamp::as_microsecond),
+            customer_no: invoice.customer.external_customer_no.clone(),
+            search_text: search_text(invoice),
         }
     }
+}
+
+/// Bytes of a text to search in: an index holds it, and PostgreSQL takes at most 2,704 an entry.
+const SEARCH_BYTES_MAX: usize = 2_000;
+
+/// What an invoice is searched by: its names and its customer's, a line each, without case.
+fn search_text(invoice: &Invoice) -> String {
+    let customer = &invoice.customer;
+    let lines = [
+        invoice.invoice_no.as_str(),
+        invoice.irn.as_str(),
+        &customer.external_customer_no,
+        &customer.name,
+        customer.tin.as_deref().unwrap_or_default(),
+    ];
+    let text = caseless(&lines.join("\n"));
+    text[..text.floor_char_boundary(SEARCH_BYTES_MAX)].to_owned()
 }

@@ -3,6 +3,7 @@
 
 pub mod api_key;
 pub mod attempt;
+pub mod batch;
 pub(crate) mod column;
 pub mod contact;
 pub mod counter;

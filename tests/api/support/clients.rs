@@ -13,6 +13,8 @@ static HTTP: LazyLock<reqwest::Client> =
 pub(crate) const INVOICES: &str = "/v1/tax-payers/invoices";
 pub(crate) const FULL: &str = "/v1/tax-payers/invoices/full";
 pub(crate) const UPDATE: &str = "/v1/tax-payers/invoices/update";
+pub(crate) const BULK: &str = "/v1/tax-payers/invoices/bulk";
+pub(crate) const BATCHES: &str = "/v1/tax-payers/invoices/batches";
 pub(crate) const UPDATE_STATUS: &str = "/v1/tax-payers/invoices/update-status";
 pub(crate) const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
 pub(crate) const EVENTS: &str = "/v1/tax-payers/events";
@@ -219,6 +221,20 @@ impl Taxpayer {
     /// An invoice that was created just now.
     pub(crate) async fn invoice(&self, body: &Value) -> Value {
         self.create_invoice(body).await.expect_status(201).data().clone()
+    }
+
+    pub(crate) async fn create_batch(&self, invoices: &[Value]) -> Answer {
+        self.send("POST", BULK, &json!({ "invoices": invoices })).await
+    }
+
+    /// What became of the batch that an answer speaks of.
+    pub(crate) async fn outcome(&self, created: &Answer) -> Value {
+        let batch_no = created.data()["batch_no"].as_str().unwrap();
+        self.get(&format!("{BATCHES}/{batch_no}")).await.expect_status(200).data().clone()
+    }
+
+    pub(crate) async fn timeline(&self, id: &Value) -> Answer {
+        self.get(&format!("{INVOICES}/{id}/timeline")).await
     }
 
     pub(crate) async fn get_invoice(&self, id: &Value) -> Answer {

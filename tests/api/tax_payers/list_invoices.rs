@@ -1,5 +1,8 @@
 //! GET /v1/tax-payers/invoices.
 
+mod cursor;
+mod filters;
+
 use serde_json::{Value, json};
 
 use crate::support::answer::Answer;

@@ -17,11 +17,16 @@ use crate::domain::refusal::Refusal;
 use crate::store::entity::payment_entry;
 
 pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Reply, Refusal> {
+    Ok(Reply::Created(Box::new(add(desk, cause, draft)?)))
+}
+
+/// Adds an invoice, unless there is one already.
+pub(super) fn add(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Created, Refusal> {
     let taxpayer = desk.taxpayer()?;
     taxpayer.may_create_invoices()?;
     let irn = irn(draft, taxpayer)?;
     if let Some(twin) = twin(desk, draft, &irn) {
-        return Ok(reply(twin.clone(), Some(compare(draft, twin))));
+        return Ok(Created { invoice: twin.clone(), duplicate: Some(compare(draft, twin)) });
     }
     let customer = matching::customer(desk, &draft.customer, draft.category);
     let identity = Identity {
@@ -40,7 +45,7 @@ pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result
         desk.changes.postings.push(payment_entry::Model::of(&invoice, sequence, posting, desk.now));
     }
     desk.put_invoice(invoice.clone());
-    Ok(reply(invoice, None))
+    Ok(Created { invoice, duplicate: None })
 }
 
 fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
@@ -59,7 +64,7 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
 /// The invoice that has the number or the IRN already. Where they name two, what the caller gave by itself goes
 /// first: the IRN on Full, the number elsewhere.
 fn twin<'a>(desk: &'a Desk, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
-    let by_number = || desk.invoices.iter().find(|invoice| invoice.invoice_no == draft.invoice_no);
+    let by_number = || desk.invoices.with_number(&draft.invoice_no);
     let by_irn = || desk.invoice_with_irn(irn);
     if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
 }
@@ -73,8 +78,4 @@ fn compare(draft: &Draft, twin: &Invoice) -> Duplicate {
 /// What the QR code says until the authority's signature: the reference number alone.
 fn provisional_qr(irn: &Irn) -> String {
     STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
-}
-
-fn reply(invoice: Invoice, duplicate: Option<Duplicate>) -> Reply {
-    Reply::Created(Box::new(Created { invoice, duplicate }))
 }

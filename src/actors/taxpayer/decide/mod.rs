@@ -6,11 +6,13 @@
 //! | create | `create` |
 //! | update | `revise` |
 //! | the customer and the items that both are about | `matching` |
+//! | create, create together | `create`, `batch` |
 //! | set status, pay, receipt | `invoice` |
 //! | open a run, record a step | `pipeline` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 
 mod account;
+mod batch;
 mod create;
 mod invoice;
 mod matching;

@@ -1,7 +1,7 @@
 //! Which decision a command leads to.
 
 use crate::actors::taxpayer::command::{Command, Reply};
-use crate::actors::taxpayer::decide::{account, create, invoice, pipeline, revise};
+use crate::actors::taxpayer::decide::{account, batch, create, invoice, pipeline, revise};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
 use crate::domain::refusal::Refusal;
@@ -12,6 +12,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::Onboard(onboarding) => account::onboard(desk, cause, onboarding),
         Command::Create(draft) => create::create(desk, cause, draft),
         Command::Revise { which, revision } => revise::revise(desk, cause, which, revision),
+        Command::CreateBatch(candidates) => batch::create_batch(desk, cause, candidates),
         Command::SetStatus { which, status, remark } => {
             invoice::set_status(desk, cause, which, *status, remark)
         }

@@ -1,0 +1,138 @@
+//! What lies on the desk of a batch, found by its names at once: a batch may be of a thousand invoices, each of
+//! which looks for its twin and its customer among all the others.
+
+use std::collections::HashMap;
+
+use crate::domain::ids::{CustomerId, InvoiceId};
+use crate::domain::invoice::Invoice;
+use crate::domain::irn::Irn;
+use crate::domain::party::{Customer, CustomerDetails};
+
+/// Invoices by the names that no two of them share and that none of them changes.
+#[derive(Debug, Default)]
+pub(crate) struct Invoices {
+    all: Vec<Invoice>,
+    by_id: HashMap<InvoiceId, usize>,
+    by_number: HashMap<String, usize>,
+    by_irn_key: HashMap<String, usize>,
+}
+
+impl Invoices {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Invoice> {
+        self.all.iter()
+    }
+
+    pub(crate) fn with_id(&self, id: InvoiceId) -> Option<&Invoice> {
+        self.by_id.get(&id).and_then(|at| self.all.get(*at))
+    }
+
+    pub(crate) fn with_number(&self, invoice_no: &str) -> Option<&Invoice> {
+        self.by_number.get(invoice_no).and_then(|at| self.all.get(*at))
+    }
+
+    pub(crate) fn with_irn(&self, irn: &Irn) -> Option<&Invoice> {
+        self.by_irn_key.get(&irn.key()).and_then(|at| self.all.get(*at))
+    }
+
+    pub(crate) fn put(&mut self, invoice: Invoice) {
+        if let Some(held) = self.by_id.get(&invoice.id).and_then(|at| self.all.get_mut(*at)) {
+            *held = invoice;
+            return;
+        }
+        let at = self.all.len();
+        self.by_id.insert(invoice.id, at);
+        self.by_number.insert(invoice.invoice_no.clone(), at);
+        self.by_irn_key.insert(invoice.irn.key(), at);
+        self.all.push(invoice);
+    }
+}
+
+impl FromIterator<Invoice> for Invoices {
+    fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
+        let mut shelf = Self::default();
+        invoices.into_iter().for_each(|invoice| shelf.put(invoice));
+        shelf
+    }
+}
+
+/// Customers, the oldest first. Their numbers stay; a tax number may be filled in later.
+#[derive(Debug, Default)]
+pub(crate) struct Customers {
+    all: Vec<Customer>,
+    by_id: HashMap<CustomerId, usize>,
+    by_number: HashMap<String, usize>,
+    /// Of several with one tax number, the oldest.
+    by_tin: HashMap<String, usize>,
+}
+
+impl Customers {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Customer> {
+        self.all.iter()
+    }
+
+    /// The stored customer that a customer block means: by number, then by tax number.
+    pub(crate) fn matching(&self, details: &CustomerDetails) -> Option<&Customer> {
+        let by_number = self.by_number.get(&details.no);
+        let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));
+        at.and_then(|at| self.all.get(*at))
+    }
+
+    pub(crate) fn put(&mut self, customer: Customer) {
+        let at = self.by_id.get(&customer.id).copied().unwrap_or(self.all.len());
+        if let Some(tin) = &customer.details.tin {
+            let oldest = self.by_tin.entry(tin.clone()).or_insert(at);
+            *oldest = at.min(*oldest);
+        }
+        if let Some(held) = self.all.get_mut(at) {
+            *held = customer;
+            return;
+        }
+        self.by_id.insert(customer.id, at);
+        self.by_number.entry(customer.details.no.clone()).or_insert(at);
+        self.all.push(customer);
+    }
+}
+
+impl FromIterator<Customer> for Customers {
+    fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
+        let mut shelf = Self::default();
+        customers.into_iter().for_each(|customer| shelf.put(customer));
+        shelf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::codes::Category;
+    use crate::domain::party::Address;
+
+    fn details(no: &str, tin: Option<&str>) -> CustomerDetails {
+        CustomerDetails {
+            no: no.into(),
+            name: no.into(),
+            email: String::new(),
+            tin: tin.map(str::to_owned),
+            business_description: None,
+            address: Address::default(),
+            telephone: None,
+        }
+    }
+
+    fn customer(id: i64, no: &str, tin: Option<&str>) -> Customer {
+        Customer { id: CustomerId(id), category: Category::B2B, details: details(no, tin) }
+    }
+
+    #[test]
+    fn a_customer_is_found_by_its_number_before_its_tax_number() {
+        let mut shelf: Customers =
+            [customer(1, "A", None), customer(2, "B", Some("T"))].into_iter().collect();
+        let found = |shelf: &Customers, no, tin| shelf.matching(&details(no, tin)).map(|one| one.id.0);
+        assert_eq!(found(&shelf, "A", Some("T")), Some(1));
+        assert_eq!(found(&shelf, "C", Some("T")), Some(2));
+        assert_eq!((found(&shelf, "C", Some("U")), found(&shelf, "C", None)), (None, None));
+        shelf.put(customer(1, "A", Some("T")));
+        assert_eq!(found(&shelf, "C", Some("T")), Some(1), "the oldest of those with the tax number");
+        assert_eq!(shelf.iter().count(), 2);
+    }
+}

@@ -1,0 +1,144 @@
+//! Create Invoices (Bulk) (spec.md): invoices shaped as in Create Invoice (Standard), each read alone. The tax
+//! number of a customer is optional in all of them, and a quantity is at least 1.
+
+use serde_json::Value;
+
+use crate::domain::batch::{Candidate, INVOICES_MAX};
+use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::standard_invoice;
+
+/// Invoices whose warnings are shown; those of the rest are counted.
+const WARNED_MAX: usize = 10;
+/// Characters of a warning that are shown: what is remarked on a thousand invoices has to fit the headers.
+const WARNING_CHARS_MAX: usize = 200;
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
+    let items = reader.required("invoices").objects_apart(INVOICES_MAX, standard_invoice::read_in_batch)?;
+    let (mut candidates, mut warnings) = (Vec::with_capacity(items.len()), Vec::new());
+    for (index, (sent, read)) in items.into_iter().enumerate() {
+        let draft = read.map(|form| {
+            if !form.warnings.is_empty() {
+                warnings.push(format!("invoices.{index}: {}", form.warnings.join("; ")));
+            }
+            Box::new(form.value.draft)
+        });
+        candidates.push(Candidate { invoice_no: invoice_no(sent), draft });
+    }
+    warn(reader, &warnings);
+    Some(candidates)
+}
+
+/// The number that an item was sent with, if it can be one.
+fn invoice_no(item: &Value) -> Option<String> {
+    let text = item.get("invoice_no")?.as_str()?.trim();
+    let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+    (is_plain && text.chars().count() <= TEXT_MAX).then(|| text.to_owned())
+}
+
+fn warn(reader: &Reader<'_>, warnings: &[String]) {
+    for warning in warnings.iter().take(WARNED_MAX) {
+        reader.warn(warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
+    }
+    let more = warnings.len().saturating_sub(WARNED_MAX);
+    if more > 0 {
+        reader.warn(format!("{more} more of the invoices have warnings"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{broken, changed, number, read as read_with, standard_invoice};
+
+    /// What is wrong with the one invoice of a batch, each as `path: rule`.
+    fn faults(item: Value) -> Vec<String> {
+        let form = read_with(json!({ "invoices": [item] }), read).unwrap();
+        match &form.value[0].draft {
+            Ok(_) => Vec::new(),
+            Err(faults) => faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_batch_has_from_one_to_a_thousand_invoices() {
+        let said = |body| broken(read_with(body, read));
+        assert_eq!(said(json!({})), ["invoices: required"]);
+        assert_eq!(said(json!({ "invoices": null })), ["invoices: required"]);
+        assert_eq!(said(json!({ "invoices": {} })), ["invoices: type"]);
+        assert_eq!(said(json!({ "invoices": [] })), ["invoices: min"]);
+        let of = |count| json!({ "invoices": vec![Value::Null; count] });
+        assert_eq!(said(of(INVOICES_MAX)), [""; 0]);
+        assert_eq!(said(of(INVOICES_MAX + 1)), ["invoices: batch_too_large"]);
+    }
+
+    #[test]
+    fn an_item_differs_from_a_standard_invoice_in_two_rules() {
+        let one = standard_invoice();
+        assert_eq!(faults(one.clone()), [""; 0]);
+        for category in ["B2B", "B2G", "B2C"] {
+            let body = changed(&one, "/invoice_category", Some(json!(category)));
+            assert_eq!(faults(changed(&body, "/customer/tin", None)), [""; 0], "{category}");
+            let described = faults(changed(&body, "/customer/business_description", None));
+            let expected: &[&str] =
+                if category == "B2C" { &[] } else { &["customer.business_description: required"] };
+            assert_eq!(described, expected, "{category}");
+        }
+        let quantity =
+            |digits: &str| faults(changed(&one, "/invoice_lines/0/quantity", Some(number(digits))));
+        assert_eq!(quantity("1"), [""; 0]);
+        for digits in ["0.999999", "0", "-1"] {
+            assert_eq!(quantity(digits), ["invoice_lines.0.quantity: min"], "{digits}");
+        }
+        assert_eq!(faults(changed(&one, "/currency", None)), ["currency: required"]);
+    }
+
+    #[test]
+    fn each_item_is_judged_alone() {
+        let bad = changed(&standard_invoice(), "/due_date", None);
+        let body = json!({ "invoices": [standard_invoice(), 7, bad, [], null, "x", { "invoice_no": 7 }] });
+        let form = read_with(body, read).unwrap();
+        let passed: Vec<_> = form.value.iter().map(|one| one.draft.is_ok()).collect();
+        assert_eq!(passed, [true, false, false, false, false, false, false]);
+        let numbers: Vec<_> = form.value.iter().map(|one| one.invoice_no.as_deref()).collect();
+        assert_eq!(numbers, [Some("INV001"), None, Some("INV001"), None, None, None, None]);
+        let rules = |at: usize| -> Vec<String> {
+            let faults = form.value[at].draft.as_ref().unwrap_err();
+            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect()
+        };
+        assert_eq!(
+            (rules(1), rules(2)),
+            (vec!["invoice: type".to_owned()], vec!["due_date: required".to_owned()])
+        );
+    }
+
+    #[test]
+    fn the_faults_of_an_item_are_few_however_odd_it_is() {
+        let lines: Vec<_> = (0..5_000).map(|_| json!({})).collect();
+        let said = faults(changed(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
+        assert_eq!(said.len(), crate::domain::batch::ITEM_FAULTS_MAX);
+    }
+
+    #[test]
+    fn an_odd_number_is_not_shown_again() {
+        for odd in [json!("x".repeat(256)), json!("a\u{0}b"), json!("  "), json!(["x"])] {
+            assert_eq!(invoice_no(&json!({ "invoice_no": odd })), None);
+        }
+        assert_eq!(invoice_no(&json!({ "invoice_no": " A\u{202e}1 " })).as_deref(), Some("A\u{202e}1"));
+    }
+
+    #[test]
+    fn warnings_name_their_invoice_and_are_few() {
+        let odd = changed(&standard_invoice(), "/colour", Some(json!("red")));
+        let odd = changed(&odd, &format!("/{}", "n".repeat(99)), Some(json!(1)));
+        let odd = changed(&odd, &format!("/{}", "m".repeat(99)), Some(json!(1)));
+        let form = read_with(json!({ "invoices": vec![odd; 13], "shade": 1 }), read).unwrap();
+        assert_eq!(form.warnings.len(), WARNED_MAX + 2);
+        assert!(form.warnings[0].starts_with("invoices.0: unknown field: colour, "), "{:?}", form.warnings);
+        assert!(form.warnings.iter().all(|warning| warning.len() <= WARNING_CHARS_MAX));
+        assert_eq!(form.warnings[WARNED_MAX], "3 more of the invoices have warnings");
+        assert_eq!(form.warnings[WARNED_MAX + 1], "unknown field: shade");
+    }
+}

@@ -1,0 +1,236 @@
+//! The query of List Invoices (spec.md; decisions.md, "Lists"). A page that makes no sense falls back to its
+//! default; a filter that makes none is refused, since without it the list would show what was not asked for.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::civil::{Date, DateTime};
+use jiff::{Timestamp, tz::TimeZone};
+use url::form_urlencoded;
+
+use crate::domain::codes::{Category, PaymentStatus, WorkflowStatus};
+use crate::domain::fault::{Fault, Faults};
+use crate::domain::ids::InvoiceId;
+use crate::http::forms::field::{TEXT_MAX, strict_date};
+use crate::http::query::{Page, Query};
+use crate::store::invoice_list::{Filters, Place, Start};
+
+const PER_PAGE_DEFAULT: u64 = 10;
+/// The parameters that say what is listed, not where in the list; nothing else goes into an address of ours.
+const WHAT: [&str; 10] = [
+    "per_page",
+    "batch_no",
+    "status",
+    "payment_status",
+    "invoice_category",
+    "date_from",
+    "date_to",
+    "customer_no",
+    "q",
+    "updated_since",
+];
+
+/// What List Invoices was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) page: Page,
+    pub(crate) start: Start,
+    pub(crate) filters: Filters,
+}
+
+pub(crate) fn read(query: &Query) -> Result<Asked, Faults> {
+    let mut faults = Faults::default();
+    let mut ask = Ask { query, faults: &mut faults };
+    let filters = Filters {
+        batch_no: ask.text("batch_no"),
+        status: ask.read("status", one_of(WorkflowStatus::parse, WorkflowStatus::allowed)),
+        payment_status: ask.read("payment_status", one_of(PaymentStatus::parse, PaymentStatus::allowed)),
+        category: ask.read("invoice_category", one_of(Category::parse, Category::allowed)),
+        date_from: ask.read("date_from", date),
+        date_to: ask.read("date_to", date),
+        customer_no: ask.text("customer_no"),
+        q: ask.read("q", short),
+        updated_since: ask.read("updated_since", moment),
+    };
+    let cursor = ask.read("cursor", |text| place(text).ok_or(("format", CURSOR.to_owned())));
+    if filters.date_from.zip(filters.date_to).is_some_and(|(from, to)| to < from) {
+        ask.fault("date_to", "after_or_equal", "must not be before date_from");
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let page = query.page(PER_PAGE_DEFAULT);
+    let offset = (page.number - 1).saturating_mul(page.per_page);
+    Ok(Asked { page, start: cursor.map_or(Start::At(offset), Start::After), filters })
+}
+
+/// The address of what follows a page: the same question, from another place on.
+pub(crate) fn following(query: &Query, cursor: &str) -> String {
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    pairs.extend_pairs(query.pairs().filter(|(name, _)| WHAT.contains(name)));
+    pairs.append_pair("cursor", cursor);
+    format!("/v1/tax-payers/invoices?{}", pairs.finish())
+}
+
+const CURSOR: &str = "must be a cursor as x-next-cursor gave it";
+
+/// A place as callers carry it around: nothing they should read anything into.
+pub(crate) fn cursor(place: Place) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{}.{}", place.created_at.as_microsecond(), place.id))
+}
+
+fn place(cursor: &str) -> Option<Place> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    let (micros, id) = text.split_once('.')?;
+    let created_at = Timestamp::from_microsecond(micros.parse().ok()?).ok()?;
+    Some(Place { created_at, id: InvoiceId(id.parse().ok()?) })
+}
+
+/// A broken rule: its id and the rest of the sentence.
+type Broken = (&'static str, String);
+
+/// Reads the parameters; a blank one is as good as absent.
+struct Ask<'a> {
+    query: &'a Query,
+    faults: &'a mut Faults,
+}
+
+impl Ask<'_> {
+    fn read<T>(&mut self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, Broken>) -> Option<T> {
+        match parse(&self.text(name)?) {
+            Ok(value) => Some(value),
+            Err((rule, what)) => {
+                self.fault(name, rule, &what);
+                None
+            }
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.query.phrase(name)
+    }
+
+    fn fault(&mut self, name: &str, rule: &'static str, what: &str) {
+        self.faults.push(Fault::new(name, rule, format!("The {name} field {what}.")));
+    }
+}
+
+fn one_of<T>(
+    parse: fn(&str) -> Option<T>,
+    allowed: fn() -> String,
+) -> impl FnOnce(&str) -> Result<T, Broken> {
+    move |text| parse(text).ok_or_else(|| ("one_of", format!("must be one of {}", allowed())))
+}
+
+fn date(text: &str) -> Result<Date, Broken> {
+    strict_date(text).ok_or_else(|| ("date", "must be a date written YYYY-MM-DD".to_owned()))
+}
+
+fn short(text: &str) -> Result<String, Broken> {
+    let is_short = text.chars().count() <= TEXT_MAX;
+    is_short
+        .then(|| text.to_owned())
+        .ok_or_else(|| ("max", format!("must not be greater than {TEXT_MAX} characters")))
+}
+
+/// RFC 3339, or as the Invoice object shows it, or a day; without an offset it is UTC. A plus sign that came
+/// unescaped is a blank by now.
+fn moment(text: &str) -> Result<Timestamp, Broken> {
+    let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
+    let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);
+    let day = || strict_date(text).and_then(|date| utc(date.into()));
+    let found =
+        text.parse().ok().or_else(as_shown).or_else(|| text.replace(' ', "+").parse().ok()).or_else(day);
+    found.ok_or_else(|| ("time", "must be a time such as 2026-01-31T09:30:00Z".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filters(text: &str) -> Filters {
+        read(&Query::of(text)).unwrap().filters
+    }
+
+    fn broken(text: &str) -> Vec<String> {
+        let faults = read(&Query::of(text)).unwrap_err();
+        faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect()
+    }
+
+    #[test]
+    fn without_filters_the_list_begins_at_the_newest() {
+        let expected = Asked {
+            page: Page { number: 1, per_page: 10 },
+            start: Start::At(0),
+            filters: Filters::default(),
+        };
+        for text in ["", "status=&q=+&cursor=&date_from=&updated_since=&batch_no=", "colour=red"] {
+            assert_eq!(read(&Query::of(text)).unwrap(), expected, "{text}");
+        }
+        assert_eq!(read(&Query::of("page=3&per_page=20")).unwrap().start, Start::At(40));
+    }
+
+    #[test]
+    fn words_are_taken_in_any_case() {
+        let found = filters("status=Approved&payment_status=paid&invoice_category=b2g");
+        assert_eq!(found.status, Some(WorkflowStatus::Approved));
+        assert_eq!(found.payment_status, Some(PaymentStatus::Paid));
+        assert_eq!(found.category, Some(Category::B2G));
+    }
+
+    #[test]
+    fn a_filter_that_makes_no_sense_is_refused() {
+        for (text, rule) in [
+            ("status=banana", "status: one_of"),
+            ("payment_status=CANCELLED", "payment_status: one_of"),
+            ("invoice_category=Blank", "invoice_category: one_of"),
+            ("date_from=banana", "date_from: date"),
+            ("date_from=2026-02-30", "date_from: date"),
+            ("date_to=20260201", "date_to: date"),
+            ("date_from=2026-02-02&date_to=2026-02-01", "date_to: after_or_equal"),
+            ("updated_since=yesterday", "updated_since: time"),
+            ("updated_since=1764000000", "updated_since: time"),
+            ("updated_since=%00", "updated_since: time"),
+            ("cursor=1", "cursor: format"),
+            ("cursor=%FF%00", "cursor: format"),
+            ("cursor=OTk5OTk5OTk5OTk5OTk5OTk5OTkuMQ", "cursor: format"),
+        ] {
+            assert_eq!(broken(text), [rule], "{text}");
+        }
+        assert_eq!(broken(&format!("q={}", "x".repeat(256))), ["q: max"]);
+        assert_eq!(broken("status=x&date_to=y&cursor=z").len(), 3);
+    }
+
+    #[test]
+    fn a_moment_may_be_written_in_several_ways() {
+        let expected: Timestamp = "2026-01-31T08:00:00Z".parse().unwrap();
+        for text in [
+            "2026-01-31T08:00:00Z",
+            "2026-01-31T09:00:00%2B01:00",
+            "2026-01-31T09:00:00+01:00",
+            "2026-01-31%2008:00:00",
+            "2026-01-31+08:00:00",
+            "2026-01-31T08:00:00.000000Z",
+        ] {
+            assert_eq!(filters(&format!("updated_since={text}")).updated_since, Some(expected), "{text}");
+        }
+        let day = filters("updated_since=2026-01-31").updated_since;
+        assert_eq!(day, "2026-01-31T00:00:00Z".parse().ok());
+    }
+
+    #[test]
+    fn a_cursor_is_read_back_and_goes_before_a_page() {
+        let place = Place {
+            created_at: Timestamp::from_microsecond(1_767_225_600_000_001).unwrap(),
+            id: InvoiceId(7),
+        };
+        let text = format!("cursor={}&page=9", cursor(place));
+        assert_eq!(read(&Query::of(&text)).unwrap().start, Start::After(place));
+    }
+
+    #[test]
+    fn what_follows_is_the_same_question_from_another_place() {
+        let query = Query::of("q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y");
+        let address = following(&query, "new");
+        assert_eq!(address, "/v1/tax-payers/invoices?q=a%26b+c&status=draft&per_page=5&cursor=new");
+    }
+}

@@ -1,0 +1,46 @@
+//! POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). What is wrong with an invoice fails that invoice
+//! only; the batch is there with all of its invoices or not at all.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+
+use crate::domain::batch::Candidate;
+use crate::domain::caller::TaxpayerCaller;
+use crate::domain::catalog::Catalog;
+use crate::domain::fault::Faults;
+use crate::http::body::{self, Body};
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::batch;
+use crate::http::forms::report::{self, Accepted};
+use crate::http::gate;
+use crate::http::state::State;
+use crate::http::views::batch::BatchCreated;
+
+pub(crate) async fn create_batch(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let _seat = state.bulk.seat()?;
+    let text = body.up_to(state.settings.bulk_bytes_max).text().await?;
+    let _turn = state.bulk.turn().await?;
+    let catalog = state.catalog.get();
+    // So much text takes a while to read: the requests beside it need not wait for it.
+    let read = web::block(move || read(&text, &catalog)).await.map_err(ApiError::internal)?;
+    let form = match read? {
+        Ok(form) => form,
+        Err(faults) => return Err(gate::or_faults(&state, id, faults).await),
+    };
+    let batch = state.taxpayers.create_batch(id, form.value).await?;
+    let place = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
+    let message = "Invoices created successfully";
+    let answer = Answer::with_status(StatusCode::CREATED, message, BatchCreated::from(&batch));
+    Ok(answer.located(&place).warn(&form.warnings))
+}
+
+type Read = Result<Accepted<Vec<Candidate>>, Faults>;
+
+fn read(text: &[u8], catalog: &Catalog) -> Result<Read, ApiError> {
+    Ok(report::read(&body::parse(text)?, catalog, batch::read))
+}

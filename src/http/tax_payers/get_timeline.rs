@@ -1,0 +1,27 @@
+//! GET /v1/tax-payers/invoices/{id}/timeline: everything that happened to an invoice, in order.
+
+use actix_web::web;
+
+use crate::domain::caller::TaxpayerCaller;
+use crate::domain::timeline::ENTRIES_MAX;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::timeline::TimelineView;
+use crate::store::{invoices, timeline};
+
+pub(crate) async fn get_timeline(
+    state: web::Data<State>,
+    TaxpayerCaller(taxpayer): TaxpayerCaller,
+    id: web::Path<String>,
+) -> Result<Answer, ApiError> {
+    let id = ident::invoice_id(&id)?;
+    let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let irn = found.ok_or_else(ApiError::invoice_not_found)?.irn;
+    let timeline = timeline::owned_by_with_irn(&state.store, taxpayer, &irn).await?;
+    let cut = format!("only the newest {ENTRIES_MAX} entries are shown");
+    let warning = timeline.is_cut.then_some(cut);
+    let answer = Answer::ok("Timeline retrieved successfully", TimelineView::new(&irn, &timeline));
+    Ok(answer.warn(warning.as_slice()))
+}

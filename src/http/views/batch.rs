@@ -1,0 +1,65 @@
+//! What became of a batch (decisions.md, section 3), and what Create Invoices (Bulk) answers.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::domain::batch::{Batch, BatchItem, ItemOutcome};
+use crate::domain::ids::InvoiceId;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BatchCreated<'a> {
+    batch_no: &'a str,
+    created: usize,
+}
+
+impl<'a> From<&'a Batch> for BatchCreated<'a> {
+    fn from(batch: &'a Batch) -> Self {
+        Self { batch_no: &batch.batch_no, created: batch.count(ItemOutcome::Created) }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BatchView<'a> {
+    batch_no: &'a str,
+    created: usize,
+    duplicates: usize,
+    failed: usize,
+    items: Vec<ItemView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ItemView<'a> {
+    /// From 0, as in the dot paths of errors.
+    index: usize,
+    invoice_no: Option<&'a str>,
+    outcome: ItemOutcome,
+    id: Option<InvoiceId>,
+    irn: Option<&'a str>,
+    errors: Option<&'a BTreeMap<String, Vec<String>>>,
+}
+
+impl<'a> From<&'a Batch> for BatchView<'a> {
+    fn from(batch: &'a Batch) -> Self {
+        Self {
+            batch_no: &batch.batch_no,
+            created: batch.count(ItemOutcome::Created),
+            duplicates: batch.count(ItemOutcome::Duplicate),
+            failed: batch.count(ItemOutcome::Failed),
+            items: batch.items.iter().enumerate().map(ItemView::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<(usize, &'a BatchItem)> for ItemView<'a> {
+    fn from((index, item): (usize, &'a BatchItem)) -> Self {
+        Self {
+            index,
+            invoice_no: item.invoice_no.as_deref(),
+            outcome: item.outcome,
+            id: item.id,
+            irn: item.irn.as_deref(),
+            errors: item.errors.as_ref(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The timeline of an invoice (decisions.md, section 3).
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::domain::irn::Irn;
+use crate::domain::object::precise;
+use crate::domain::timeline::{Entry, EntryKind, Timeline};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TimelineView<'a> {
+    irn: &'a str,
+    entries: Vec<EntryView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct EntryView<'a> {
+    at: String,
+    kind: EntryKind,
+    name: &'a str,
+    outcome: Option<&'a str>,
+    attempt: Option<u32>,
+    duration_ms: Option<i64>,
+    /// What else is known of it; its fields depend on the kind.
+    detail: &'a Map<String, Value>,
+}
+
+impl<'a> TimelineView<'a> {
+    pub(crate) fn new(irn: &'a Irn, timeline: &'a Timeline) -> Self {
+        Self { irn: irn.as_str(), entries: timeline.entries.iter().map(EntryView::from).collect() }
+    }
+}
+
+impl<'a> From<&'a Entry> for EntryView<'a> {
+    fn from(entry: &'a Entry) -> Self {
+        Self {
+            at: precise(entry.at),
+            kind: entry.kind,
+            name: &entry.name,
+            outcome: entry.outcome.as_deref(),
+            attempt: entry.attempt,
+            duration_ms: entry.duration_ms,
+            detail: &entry.detail,
+        }
+    }
+}

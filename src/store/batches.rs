@@ -1,0 +1,23 @@
+//! Batches and what became of their items.
+
+use sea_orm::{DatabaseTransaction, EntityTrait, IntoActiveModel};
+
+use crate::domain::batch::Batch;
+use crate::domain::ids::TaxpayerId;
+use crate::store::database::Store;
+use crate::store::entity::batch::{Entity, Model};
+use crate::store::failure::StoreError;
+
+pub async fn add(tx: &DatabaseTransaction, batch: &Batch) -> Result<(), StoreError> {
+    Entity::insert(Model::from(batch).into_active_model()).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+pub async fn owned_by_with_number(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    batch_no: &str,
+) -> Result<Option<Batch>, StoreError> {
+    let found = Entity::find_by_id((taxpayer.0, batch_no.to_owned())).one(store.reader()).await?;
+    found.map(Batch::try_from).transpose()
+}
