@@ -1,7 +1,8 @@
 //! Which IRNs are taken.
 
+use einvoice::domain::clock::{Clock, SystemClock};
+use jiff::ToSpan;
 use jiff::tz::Offset;
-use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 
 use crate::support::bodies::{self, with};
@@ -111,7 +112,7 @@ fn an_invoice_is_not_issued_in_the_future() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         // The authority's zone is an hour ahead, so that its day is never more than one after ours.
-        let today = Offset::UTC.to_datetime(Timestamp::now()).date();
+        let today = Offset::UTC.to_datetime(SystemClock.now()).date();
         let dated = |days: i64| {
             let day = today.checked_add(days.days()).unwrap().to_string();
             let body = bodies::full_invoice(&taxpayer);

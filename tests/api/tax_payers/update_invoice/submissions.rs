@@ -101,7 +101,7 @@ fn of_an_update_and_a_submission_at_once_one_comes_first() {
                 // The update came first, or the submission was called off before it was signed and sent again.
                 (200, 200) => assert!(!updated.warnings().contains("called off"), "{}", updated.warnings()),
                 (200, 409) => {
-                    assert_eq!((updated.code(), &after["is_edited"]), ("INVOICE_LOCKED", &json!(false)))
+                    assert_eq!((updated.code(), &after["is_edited"]), ("INVOICE_LOCKED", &json!(false)));
                 }
                 (409, 200) => {
                     assert!(updated.warnings().contains("called off"), "{}", updated.warnings());
