@@ -12,6 +12,7 @@ mod m0003_lanes;
 mod m0004_pipeline;
 mod m0005_webhooks;
 mod m0006_reference_lists;
+mod m0007_idempotency;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -26,6 +27,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_pipeline::Migration),
             Box::new(m0005_webhooks::Migration),
             Box::new(m0006_reference_lists::Migration),
+            Box::new(m0007_idempotency::Migration),
         ]
     }
 }

@@ -11,13 +11,14 @@
 //! | an invoice as read | `object` |
 //! | the authority pipeline | `pipeline` |
 //! | the event log and its deliveries | `event`, `delivery` |
-//! | who calls | `caller` |
+//! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
 pub mod caller;
 pub mod catalog;
+pub mod claim;
 pub mod clock;
 pub mod codes;
 pub mod delivery;

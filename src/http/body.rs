@@ -4,9 +4,9 @@
 use std::future::{Ready, ready};
 use std::time::Duration;
 
-use actix_web::dev::Payload;
+use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -85,9 +85,12 @@ impl Body {
             let message = "The request body must be application/json in UTF-8, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
+        parse(&self.in_time().await?)
+    }
+
+    async fn in_time(self) -> Result<Vec<u8>, ApiError> {
         let limit = self.timeout;
-        let bytes = timeout(limit, self.bytes()).await;
-        parse(&bytes.map_err(|_| too_slow(limit))??)
+        timeout(limit, self.bytes()).await.map_err(|_| too_slow(limit))?
     }
 
     async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
@@ -110,6 +113,13 @@ impl Body {
         let message = format!("The request body is longer than {} bytes", self.bytes_max);
         ApiError::new(Code::PayloadTooLarge, message)
     }
+}
+
+/// A whole body before anybody asks for it, as long as any may be; what it is does not matter.
+pub(crate) async fn whole(request: &mut ServiceRequest, state: &State) -> Result<Vec<u8>, ApiError> {
+    let declared = Declared::of(request.headers());
+    let (bytes_max, timeout) = (state.settings.keyed_bytes_max, state.settings.body_timeout);
+    Body { payload: request.take_payload(), declared, bytes_max, timeout }.in_time().await
 }
 
 fn too_slow(limit: Duration) -> ApiError {

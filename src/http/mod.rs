@@ -6,6 +6,7 @@
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
+//! | how much, and once | `admission`, `limits`, `idempotency` |
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
@@ -13,6 +14,7 @@
 //! | health and metrics | `health`, `metrics` |
 
 mod acting;
+mod admission;
 mod app;
 mod auth;
 mod authority_words;
@@ -24,7 +26,9 @@ mod error;
 mod forms;
 mod gate;
 mod health;
+mod idempotency;
 mod ident;
+mod limits;
 mod metrics;
 mod ops;
 mod outcome;
@@ -48,6 +52,8 @@ use actix_web::web;
 
 pub use error::ApiError;
 pub use health::Health;
+pub use idempotency::UnderWay;
+pub use limits::{Limits, Rates};
 pub use metrics::Traffic;
 pub use request::accompany;
 use route::path;

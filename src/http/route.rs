@@ -4,19 +4,22 @@
 use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
+use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, web};
 
+use crate::http::admission::Entrance;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 
 /// A path with its methods.
 pub(crate) struct Path {
     resource: Resource,
+    entrance: Entrance,
     allowed: Vec<Method>,
 }
 
 pub(crate) fn path(pattern: &str) -> Path {
-    Path { resource: web::resource(pattern), allowed: Vec::new() }
+    Path { resource: web::resource(pattern), entrance: Entrance::of(pattern), allowed: Vec::new() }
 }
 
 impl Path {
@@ -64,12 +67,13 @@ impl Path {
 
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
-        let allowed = self.allowed;
+        let Self { resource, entrance, allowed } = self;
         let refuse = move || {
             let allowed = allowed.clone();
             async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
         };
-        self.resource.default_service(web::to(refuse)).register(config);
+        let admit = from_fn(move |request, next| entrance.admit(request, next));
+        resource.default_service(web::to(refuse)).wrap(admit).register(config);
     }
 }
 

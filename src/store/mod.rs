@@ -7,7 +7,7 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `keys`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `idempotency`, `invoices`, `keys`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
 
 pub mod accounts;
 pub mod customers;
@@ -16,6 +16,7 @@ pub mod deliveries;
 pub mod entity;
 pub mod events;
 pub mod failure;
+pub mod idempotency;
 pub mod ids;
 pub mod invoices;
 pub mod keys;

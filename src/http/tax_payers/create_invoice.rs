@@ -12,6 +12,7 @@ use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, standard_invoice};
+use crate::http::idempotency::Keyed;
 use crate::http::state::State;
 use crate::http::{gate, ident};
 use crate::store::invoices;
@@ -21,6 +22,7 @@ const DUPLICATE: HeaderName = HeaderName::from_static("x-duplicate");
 pub(crate) async fn create_invoice(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
@@ -31,8 +33,9 @@ pub(crate) async fn create_invoice(
     if let Some(original) = &form.value.original {
         form.warnings.extend(unresolved(&state, id, original).await?);
     }
-    let created = state.taxpayers.create(id, form.value.draft).await?;
-    Ok(answer(&created).warn(&form.warnings))
+    let (draft, warnings) = (form.value.draft, form.warnings);
+    let show = move |created: &Created| answer(created).warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
 fn answer(created: &Created) -> Answer {
