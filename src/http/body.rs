@@ -15,6 +15,7 @@ use crate::domain::fault::Fault;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::state::State;
+use crate::http::twins;
 
 /// What is reserved on the word of a header, before any byte has come.
 const BYTES_RESERVED_MAX: usize = 64 * 1024;
@@ -138,7 +139,10 @@ fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
         return Err(malformed("The request body is empty; a JSON object is expected."));
     }
     match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => Ok(object),
+        Ok(Value::Object(object)) => {
+            let faults = twins::find(bytes, &object);
+            if faults.is_empty() { Ok(object) } else { Err(faults.into()) }
+        }
         Ok(_) => Err(Fault::new("body", "type", "The request body must be a JSON object.").into()),
         Err(error) => Err(malformed(format!("The request body is not valid JSON: {error}."))),
     }

@@ -7,7 +7,7 @@
 //! | the route table | here, a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
 //! | how much, and once | `admission`, `limits`, `idempotency` |
-//! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
+//! | what comes in | `body`, `twins`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
@@ -45,6 +45,7 @@ mod tax_payers;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod twins;
 mod views;
 
 use actix_web::http::Method;
