@@ -6,7 +6,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpResponse, web};
+use actix_web::{Error, web};
 
 use crate::http::auth::{self, Account};
 use crate::http::error::ApiError;
@@ -61,7 +61,7 @@ impl Entrance {
         let mut response = match state.filter(|_| self.is_counted) {
             None => next.call(request).await?,
             Some(state) => match self.let_in(&state, &request).await {
-                Err(error) => request.into_response(HttpResponse::from_error(error)),
+                Err(error) => request.error_response(error),
                 Ok(Visitor { account: Some(account), is_read: false }) => {
                     idempotency::visit(&state, account, request, next).await?
                 }

@@ -37,7 +37,7 @@ pub(crate) async fn visit(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     match arrive(state, account, &mut request).await {
-        Err(error) => Ok(request.into_response(HttpResponse::from_error(error))),
+        Err(error) => Ok(request.error_response(error)),
         Ok(Arrival::Unkeyed) => next.call(request).await,
         Ok(Arrival::Repeated(answer)) => Ok(request.into_response(answer)),
         Ok(Arrival::First(claim, _place)) => {
