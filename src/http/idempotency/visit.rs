@@ -36,6 +36,8 @@ pub(crate) async fn visit(
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    // Whose answer it is, also where no handler is asked.
+    request.extensions_mut().insert(account);
     match arrive(state, account, &mut request).await {
         Err(error) => Ok(request.error_response(error)),
         Ok(Arrival::Unkeyed) => next.call(request).await,
