@@ -68,6 +68,7 @@ pub struct Http {
     pub body_bytes_max: usize,
     pub bulk_bytes_max: usize,
     pub body_timeout_s: u64,
+    pub idempotency_keep_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -12,6 +12,7 @@ mod m0003_lanes;
 mod m0004_pipeline;
 mod m0005_webhooks;
 mod m0006_reference_lists;
+mod m0007_idempotency;
 mod m0008_batches_and_lists;
 mod m0009_items;
 
@@ -28,6 +29,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_pipeline::Migration),
             Box::new(m0005_webhooks::Migration),
             Box::new(m0006_reference_lists::Migration),
+            Box::new(m0007_idempotency::Migration),
             Box::new(m0008_batches_and_lists::Migration),
             Box::new(m0009_items::Migration),
         ]

@@ -7,6 +7,7 @@
 //! | `pipeline` | one actor per running run, between an invoice and the authority |
 //! | `webhook` | one actor per endpoint with something due |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
+//! | `sweeper` | deletes what has had its time |
 //! | `dispatch` | hands lanes that are due to their actors |
 //! | `wake`, `waiters` | who is told in this process that something was committed |
 
@@ -14,6 +15,7 @@ pub mod dispatch;
 pub mod pipeline;
 pub mod reference;
 pub mod supervision;
+pub mod sweeper;
 pub mod taxpayer;
 pub mod waiters;
 pub mod wake;

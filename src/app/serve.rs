@@ -56,6 +56,8 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
             bulk_bytes_max: settings.http.bulk_bytes_max,
+            keyed_bytes_max: settings.http.body_bytes_max.max(settings.http.bulk_bytes_max),
+            idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
             default_contact_password: settings.secrets.contact_password.clone(),
@@ -65,6 +67,19 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         health: http::Health::default(),
         traffic: http::Traffic::default(),
         bulk: http::Turnstile::default(),
+        limits: rates(settings).into(),
+        under_way: http::UnderWay::default(),
+    }
+}
+
+fn rates(settings: &Settings) -> http::Rates {
+    let limits = &settings.rate_limit;
+    http::Rates {
+        requests_per_s: limits.requests_per_s,
+        burst: limits.burst,
+        rotate_per_min: limits.rotate_per_min,
+        webhook_test_per_min: limits.webhook_test_per_min,
+        failed_auth_per_min: limits.failed_auth_per_min,
     }
 }
 

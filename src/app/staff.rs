@@ -11,6 +11,7 @@ use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
 use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
+use crate::actors::sweeper::{Broom, SweeperActor};
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Satchel, WebhookActors};
@@ -30,6 +31,7 @@ pub(super) struct Staff {
     pub(super) endpoints: Arc<WebhookActors>,
     _dispatchers: [Addr<DispatcherActor>; 2],
     _snapshot: Addr<SnapshotActor>,
+    _sweeper: Addr<SweeperActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -41,6 +43,7 @@ impl Staff {
         (gear, satchel): (Gear, Satchel),
         snapshot: Addr<SnapshotActor>,
     ) -> Self {
+        let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
         let owner = clock::new_id().to_string();
         let lease = Duration::from_secs(settings.cluster.lease_s);
         let duty =
@@ -58,6 +61,7 @@ impl Staff {
                 endpoint_dispatcher.start(tree, arbiters, Kind::Webhook),
             ],
             _snapshot: snapshot,
+            _sweeper: broom.start(tree, arbiters),
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }

@@ -14,7 +14,7 @@
 //! | the authority pipeline | `pipeline` |
 //! | the event log and its deliveries | `event`, `delivery` |
 //! | what happened to an invoice | `timeline` |
-//! | who calls | `caller` |
+//! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
@@ -22,6 +22,7 @@
 pub mod batch;
 pub mod caller;
 pub mod catalog;
+pub mod claim;
 pub mod clock;
 pub mod codes;
 pub mod delivery;

@@ -13,6 +13,7 @@ use crate::authority::Failure as AuthorityFailure;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::refusal::Refusal;
 use crate::http::code::Code;
+use crate::http::idempotency;
 use crate::store::failure::StoreError;
 
 /// What a caller is told to wait where nothing says how long.
@@ -187,6 +188,7 @@ impl From<Failure> for ApiError {
             Failure::Overloaded { retry_after } => overloaded(retry_after),
             Failure::Interrupted { .. } => Self::interrupted().because(cause),
             Failure::Quarantined { .. } => Self::internal(cause),
+            Failure::CarriedOut => idempotency::in_progress(),
         }
     }
 }

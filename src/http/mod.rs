@@ -9,6 +9,8 @@
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
+//! | how much, and once | `admission`, `limits`, `idempotency` |
+//! | what comes in | `body`, `twins`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
@@ -16,6 +18,7 @@
 //! | the document of the API | `openapi` |
 
 mod acting;
+mod admission;
 mod app;
 mod auth;
 mod authority_words;
@@ -28,7 +31,9 @@ mod error;
 mod forms;
 mod gate;
 mod health;
+mod idempotency;
 mod ident;
+mod limits;
 mod metrics;
 pub mod openapi;
 mod ops;
@@ -47,6 +52,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turnstile;
+mod twins;
 mod views;
 
 use actix_web::http::Method;
@@ -54,6 +60,8 @@ use actix_web::web;
 
 pub use error::ApiError;
 pub use health::Health;
+pub use idempotency::UnderWay;
+pub use limits::{Limits, Rates};
 pub use metrics::Traffic;
 pub use request::accompany;
 use route::{Path, path};

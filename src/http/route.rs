@@ -4,8 +4,10 @@
 use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
+use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 
+use crate::http::admission::Entrance;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 
@@ -13,11 +15,12 @@ use crate::http::error::ApiError;
 pub(crate) struct Path {
     pub(crate) pattern: &'static str,
     routes: Vec<Route>,
+    entrance: Entrance,
     pub(crate) allowed: Vec<Method>,
 }
 
 pub(crate) fn path(pattern: &'static str) -> Path {
-    Path { pattern, routes: Vec::new(), allowed: Vec::new() }
+    Path { pattern, routes: Vec::new(), entrance: Entrance::of(pattern), allowed: Vec::new() }
 }
 
 impl Path {
@@ -65,13 +68,14 @@ impl Path {
 
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
-        let allowed = self.allowed;
+        let Self { pattern, routes, entrance, allowed } = self;
         let refuse = move || {
             let allowed = allowed.clone();
             async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
         };
-        let resource = self.routes.into_iter().fold(web::resource(self.pattern), Resource::route);
-        resource.default_service(web::to(refuse)).register(config);
+        let admit = from_fn(move |request, next| entrance.admit(request, next));
+        let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
+        resource.default_service(web::to(refuse)).wrap(admit).register(config);
     }
 }
 

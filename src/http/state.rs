@@ -16,6 +16,8 @@ use crate::authority::Authority;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
 use crate::http::health::Health;
+use crate::http::idempotency::UnderWay;
+use crate::http::limits::Limits;
 use crate::http::metrics::Traffic;
 use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
@@ -38,6 +40,9 @@ pub struct State {
     pub traffic: Traffic,
     /// `Turnstile::default()`.
     pub bulk: Turnstile,
+    pub limits: Limits,
+    /// `UnderWay::default()`.
+    pub under_way: UnderWay,
 }
 
 /// What the configuration says about this surface.
@@ -49,6 +54,10 @@ pub struct Settings {
     pub body_bytes_max: usize,
     /// The longest body of a bulk request, in bytes: `http.bulk_bytes_max`.
     pub bulk_bytes_max: usize,
+    /// The longest body of a request with an `Idempotency-Key`, which is read before its path is looked at.
+    pub keyed_bytes_max: usize,
+    /// How long the key of a request and its answer are kept: `http.idempotency_keep_s`.
+    pub idempotency_keep: Duration,
     /// How long a whole body may take: `http.body_timeout_s`.
     pub body_timeout: Duration,
     /// The authority's zone, in which "today" may begin before it does in UTC.

@@ -25,7 +25,7 @@ use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Place, Taxpayer};
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
-use crate::http::{Health, Traffic, Turnstile};
+use crate::http::{Health, Rates, Traffic, Turnstile, UnderWay};
 use crate::store::database::Store;
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
@@ -57,6 +57,8 @@ fn settings() -> Settings {
         pipeline_wait: Duration::from_millis(10),
         body_bytes_max: 4_096,
         bulk_bytes_max: 8_192,
+        keyed_bytes_max: 8_192,
+        idempotency_keep: Duration::from_hours(24),
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
         default_contact_password: "a first password".into(),
@@ -65,7 +67,12 @@ fn settings() -> Settings {
     }
 }
 
+/// Without limits.
 pub(crate) async fn house() -> House {
+    house_with(Rates::default()).await
+}
+
+pub(crate) async fn house_with(rates: Rates) -> House {
     let files = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", files.path().join("test.db").display());
     let store = Store::open(&url, Vault::new(&STANDARD.encode([7; 32])).unwrap()).await.unwrap();
@@ -97,6 +104,8 @@ pub(crate) async fn house() -> House {
         health: Health::default(),
         traffic: Traffic::default(),
         bulk: Turnstile::default(),
+        limits: rates.into(),
+        under_way: UnderWay::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }
 }

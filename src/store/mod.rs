@@ -7,8 +7,7 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `items`, `keys`, `payments`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
-//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `invoices`, `invoice_list`, `keys`, `reference_lists`, `runs`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `reference_lists`, `runs`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub mod batches;
@@ -18,6 +17,7 @@ pub mod deliveries;
 pub mod entity;
 pub mod events;
 pub mod failure;
+pub mod idempotency;
 pub mod ids;
 pub mod invoice_list;
 pub mod invoices;

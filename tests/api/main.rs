@@ -8,6 +8,8 @@ mod app;
 mod core;
 mod errors;
 mod health;
+mod idempotency;
+mod rate_limits;
 mod support;
 mod system_integrators;
 mod tax_payers;

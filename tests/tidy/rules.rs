@@ -53,6 +53,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::pipeline", Floor::Actors),
     room("actors::webhook", Floor::Actors),
     room("actors::reference", Floor::Actors),
+    room("actors::sweeper", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),

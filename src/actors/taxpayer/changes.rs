@@ -16,6 +16,7 @@ use crate::domain::pipeline::Verdict;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
+use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::{
     batches, customers, deliveries, events, invoices, items, keys, runs, taxpayers, webhooks,
@@ -44,6 +45,8 @@ pub(crate) struct Changes {
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
     pub(crate) key: Option<SecretString>,
     pub(crate) secret: Option<SecretString>,
+    /// Keys of the commands that were carried out, also of those that changed nothing.
+    pub(crate) kept: Vec<Entry>,
 }
 
 /// A call of a run whose outcome is known.
@@ -73,6 +76,7 @@ impl Changes {
             && self.ended_steps.is_empty()
             && self.secret.is_none()
             && self.key.is_none()
+            && self.kept.is_empty()
     }
 }
 
@@ -82,7 +86,8 @@ impl Desk {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
         self.write_runs(tx).await?;
-        self.write_events(tx).await
+        self.write_events(tx).await?;
+        idempotency::keep(store, tx, &self.changes.kept, self.now).await
     }
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {

@@ -1,9 +1,14 @@
 //! What may be asked of a taxpayer's actor, and what it answers. A command has passed every check that
 //! needs no books; whatever the books say against it is a refusal in the reply.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use secrecy::SecretString;
 
 use crate::domain::batch::{Batch, Candidate};
+use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::IntegratorId;
@@ -71,6 +76,39 @@ impl Command {
     /// Whether it is work enough for a transaction of its own.
     pub(crate) fn is_large(&self) -> bool {
         matches!(self, Self::CreateBatch(_))
+    }
+}
+
+/// A command as it is sent.
+#[derive(Debug)]
+pub struct Order {
+    pub command: Command,
+    /// What it is carried out once under, where its request has a key.
+    pub once: Option<Once>,
+}
+
+impl Deref for Order {
+    type Target = Command;
+
+    fn deref(&self) -> &Command {
+        &self.command
+    }
+}
+
+/// How a reply is told to who asked. It is called in the transaction of the change, which keeps the answer.
+pub type Tell = Arc<dyn Fn(&Reply) -> Option<KeptAnswer> + Send + Sync>;
+
+/// What makes one command of all those with the same key: who comes first is carried out.
+#[derive(Clone)]
+pub struct Once {
+    pub claim: Claim,
+    /// None where the answer holds a secret, which is shown once and kept nowhere.
+    pub tell: Option<Tell>,
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("claim", &self.claim).finish_non_exhaustive()
     }
 }
 
@@ -168,10 +206,36 @@ pub enum NotDone {
     Refused(Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A command with the same key was carried out before; its answer is kept.
+    #[error("a command with this key was carried out before")]
+    CarriedOut,
 }
 
 impl From<Refusal> for NotDone {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
+}
+
+/// Declares which reply holds which value.
+macro_rules! replies {
+    ($($reply:ident => $value:ty;)+) => {$(
+        impl<'r> TryFrom<&'r Reply> for &'r $value {
+            type Error = ();
+
+            fn try_from(reply: &'r Reply) -> Result<Self, ()> {
+                if let Reply::$reply(value) = reply { Ok(value) } else { Err(()) }
+            }
+        }
+    )+};
+}
+
+replies! {
+    Taxpayer => Taxpayer;
+    Created => Created;
+    Revised => Revised;
+    Batch => Batch;
+    Invoice => Invoice;
+    Run => Run;
+    Endpoint => Endpoint;
 }

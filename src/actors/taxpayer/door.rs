@@ -1,12 +1,13 @@
 //! The way to the taxpayers' actors: one method a command, each with its own reply.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, Revised, StepOutcome, Which,
+    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, Reply, Revised, StepOutcome, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -36,12 +37,19 @@ pub enum Failure {
     Interrupted { command_id: CommandId },
     #[error("command {reference} failed twice and was put aside")]
     Quarantined { reference: CommandId },
+    /// A command with the same key was carried out before.
+    #[error("a request with this key was carried out before")]
+    CarriedOut,
 }
 
 pub(crate) type Answer = Result<Reply, NotDone>;
 
 /// Every taxpayer's actor, started when it is first asked.
-pub struct Taxpayers(Registry<TaxpayerId, Command, Answer>);
+#[derive(Clone)]
+pub struct Taxpayers {
+    registry: Arc<Registry<TaxpayerId, Order, Answer>>,
+    once: Option<Once>,
+}
 
 /// Sends a command and takes the one reply that belongs to it.
 macro_rules! ask {
@@ -58,12 +66,18 @@ macro_rules! ask {
 }
 
 impl Taxpayers {
-    pub(super) fn to(registry: Registry<TaxpayerId, Command, Answer>) -> Self {
-        Self(registry)
+    pub(super) fn to(registry: Registry<TaxpayerId, Order, Answer>) -> Self {
+        Self { registry: Arc::new(registry), once: None }
     }
 
-    pub fn registry(&self) -> &Registry<TaxpayerId, Command, Answer> {
-        &self.0
+    pub fn registry(&self) -> &Registry<TaxpayerId, Order, Answer> {
+        &self.registry
+    }
+
+    /// The same door for the one command of a request that has a key.
+    #[must_use]
+    pub fn under(&self, once: Option<Once>) -> Self {
+        Self { registry: Arc::clone(&self.registry), once }
     }
 
     /// Adds a taxpayer under an id that was taken for it.
@@ -146,10 +160,12 @@ impl Taxpayers {
     }
 
     async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {
-        match self.0.send(&id, command).await {
+        let order = Order { command, once: self.once.clone() };
+        match self.registry.send(&id, order).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(NotDone::Refused(refusal))) => Err(Failure::Refused(refusal)),
             Ok(Err(NotDone::Store(error))) => Err(Failure::Store(error)),
+            Ok(Err(NotDone::CarriedOut)) => Err(Failure::CarriedOut),
             Err(Refused::Busy { retry_after }) => Err(Failure::Busy { retry_after }),
             Err(Refused::Overloaded { retry_after }) => Err(Failure::Overloaded { retry_after }),
             Err(Refused::Interrupted { command_id }) => Err(Failure::Interrupted { command_id }),

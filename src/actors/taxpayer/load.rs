@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::actors::supervision::Task;
 use crate::actors::taxpayer::books::Books;
-use crate::actors::taxpayer::command::{Command, PaymentUpdate, Which};
+use crate::actors::taxpayer::command::{Command, Order, PaymentUpdate, Which};
 use crate::actors::taxpayer::desk::{Desk, FreshIds};
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, TaxpayerId};
@@ -21,7 +21,7 @@ use crate::store::items::ItemNames;
 use crate::store::{customers, invoices, items, runs, taxpayers};
 
 /// Takes the ids that the commands may use.
-pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<FreshIds, StoreError> {
+pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {
     let count = |wanted: fn(&Command) -> bool| tasks.iter().filter(|task| wanted(task)).count();
     let mut ids = FreshIds::default();
     let creates: usize = tasks.iter().map(|task| task.drafts().count()).sum();
@@ -133,7 +133,7 @@ pub(crate) async fn desk(
     tx: &Transaction,
     id: TaxpayerId,
     books: Books,
-    (tasks, ids): (&[Task<Command>], FreshIds),
+    (tasks, ids): (&[Task<Order>], FreshIds),
     now: Timestamp,
 ) -> Result<Desk, StoreError> {
     let mut wanted = Wanted::default();
@@ -144,7 +144,7 @@ pub(crate) async fn desk(
     let names = std::mem::take(&mut wanted.invoices);
     let irn_keys = names.irn_keys.clone();
     let invoices = invoices::owned_by_with_names(tx, id, names).await?;
-    if tasks.iter().any(|task| matches!(&**task, Command::Revise { .. })) {
+    if tasks.iter().any(|task| matches!(***task, Command::Revise { .. })) {
         wanted.add_submissions(irn_keys, &invoices);
     }
     Ok(Desk {
@@ -169,11 +169,11 @@ async fn taken(
     tx: &Transaction,
     id: TaxpayerId,
     books: &Books,
-    (tasks, now): (&[Task<Command>], Timestamp),
+    (tasks, now): (&[Task<Order>], Timestamp),
 ) -> Result<Vec<(CommandId, Faults)>, StoreError> {
     let mut taken = Vec::new();
     for task in tasks {
-        let faults = match (&**task, &books.taxpayer) {
+        let faults = match (&***task, &books.taxpayer) {
             (Command::Onboard(onboarding), _) => {
                 let login = Some(onboarding.contact.email.as_str());
                 taxpayers::taken(tx, &onboarding.taxpayer(id, now), login).await?

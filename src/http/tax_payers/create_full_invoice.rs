@@ -2,17 +2,22 @@
 
 use actix_web::web;
 
+use crate::actors::taxpayer::command::Created;
 use crate::domain::caller::TaxpayerCaller;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::full_invoice::{self, Account};
+use crate::http::idempotency::Keyed;
 use crate::http::state::State;
 use crate::http::{created, gate};
+
+const DUPLICATE: &str = "Invoice with this IRN already exists";
 
 pub(crate) async fn create_full_invoice(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
@@ -27,6 +32,7 @@ pub(crate) async fn create_full_invoice(
             return Err(all.unwrap_or(faults).into());
         }
     };
-    let made = state.taxpayers.create(id, form.value).await?;
-    Ok(created::answer(&made, "Invoice with this IRN already exists").warn(&form.warnings))
+    let (draft, warnings) = (form.value, form.warnings);
+    let show = move |made: &Created| created::answer(made, DUPLICATE).warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }

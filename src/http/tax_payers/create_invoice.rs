@@ -2,13 +2,14 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::Which;
+use crate::actors::taxpayer::command::{Created, Which};
 use crate::domain::caller::TaxpayerCaller;
 use crate::domain::ids::TaxpayerId;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, standard_invoice};
+use crate::http::idempotency::Keyed;
 use crate::http::state::State;
 use crate::http::{created, gate, ident};
 use crate::store::invoices;
@@ -16,6 +17,7 @@ use crate::store::invoices;
 pub(crate) async fn create_invoice(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
@@ -26,8 +28,9 @@ pub(crate) async fn create_invoice(
     if let Some(original) = &form.value.original {
         form.warnings.extend(unresolved(&state, id, original).await?);
     }
-    let made = state.taxpayers.create(id, form.value.draft).await?;
-    Ok(created::answer(&made, "Invoice already exist").warn(&form.warnings))
+    let (draft, warnings) = (form.value.draft, form.warnings);
+    let show = move |made: &Created| created::answer(made, "Invoice already exist").warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
 /// The original may be older than this service, so that not knowing it is a warning.

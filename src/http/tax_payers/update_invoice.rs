@@ -3,6 +3,7 @@
 use actix_web::web;
 use serde_json::{Map, Value};
 
+use crate::actors::taxpayer::command::Revised;
 use crate::domain::caller::TaxpayerCaller;
 use crate::domain::fault::Faults;
 use crate::domain::ids::TaxpayerId;
@@ -12,6 +13,7 @@ use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, unique_no, update_invoice as form};
+use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::store::invoices;
@@ -19,6 +21,7 @@ use crate::store::invoices;
 pub(crate) async fn update_invoice(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
@@ -28,16 +31,20 @@ pub(crate) async fn update_invoice(
         Err(faults) => return Err(locked_or_faults(&state, id, &body, faults).await),
     };
     let which = ident::which(form.value.which)?;
-    let revised = state.taxpayers.revise(id, which, form.value.revision).await?;
-    let mut warnings = form.warnings;
+    let (revision, warnings) = (form.value.revision, form.warnings);
+    let show = move |revised: &Revised| answer(revised).warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.revise(id, which, revision).await).await
+}
+
+fn answer(revised: &Revised) -> Answer {
+    let mut warnings = Vec::new();
     if revised.withdrawn {
         warnings.push("the submission of the earlier content was called off: submit it again".to_owned());
     }
     if revised.invoice.due_date.is_some_and(|due| due < revised.invoice.invoice_date) {
         warnings.push("due_date is before invoice_date".to_owned());
     }
-    let invoice = InvoiceObject::from(&revised.invoice);
-    Ok(Answer::ok("Invoice updated successfully", invoice).warn(&warnings))
+    Answer::ok("Invoice updated successfully", InvoiceObject::from(&revised.invoice)).warn(&warnings)
 }
 
 /// What can no longer be edited is told whatever else is sent (spec.md, "States and transitions").

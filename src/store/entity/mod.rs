@@ -10,6 +10,7 @@ pub mod counter;
 pub mod customer;
 pub mod delivery;
 pub mod event;
+pub mod idempotency_key;
 pub mod integrator;
 pub mod invoice;
 pub mod item;

@@ -52,6 +52,11 @@ impl Caller {
         Answer::to(self.request(method, path).json(body)).await
     }
 
+    /// A write with an `Idempotency-Key`.
+    pub(crate) async fn send_keyed(&self, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+        Answer::to(self.request(method, path).header("idempotency-key", key).json(body)).await
+    }
+
     /// A body as it is, JSON or not.
     pub(crate) async fn send_text(&self, method: &str, path: &str, body: impl Into<reqwest::Body>) -> Answer {
         let request = self.request(method, path).header("content-type", "application/json").body(body);
