@@ -12,6 +12,7 @@ mod m0003_lanes;
 mod m0004_pipeline;
 mod m0005_webhooks;
 mod m0006_reference_lists;
+mod m0012_supplier_invoices;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -26,6 +27,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_pipeline::Migration),
             Box::new(m0005_webhooks::Migration),
             Box::new(m0006_reference_lists::Migration),
+            Box::new(m0012_supplier_invoices::Migration),
         ]
     }
 }

@@ -10,6 +10,7 @@
 //! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
 //! | an invoice as read | `object` |
 //! | the authority pipeline | `pipeline` |
+//! | what suppliers sent | `supplier_invoice` |
 //! | the event log and its deliveries | `event`, `delivery` |
 //! | who calls | `caller` |
 //! | whether two documents say the same | `digest` |
@@ -35,4 +36,5 @@ pub mod party;
 pub mod payment;
 pub mod pipeline;
 pub mod refusal;
+pub mod supplier_invoice;
 pub mod totals;

@@ -145,6 +145,8 @@ impl From<Refusal> for ApiError {
             Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
+            Refusal::NotAddressedToCaller => (Code::NotAddressedToCaller, Faults::default()),
+            Refusal::AlreadyAcknowledged => (Code::AlreadyAcknowledged, Faults::default()),
         };
         Self::new(code, message).with_faults(faults)
     }

@@ -7,7 +7,7 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `keys`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `keys`, `pull_cursors`, `reference_lists`, `runs`, `supplier_invoices`, `taxpayers`, `webhooks` |
 
 pub mod accounts;
 pub mod customers;
@@ -20,8 +20,10 @@ pub mod ids;
 pub mod invoices;
 pub mod keys;
 pub mod lanes;
+pub mod pull_cursors;
 pub mod reference_lists;
 pub mod runs;
+pub mod supplier_invoices;
 pub mod taxpayers;
 #[cfg(test)]
 pub(crate) mod testing;

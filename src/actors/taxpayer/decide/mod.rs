@@ -4,7 +4,9 @@
 //! | Commands | File |
 //! |---|---|
 //! | create | `create` |
-//! | set status, pay, receipt | `invoice` |
+//! | set status, pay | `invoice` |
+//! | what the authority says of a transmission: on its way, arrived | `transit` |
+//! | receive and acknowledge a supplier's invoice | `supplier` |
 //! | open a run, record a step | `pipeline` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 
@@ -13,5 +15,7 @@ mod create;
 mod invoice;
 mod pipeline;
 mod route;
+mod supplier;
+mod transit;
 
 pub(crate) use route::decide;
