@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use actix::Addr;
 
 use crate::actors::dispatch::{DispatcherActor, Duty};
+use crate::actors::inbound::PullActor;
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
@@ -30,6 +31,7 @@ pub(super) struct Staff {
     pub(super) endpoints: Arc<WebhookActors>,
     _dispatchers: [Addr<DispatcherActor>; 2],
     _snapshot: Addr<SnapshotActor>,
+    _pull: Addr<PullActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -39,7 +41,7 @@ impl Staff {
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
         (gear, satchel): (Gear, Satchel),
-        snapshot: Addr<SnapshotActor>,
+        (snapshot, pull): (Addr<SnapshotActor>, Addr<PullActor>),
     ) -> Self {
         let owner = clock::new_id().to_string();
         let lease = Duration::from_secs(settings.cluster.lease_s);
@@ -58,6 +60,7 @@ impl Staff {
                 endpoint_dispatcher.start(tree, arbiters, Kind::Webhook),
             ],
             _snapshot: snapshot,
+            _pull: pull,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }
@@ -89,6 +92,6 @@ fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
         Kind::Pipeline | Kind::Webhook => {
             watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
         }
-        Kind::Taxpayer | Kind::Reference | Kind::Janitor => watchdog::Limits::default(),
+        Kind::Taxpayer | Kind::Reference | Kind::Inbound | Kind::Janitor => watchdog::Limits::default(),
     }
 }

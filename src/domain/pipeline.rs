@@ -285,7 +285,9 @@ impl Run {
     /// Ends it well although its own call brought no answer: the authority says that the invoice is on its way.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
-        self.done = self.operation.steps().to_vec();
+        while let Some(step) = self.next_step() {
+            self.done.push(step);
+        }
         self.intent = None;
         self.attempt = 0;
         self.failing_since = None;

@@ -79,6 +79,11 @@ fn charset(parameter: &str) -> Option<&str> {
 }
 
 impl Body {
+    /// Takes fewer bytes than other bodies may have.
+    pub(crate) fn at_most(self, bytes: usize) -> Self {
+        Self { bytes_max: self.bytes_max.min(bytes), ..self }
+    }
+
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
         if !self.declared.is_json {

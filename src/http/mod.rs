@@ -5,7 +5,7 @@
 //! |---|---|
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
-//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
@@ -15,6 +15,7 @@
 mod acting;
 mod app;
 mod auth;
+mod authority;
 mod authority_words;
 mod body;
 mod code;
@@ -26,6 +27,7 @@ mod gate;
 mod health;
 mod ident;
 mod metrics;
+mod notice_token;
 mod ops;
 mod outcome;
 mod patience;
@@ -68,7 +70,10 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no))
         .service(path("/v1/tax-payers/invoices/update-status").patch(tp::update_status))
         .service(path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status))
+        .service(path("/v1/tax-payers/invoices/get-supplier-invoice").post(tp::get_supplier_invoice))
+        .service(path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").post(tp::acknowledge_supplier_invoice))
         .service(path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice))
+        .service(path("/v1/tax-payers/supplier-invoices").get(tp::list_supplier_invoices))
         .service(path("/v1/tax-payers/events").get(tp::list_events))
 
         .service(path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer))
@@ -83,6 +88,8 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt))
         .service(path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm))
         .service(path("/v1/app/invoices/{irn}/run").get(ap::get_run))
+
+        .service(path("/authority/notifications/{token}").post(authority::notifications))
 
         .service(path("/health/live").get(ops::live))
         .service(path("/health/ready").get(ops::ready))

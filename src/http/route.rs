@@ -6,7 +6,6 @@ use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Resource, Responder, web};
 
-use crate::http::code::Code;
 use crate::http::error::ApiError;
 
 /// A path with its methods.
@@ -75,5 +74,5 @@ impl HttpServiceFactory for Path {
 
 /// What no path takes.
 pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
-    std::future::ready(Err(ApiError::new(Code::RouteNotFound, "No such path"))).await
+    std::future::ready(Err(ApiError::route_not_found())).await
 }

@@ -19,8 +19,7 @@ use crate::store::entity::taxpayer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
 /// A tax number without its separators, in the words of the index `taxpayers_by_plain_tin`.
-const PLAIN_TIN: &str =
-    "REPLACE(REPLACE(REPLACE(REPLACE(tin_key, '-', ''), ' ', ''), '.', ''), '/', '')";
+const PLAIN_TIN: &str = "REPLACE(REPLACE(REPLACE(REPLACE(tin_key, '-', ''), ' ', ''), '.', ''), '/', '')";
 
 fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))

@@ -20,7 +20,9 @@ use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{customers, deliveries, events, invoices, keys, runs, supplier_invoices, taxpayers, webhooks};
+use crate::store::{
+    customers, deliveries, events, invoices, keys, runs, supplier_invoices, taxpayers, webhooks,
+};
 
 /// How long a replaced signing secret signs along.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);

@@ -7,12 +7,14 @@
 //! | Create Invoice (Standard) | `standard_invoice`, `customer`, `line` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
+//! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | Submit, Transmit | `submission` and the parts of its document, `transmit` |
 
 pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
 pub(crate) mod line;
+pub(crate) mod notice;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
@@ -20,6 +22,7 @@ pub(crate) mod references;
 pub(crate) mod report;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
+pub(crate) mod supplier_irn;
 pub(crate) mod taxpayer;
 #[cfg(test)]
 pub(crate) mod testing;

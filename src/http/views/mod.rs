@@ -5,10 +5,12 @@
 //! | a page of a list | `paginator` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
+//! | the supplier inbox | `inbox` |
 //! | a pipeline run | `run` |
 //! | the event feed | `feed` |
 
 pub(crate) mod feed;
+pub(crate) mod inbox;
 pub(crate) mod integration;
 pub(crate) mod paginator;
 pub(crate) mod run;

@@ -116,7 +116,12 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
 }
 
 /// Moves the invoice to a stage; each move tells of the status and of itself.
-pub(super) fn reach(desk: &mut Desk, cause: CommandId, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+pub(super) fn reach(
+    desk: &mut Desk,
+    cause: CommandId,
+    invoice: Invoice,
+    stage: Stage,
+) -> Result<(), Refusal> {
     let previous = invoice.status;
     let invoice = invoice.reached(stage, desk.now)?;
     if invoice.status != previous {
@@ -154,11 +159,7 @@ fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (Authorit
 
 /// Shows where a run stands with the authority; the workflow status stays. What the authority has told already
 /// of a transmission is not unsaid by a run that still waits to hear it.
-fn show(
-    desk: &mut Desk,
-    mut invoice: Invoice,
-    (operation, status): (Operation, AuthorityStatus),
-) -> Invoice {
+fn show(desk: &mut Desk, mut invoice: Invoice, (operation, status): (Operation, AuthorityStatus)) -> Invoice {
     let is_transmitted = invoice.status.stage() >= Some(Stage::Transmitted);
     let is_acknowledged = invoice.authority.status == AuthorityStatus::Acknowledged;
     if is_acknowledged || (operation == Operation::Transmit && is_transmitted) {

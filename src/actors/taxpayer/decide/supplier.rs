@@ -12,11 +12,7 @@ use crate::domain::object::precise;
 use crate::domain::refusal::Refusal;
 use crate::domain::supplier_invoice::SupplierDocument;
 
-pub(super) fn receive(
-    desk: &mut Desk,
-    cause: CommandId,
-    sent: &SupplierDocument,
-) -> Result<Reply, Refusal> {
+pub(super) fn receive(desk: &mut Desk, cause: CommandId, sent: &SupplierDocument) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     if desk.supplier_invoice(&sent.irn).is_some() {
         return Ok(Reply::Done);
