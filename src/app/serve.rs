@@ -1,13 +1,14 @@
 //! The running service: house and server, until it is told to stop.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
+use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
 
@@ -40,6 +41,18 @@ fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(bind)?;
     socket.listen(BACKLOG)?.into_std()
+}
+
+/// Where the embedded authority sends its notices: to this process itself, on whatever address it listens.
+fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let token = settings.authority.notification_token.expose_secret();
+    format!("http://{address}/authority/notifications/{token}")
 }
 
 fn state(house: &House, settings: &Settings) -> http::state::State {
@@ -75,6 +88,12 @@ impl Application {
         let listener = listen(bind).map_err(|source| StartError::Bind { bind, source })?;
         let address = listener.local_addr()?;
         let house = House::build(settings).await?;
+        if let Some(sandbox) = &house.sandbox {
+            sandbox
+                .state()
+                .register_access_point(&notices_url(settings, address))
+                .map_err(StartError::Sandbox)?;
+        }
         let state = web::Data::new(state(&house, settings));
         let app =
             move || App::new().app_data(state.clone()).wrap(from_fn(http::accompany)).configure(http::routes);
