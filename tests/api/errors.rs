@@ -4,14 +4,19 @@ use serde_json::{Value, json};
 
 use crate::support::answer::{Answer, stable};
 use crate::support::bodies::{self, with};
-use crate::support::clients::{EVENTS, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE_PAYMENT, UPDATE_STATUS};
+use crate::support::clients::{
+    ACKNOWLEDGE, EVENTS, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE_PAYMENT,
+    UPDATE_STATUS,
+};
 use crate::support::world::on_every_database;
 
 /// Every path that takes a body, with a method it takes.
-const WRITES: [(&str, &str); 8] = [
+const WRITES: [(&str, &str); 10] = [
     ("POST", INVOICES),
     ("PATCH", UPDATE_STATUS),
     ("PATCH", UPDATE_PAYMENT),
+    ("POST", GET_SUPPLIER_INVOICE),
+    ("POST", ACKNOWLEDGE),
     ("POST", TAXPAYERS),
     ("PATCH", "/v1/system-integrators/taxpayers/1/profile"),
     ("PUT", "/v1/system-integrators/taxpayers/1/webhook"),

@@ -10,6 +10,7 @@ mod database_gone;
 mod drain;
 mod durability;
 mod first_start;
+mod inbound_kills;
 mod pipeline_kills;
 mod support;
 mod two_processes;
