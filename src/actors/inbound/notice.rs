@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
-use crate::domain::codes::AuthorityStatus;
+use crate::domain::codes::{AuthorityStatus, NoticeMessage};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::Stage;
@@ -28,22 +28,24 @@ struct Sent {
     /// The books say so, and no run that had stopped short of it.
     is_transmitted: bool,
     is_acknowledged: bool,
-    /// Its transmission was called, whatever came of it.
-    was_sent: bool,
+    /// Its transmission was called and has not been answered.
+    is_under_way: bool,
 }
 
 impl Inbound {
     /// Hears a notice about an invoice. When this is well, all that follows from it is durable.
-    pub async fn hear(&self, irn: &Irn) -> Result<(), Unresolved> {
+    pub async fn hear(&self, irn: &Irn, message: NoticeMessage) -> Result<(), Unresolved> {
         let _slot = self.slots.try_acquire().map_err(|_| Unresolved::Busy)?;
-        timeout(PATIENCE, self.ask_about(irn)).await.map_err(|_| Unresolved::TimedOut)?
+        timeout(PATIENCE, self.ask_about(irn, message)).await.map_err(|_| Unresolved::TimedOut)?
     }
 
-    async fn ask_about(&self, irn: &Irn) -> Result<(), Unresolved> {
+    async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), Unresolved> {
         let Some(sent) = self.sent(irn).await? else { return self.receive(irn).await };
         let transmitted = self.follow(&sent).await;
+        // While we are sending it, the authority may tell its buyer before it tells us.
+        let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
         // One side must not wait for the other's trouble.
-        let is_on_its_way = sent.was_sent || matches!(transmitted, Ok(true));
+        let is_on_its_way = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_on_its_way { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         received
@@ -87,7 +89,7 @@ impl Inbound {
             is_transmitted: has_reached && !has_stopped,
             is_acknowledged: did(Step::Receipt)
                 || status.is_some_and(|(_, status)| status == AuthorityStatus::Acknowledged),
-            was_sent: did(Step::Send) || transmission.is_some_and(|run| run.intent == Some(Step::Send)),
+            is_under_way: transmission.is_some_and(|run| run.intent == Some(Step::Send)),
         }))
     }
 

@@ -19,7 +19,7 @@ pub(crate) async fn notifications(
     notice_token::check(&token, &state.settings.notification_token)?;
     let body = body.at_most(notice::BYTES_MAX).object().await?;
     let form = report::read(&body, &state.catalog.get(), notice::read)?;
-    state.inbound.hear(&form.value.irn).await?;
+    state.inbound.hear(&form.value.irn, form.value.message).await?;
     let view = NoticeView::from(&form.value);
     Ok(Answer::ok("Notification received successfully", view).warn(&form.warnings))
 }

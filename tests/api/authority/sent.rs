@@ -33,7 +33,7 @@ async fn transmitted(seller: &Taxpayer, buyer: &Taxpayer) -> (Value, String) {
 }
 
 /// An application whose authority tells nothing by itself.
-fn untold(name: &str, case: impl AsyncFn(&World)) {
+fn untold(name: &str, case: &impl AsyncFn(&World)) {
     apart(name, &[], async |world| {
         world.authority.forget_access_points();
         case(world).await;
@@ -68,7 +68,7 @@ fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself() {
 
 #[test]
 fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_says() {
-    untold("forward", async |world| {
+    untold("forward", &async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = signed(&seller, &buyer.tin).await;
         // It is not transmitted: no word makes it so, and the buyer does not get to see it.
@@ -100,7 +100,7 @@ fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_says() 
 
 #[test]
 fn an_invoice_that_is_only_submitted_and_not_stored_is_told_of_once() {
-    untold("unstored", async |world| {
+    untold("unstored", &async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let no = bodies::invoice_no();
         let body = bodies::with(&submission(&seller, &no), "accounting_customer_party.tin", json!(buyer.tin));
@@ -136,11 +136,86 @@ fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn() {
         world.notice(&irn, "TRANSMITTED").await.expect_status(200);
         assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
         assert_eq!(buyer.inbox_lines().await.len(), 1);
-        // The run that still waits finds out by itself and tells nothing twice.
+        buyer.acknowledge(&irn).await.expect_status(200);
+        world.notice(&irn, "ACKNOWLEDGED").await.expect_status(200);
+        // The run that still waits finds out by itself, tells nothing twice and takes nothing back.
         seller.app().transmit(&irn).await.expect_status(200);
-        assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
+        assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
+        assert_eq!(seller.count_of("invoice.acknowledged").await, 1);
         assert_eq!(seller.count_of("invoice.transmitted").await, 1);
         assert_eq!(world.authority.invoice(&irn).unwrap().transmit_count, 1);
+    });
+}
+
+#[test]
+fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
+    let impatient = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__GIVE_UP_AFTER_S", "1")];
+    apart("paused", &impatient, async |world| {
+        let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        world.authority.forget_access_points();
+        for (kind, operation) in
+            [(FaultKind::CommitThenDrop, Operation::Transmit), (FaultKind::ServerError, Operation::Confirm)]
+        {
+            let mut order = FaultOrder::of(kind).on(operation);
+            (order.irn, order.probability) = (Some(irn.clone()), Some(1.into()));
+            world.authority.add_fault(order).unwrap();
+        }
+        seller.app().transmit(&irn).await.expect_status(500);
+        let state = async || seller.app().run(&irn).await.data()["state"].clone();
+        eventually("the pause", async || (state().await == json!("paused")).then_some(())).await;
+        assert_eq!(standing(&seller, &invoice).await, pair("submitted", "FAILED"));
+        world.authority.clear_faults();
+        // Its answer being lost, a notice that it failed is no reason to show it to its buyer, but the state is.
+        // The breaker of these calls may be open: the notice is sent again until it is not.
+        let heard = async || (world.notice(&irn, "FAILED").await.status == 200).then_some(());
+        eventually("a notice that is heard", heard).await;
+        assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
+        assert_eq!(state().await, json!("succeeded"));
+        assert_eq!(buyer.inbox_lines().await.len(), 1);
+        world.notice(&irn, "TRANSMITTED").await.expect_status(200);
+        assert_eq!(seller.count_of("invoice.transmitted").await, 1);
+    });
+}
+
+#[test]
+fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only() {
+    let patience = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__RETRY_INITIAL_MS", "60000")];
+    apart("being-sent", &patience, async |world| {
+        let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Transmit).times(1);
+        order.irn = Some(irn.clone());
+        world.authority.add_fault(order).unwrap();
+        seller.app().transmit(&irn).await.expect_status(500);
+        for word in ["FAILED", "TRANSMITTED", "ACKNOWLEDGED"] {
+            world.notice(&irn, word).await.expect_status(200);
+        }
+        assert!(buyer.inbox_lines().await.is_empty());
+        world.notice(&irn, "TRANSMITTING").await.expect_status(200);
+        assert_eq!(buyer.inbox_lines().await.len(), 1);
+        assert_eq!(standing(&seller, &invoice).await.0, "submitted");
+    });
+}
+
+#[test]
+fn a_cancelled_invoice_stays_cancelled() {
+    untold("cancelled", &async |world| {
+        let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+        let invoice = seller.invoice(&bodies::invoice()).await;
+        seller.set_status(&invoice, "cancelled").await.expect_status(200);
+        // The supplier sent it by another way than ours.
+        let irn = invoice["irn"].as_str().unwrap().to_owned();
+        let elsewhere = sandbox::Inbound {
+            tin: buyer.tin.clone(),
+            irn: Some(irn.clone()),
+            notify: Some(false),
+            ..Default::default()
+        };
+        world.authority.plant(&elsewhere).unwrap();
+        world.notice(&irn, "TRANSMITTED").await.expect_status(200);
+        assert_eq!(standing(&seller, &invoice).await, pair("cancelled", "PENDING"));
+        assert_eq!(buyer.inbox_lines().await.len(), 1);
     });
 }
 
@@ -157,7 +232,7 @@ fn a_stored_invoice_that_the_authority_has_not_signed_is_not_found() {
 
 #[test]
 fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buyer_is_served() {
-    untold("unconfirmed", async |world| {
+    untold("unconfirmed", &async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = transmitted(&seller, &buyer).await;
         world
