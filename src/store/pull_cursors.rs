@@ -40,3 +40,25 @@ pub async fn save(tx: &DatabaseTransaction, cursor: Cursor) -> Result<(), StoreE
         .await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn a_cursor_is_none_at_first_and_then_the_last_one_that_was_saved() {
+        for test in stores().await {
+            assert_eq!(load(&test.store).await.unwrap(), Cursor::default());
+            let at = |second| Some(Timestamp::from_second(second).unwrap());
+            for cursor in
+                [Cursor { pulled_at: at(1), swept_at: None }, Cursor { pulled_at: at(3), swept_at: at(2) }]
+            {
+                let tx = test.store.begin().await.unwrap();
+                save(&tx, cursor).await.unwrap();
+                tx.commit().await.unwrap();
+                assert_eq!(load(&test.store).await.unwrap(), cursor);
+            }
+        }
+    }
+}
