@@ -15,6 +15,7 @@ mod m0006_reference_lists;
 mod m0007_idempotency;
 mod m0008_batches_and_lists;
 mod m0009_items;
+mod m0012_supplier_invoices;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -32,6 +33,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0007_idempotency::Migration),
             Box::new(m0008_batches_and_lists::Migration),
             Box::new(m0009_items::Migration),
+            Box::new(m0012_supplier_invoices::Migration),
         ]
     }
 }

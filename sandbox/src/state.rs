@@ -79,6 +79,11 @@ impl State {
         self.notices.register(url)
     }
 
+    /// Forgets every access point; what is queued for them is still delivered.
+    pub fn forget_access_points(&self) {
+        self.notices.clear();
+    }
+
     /// Sends a notice to every access point, whether or not anything happened.
     pub fn notify(&self, irn: &str, message: &str) {
         self.notices.tell(irn, message);

@@ -1,13 +1,14 @@
 //! The running service: house and server, until it is told to stop.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
+use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
 
@@ -42,11 +43,24 @@ fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
+/// Where the embedded authority sends its notices: to this process itself, on whatever address it listens.
+fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let token = settings.authority.notification_token.expose_secret();
+    format!("http://{address}/authority/notifications/{token}")
+}
+
 fn state(house: &House, settings: &Settings) -> http::state::State {
     http::state::State {
         store: house.store.clone(),
         taxpayers: Arc::clone(&house.taxpayers),
         pipeline: Arc::clone(&house.pipeline),
+        inbound: Arc::clone(&house.inbound),
         authority: house.authority.clone(),
         catalog: house.catalog.clone(),
         clock: house.clock.clone(),
@@ -62,6 +76,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             utc_offset: settings.authority.utc_offset,
             default_contact_password: settings.secrets.contact_password.clone(),
             erp_systems: settings.options.erp_systems.clone(),
+            notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
         },
         health: http::Health::default(),
@@ -90,6 +105,12 @@ impl Application {
         let listener = listen(bind).map_err(|source| StartError::Bind { bind, source })?;
         let address = listener.local_addr()?;
         let house = House::build(settings).await?;
+        if let Some(sandbox) = &house.sandbox {
+            sandbox
+                .state()
+                .register_access_point(&notices_url(settings, address))
+                .map_err(StartError::Sandbox)?;
+        }
         let state = web::Data::new(state(&house, settings));
         let app =
             move || App::new().app_data(state.clone()).wrap(from_fn(http::accompany)).configure(http::routes);

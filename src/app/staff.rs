@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use actix::Addr;
 
 use crate::actors::dispatch::{DispatcherActor, Duty};
+use crate::actors::inbound::PullActor;
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
@@ -32,6 +33,7 @@ pub(super) struct Staff {
     _dispatchers: [Addr<DispatcherActor>; 2],
     _snapshot: Addr<SnapshotActor>,
     _sweeper: Addr<SweeperActor>,
+    _pull: Addr<PullActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -41,7 +43,7 @@ impl Staff {
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
         (gear, satchel): (Gear, Satchel),
-        snapshot: Addr<SnapshotActor>,
+        (snapshot, pull): (Addr<SnapshotActor>, Addr<PullActor>),
     ) -> Self {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
         let owner = clock::new_id().to_string();
@@ -62,6 +64,7 @@ impl Staff {
             ],
             _snapshot: snapshot,
             _sweeper: broom.start(tree, arbiters),
+            _pull: pull,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }
@@ -93,6 +96,6 @@ fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
         Kind::Pipeline | Kind::Webhook => {
             watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
         }
-        Kind::Taxpayer | Kind::Reference | Kind::Janitor => watchdog::Limits::default(),
+        Kind::Taxpayer | Kind::Reference | Kind::Inbound | Kind::Janitor => watchdog::Limits::default(),
     }
 }

@@ -126,6 +126,30 @@ words! {
     }
 }
 
+impl AuthorityStatus {
+    /// How far with the authority it says the invoice is. What waits, pauses or was refused says nothing of that.
+    pub fn progress(self) -> u8 {
+        match self {
+            Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
+            Self::Validated => 1,
+            Self::Submitted => 2,
+            Self::Transmitted => 3,
+            Self::Acknowledged => 4,
+            Self::Reported => 5,
+        }
+    }
+}
+
+words! {
+    /// What the authority's notices say of an invoice.
+    NoticeMessage {
+        Transmitting = "TRANSMITTING",
+        Acknowledged = "ACKNOWLEDGED",
+        Transmitted = "TRANSMITTED",
+        Failed = "FAILED",
+    }
+}
+
 words! {
     /// How a `unique_no` names an invoice.
     UniqueNoType {

@@ -169,12 +169,16 @@ impl Invoice {
     /// Records that the pipeline has reached a stage; forward only.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Move::Reach(stage), now)?;
-        invoice.authority.status = match stage {
+        let status = match stage {
             Stage::Validated => AuthorityStatus::Validated,
             Stage::Submitted => AuthorityStatus::Submitted,
             Stage::Transmitted => AuthorityStatus::Transmitted,
             Stage::Reported => AuthorityStatus::Reported,
         };
+        // A receipt may be known before the transmission's own answer.
+        if status.progress() >= invoice.authority.status.progress() {
+            invoice.authority.status = status;
+        }
         Ok(invoice)
     }
 

@@ -12,6 +12,7 @@
 //! | an invoice as read | `object` |
 //! | invoices sent together | `batch` |
 //! | the authority pipeline | `pipeline` |
+//! | what suppliers sent | `supplier_invoice` |
 //! | the event log and its deliveries | `event`, `delivery` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
@@ -42,5 +43,6 @@ pub mod payment;
 pub mod pipeline;
 pub mod refusal;
 pub mod revision;
+pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;

@@ -282,6 +282,24 @@ impl Run {
         self
     }
 
+    /// Ends it well although its own call brought no answer: the authority says that the invoice is on its way.
+    #[must_use]
+    pub fn found_transmitted(mut self, now: Timestamp) -> Self {
+        while let Some(step) = self.next_step() {
+            self.done.push(step);
+        }
+        self.intent = None;
+        self.attempt = 0;
+        self.failing_since = None;
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        self.last_error = None;
+        self.resolved_by = Some(ResolvedBy::Confirm);
+        self.state = RunState::Succeeded;
+        self.updated_at = now;
+        self
+    }
+
     fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
         self.done.push(step);
         self.intent = None;

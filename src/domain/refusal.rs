@@ -35,6 +35,10 @@ pub enum Refusal {
     InvoiceNotSigned,
     #[error("No webhook is configured for this taxpayer")]
     WebhookNotConfigured,
+    #[error("This supplier invoice was not addressed to you")]
+    NotAddressedToCaller,
+    #[error("The supplier invoice has already been acknowledged")]
+    AlreadyAcknowledged,
 }
 
 impl From<Fault> for Refusal {

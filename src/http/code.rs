@@ -32,6 +32,7 @@ codes! {
     KeyNotRecognized = "KEY_NOT_RECOGNIZED", FORBIDDEN;
     SubscriptionInactive = "SUBSCRIPTION_INACTIVE", FORBIDDEN;
     ProfileIncomplete = "PROFILE_INCOMPLETE", FORBIDDEN;
+    NotAddressedToCaller = "NOT_ADDRESSED_TO_CALLER", FORBIDDEN;
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
@@ -44,6 +45,7 @@ codes! {
     InvoiceLocked = "INVOICE_LOCKED", CONFLICT;
     InvoiceNotApproved = "INVOICE_NOT_APPROVED", CONFLICT;
     InvalidTransition = "INVALID_TRANSITION", CONFLICT;
+    AlreadyAcknowledged = "ALREADY_ACKNOWLEDGED", CONFLICT;
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", PAYLOAD_TOO_LARGE;
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", UNSUPPORTED_MEDIA_TYPE;
     BatchTooLarge = "BATCH_TOO_LARGE", UNPROCESSABLE_ENTITY;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
+use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::Failure as AuthorityFailure;
@@ -64,6 +65,11 @@ impl ApiError {
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(Code::InternalError, message)
+    }
+
+    /// Of a path that nothing takes, or that is not the caller's to know of.
+    pub(crate) fn route_not_found() -> Self {
+        Self::new(Code::RouteNotFound, "No such path")
     }
 
     pub(crate) fn invoice_not_found() -> Self {
@@ -149,6 +155,8 @@ impl From<Refusal> for ApiError {
             Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
+            Refusal::NotAddressedToCaller => (Code::NotAddressedToCaller, Faults::default()),
+            Refusal::AlreadyAcknowledged => (Code::AlreadyAcknowledged, Faults::default()),
         };
         Self::new(code, message).with_faults(faults)
     }
@@ -220,6 +228,35 @@ impl From<RelayFailure> for ApiError {
         match failure {
             RelayFailure::Books(failure) => failure.into(),
             RelayFailure::Authority(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<InboxFailure> for ApiError {
+    fn from(failure: InboxFailure) -> Self {
+        match failure {
+            InboxFailure::Books(failure) => failure.into(),
+            InboxFailure::Authority(failure) => failure.into(),
+        }
+    }
+}
+
+/// Whatever came of a notice but success makes the authority send it again.
+impl From<Unresolved> for ApiError {
+    fn from(unresolved: Unresolved) -> Self {
+        let cause = unresolved.to_string();
+        match unresolved {
+            Unresolved::Nobody => Self::invoice_not_found(),
+            Unresolved::Busy => overloaded(RETRY_AFTER).because(cause),
+            Unresolved::Books(failure) => failure.into(),
+            Unresolved::Authority(_)
+            | Unresolved::TimedOut
+            | Unresolved::Sealed(_)
+            | Unresolved::Other(_) => {
+                let message = "The authority could not be asked about this invoice: send the notice again";
+                let error = Self::new(Code::AuthorityUnavailable, message).because(cause);
+                error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(AUTHORITY_RETRY_AFTER)
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
-//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
 //! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
@@ -21,6 +21,7 @@ mod acting;
 mod admission;
 mod app;
 mod auth;
+mod authority;
 mod authority_words;
 mod body;
 mod code;
@@ -35,6 +36,7 @@ mod idempotency;
 mod ident;
 mod limits;
 mod metrics;
+mod notice_token;
 pub mod openapi;
 mod ops;
 mod outcome;
@@ -87,8 +89,11 @@ fn table() -> Vec<Path> {
         path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status),
         path("/v1/tax-payers/invoices/bulk").post(tp::create_batch),
         path("/v1/tax-payers/invoices/batches/{batch_no}").get(tp::get_batch),
+        path("/v1/tax-payers/invoices/get-supplier-invoice").post(tp::get_supplier_invoice),
+        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").post(tp::acknowledge_supplier_invoice),
         path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice),
         path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline),
+        path("/v1/tax-payers/supplier-invoices").get(tp::list_supplier_invoices),
         path("/v1/tax-payers/events").get(tp::list_events),
 
         path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),
@@ -103,6 +108,8 @@ fn table() -> Vec<Path> {
         path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt),
         path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm),
         path("/v1/app/invoices/{irn}/run").get(ap::get_run),
+
+        path("/authority/notifications/{token}").post(authority::notifications),
 
         path("/health/live").get(ops::live),
         path("/health/ready").get(ops::ready),

@@ -8,7 +8,6 @@ use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 
 use crate::http::admission::Entrance;
-use crate::http::code::Code;
 use crate::http::error::ApiError;
 
 /// A path with its methods.
@@ -81,5 +80,5 @@ impl HttpServiceFactory for Path {
 
 /// What no path takes.
 pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
-    std::future::ready(Err(ApiError::new(Code::RouteNotFound, "No such path"))).await
+    std::future::ready(Err(ApiError::route_not_found())).await
 }

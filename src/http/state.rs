@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 
+use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::door::Taxpayers;
@@ -28,6 +29,7 @@ pub struct State {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
+    pub inbound: Arc<Inbound>,
     pub authority: Authority,
     pub catalog: SharedCatalog,
     pub clock: SharedClock,
@@ -66,6 +68,8 @@ pub struct Settings {
     pub default_contact_password: SecretString,
     /// The ERP systems an integration may name: `options.erp_systems`.
     pub erp_systems: Vec<String>,
+    /// The right to send notices: `authority.notification_token`.
+    pub notification_token: SecretString,
     /// Whether `/metrics` needs no operator key.
     pub metrics_public: bool,
 }

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use tempfile::TempDir;
 
+use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
@@ -37,6 +38,7 @@ pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
 pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
 pub(crate) const OTHER_INTEGRATOR_KEY: &str = "sik_other";
 pub(crate) const OPERATOR_KEY: &str = "opk_one";
+pub(crate) const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
 pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
 /// The state, and what it needs for as long as it is used.
@@ -62,6 +64,7 @@ fn settings() -> Settings {
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
         default_contact_password: "a first password".into(),
+        notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
     }
@@ -93,6 +96,7 @@ pub(crate) async fn house_with(rates: Rates) -> House {
             authority: authority.clone(),
             waiters: wakers.waiters,
         }),
+        inbound: Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone())),
         store,
         taxpayers,
         authority,

@@ -7,7 +7,7 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `reference_lists`, `runs`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `pull_cursors`, `reference_lists`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub mod batches;
@@ -25,8 +25,10 @@ pub mod items;
 pub mod keys;
 pub mod lanes;
 pub mod payments;
+pub mod pull_cursors;
 pub mod reference_lists;
 pub mod runs;
+pub mod supplier_invoices;
 pub mod taxpayers;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -5,17 +5,20 @@ use serde_json::{Value, json};
 use crate::support::answer::{Answer, stable};
 use crate::support::bodies::{self, with};
 use crate::support::clients::{
-    EVENTS, FULL, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
+    ACKNOWLEDGE, EVENTS, FULL, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE,
+    UPDATE_PAYMENT, UPDATE_STATUS,
 };
 use crate::support::world::on_every_database;
 
 /// Every path that takes a body, with a method it takes.
-const WRITES: [(&str, &str); 10] = [
+const WRITES: [(&str, &str); 12] = [
     ("POST", INVOICES),
     ("POST", FULL),
     ("PUT", UPDATE),
     ("PATCH", UPDATE_STATUS),
     ("PATCH", UPDATE_PAYMENT),
+    ("POST", GET_SUPPLIER_INVOICE),
+    ("POST", ACKNOWLEDGE),
     ("POST", TAXPAYERS),
     ("PATCH", "/v1/system-integrators/taxpayers/1/profile"),
     ("PUT", "/v1/system-integrators/taxpayers/1/webhook"),

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test cannot do without ends it")]
 
 mod app;
+mod authority;
 mod core;
 mod errors;
 mod health;

@@ -11,6 +11,7 @@ mod drain;
 mod durability;
 mod first_start;
 mod idempotency;
+mod inbound_kills;
 mod pipeline_kills;
 mod support;
 mod two_processes;

@@ -54,6 +54,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::webhook", Floor::Actors),
     room("actors::reference", Floor::Actors),
     room("actors::sweeper", Floor::Actors),
+    room("actors::inbound", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),
@@ -90,8 +91,14 @@ pub(crate) const PARAMETERS_MAX: usize = 5;
 pub(crate) const MOD_DOC_LINES_MAX: usize = 8;
 
 /// Every function here is a handler; elsewhere in `src/http`, one with an attribute of `ROUTE_ATTRIBUTES` is.
-pub(crate) const HANDLER_HOMES: &[&str] =
-    &["src/http/core", "src/http/tax_payers", "src/http/system_integrators", "src/http/app", "src/http/ops"];
+pub(crate) const HANDLER_HOMES: &[&str] = &[
+    "src/http/authority",
+    "src/http/core",
+    "src/http/tax_payers",
+    "src/http/system_integrators",
+    "src/http/app",
+    "src/http/ops",
+];
 pub(crate) const ROUTE_ATTRIBUTES: &[&str] =
     &["get", "post", "put", "patch", "delete", "head", "options", "route", "routes"];
 

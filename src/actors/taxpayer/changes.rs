@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
@@ -12,14 +14,17 @@ use crate::domain::caller::KeyKind;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
+use crate::domain::irn::Irn;
 use crate::domain::pipeline::Verdict;
+use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::{
-    batches, customers, deliveries, events, invoices, items, keys, runs, taxpayers, webhooks,
+    batches, customers, deliveries, events, invoices, items, keys, runs, supplier_invoices, taxpayers,
+    webhooks,
 };
 
 /// How long a replaced signing secret signs along.
@@ -41,6 +46,9 @@ pub(crate) struct Changes {
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payment_entry::Model>,
     pub(crate) ended_steps: Vec<EndedStep>,
+    /// New in the inbox, with their documents.
+    pub(crate) received: Vec<(SupplierInvoice, Value)>,
+    pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
     pub(crate) due_runs: Vec<RunId>,
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
     pub(crate) key: Option<SecretString>,
@@ -74,6 +82,8 @@ impl Changes {
             && self.endpoint.is_none()
             && self.events.is_empty()
             && self.ended_steps.is_empty()
+            && self.received.is_empty()
+            && self.acknowledged.is_empty()
             && self.secret.is_none()
             && self.key.is_none()
             && self.kept.is_empty()
@@ -86,6 +96,7 @@ impl Desk {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
         self.write_runs(tx).await?;
+        self.write_inbox(tx).await?;
         self.write_events(tx).await?;
         idempotency::keep(store, tx, &self.changes.kept, self.now).await
     }
@@ -154,6 +165,16 @@ impl Desk {
         }
         let due: Vec<_> = changes.due_runs.iter().map(|run| run_lane(self.id, *run)).collect();
         lanes::make_due(tx, LaneKind::Run, &due).await
+    }
+
+    async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
+        for (invoice, document) in &self.changes.received {
+            supplier_invoices::add(tx, invoice, document).await?;
+        }
+        for (irn, at) in &self.changes.acknowledged {
+            supplier_invoices::acknowledge(tx, self.id, irn, *at).await?;
+        }
+        Ok(())
     }
 
     async fn write_events(&self, tx: &Transaction) -> Result<(), StoreError> {

@@ -19,6 +19,7 @@ use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run, Step, Verdict};
 use crate::domain::refusal::Refusal;
 use crate::domain::revision::Revision;
+use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 
@@ -34,6 +35,9 @@ pub enum Command {
     OpenRun(Box<Request>),
     RecordStep(Box<StepOutcome>),
     RecordReceipt { irn: Irn },
+    RecordTransit { irn: Irn, is_delivered: bool },
+    ReceiveSupplierInvoice(Box<SupplierDocument>),
+    AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
     SetWebhook { url: String, enabled_events: Option<Vec<String>> },
@@ -54,6 +58,9 @@ impl Command {
             Self::OpenRun(_) => "open-run",
             Self::RecordStep(_) => "record-step",
             Self::RecordReceipt { .. } => "record-receipt",
+            Self::RecordTransit { .. } => "record-transit",
+            Self::ReceiveSupplierInvoice(_) => "receive-supplier-invoice",
+            Self::AcknowledgeSupplierInvoice { .. } => "acknowledge-supplier-invoice",
             Self::ChangeProfile(_) => "change-profile",
             Self::SetSubscription(_) => "set-subscription",
             Self::SetWebhook { .. } => "set-webhook",
@@ -176,6 +183,7 @@ pub enum Reply {
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),
+    SupplierInvoice(Box<SupplierInvoice>),
 }
 
 /// The invoice that exists after a create, and whether it did before.

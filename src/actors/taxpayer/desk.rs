@@ -22,6 +22,7 @@ use crate::domain::object::InvoiceObject;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::supplier_invoice::SupplierInvoice;
 
 /// What a batch works on.
 pub(crate) struct Desk {
@@ -32,6 +33,7 @@ pub(crate) struct Desk {
     pub(crate) customers: Customers,
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
+    pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
     /// What other taxpayers have already, for the commands that ask for it.
@@ -81,6 +83,11 @@ impl Desk {
         self.runs.iter().find(|run| run.operation == operation && run.irn.key() == key)
     }
 
+    pub(crate) fn supplier_invoice(&self, irn: &Irn) -> Option<&SupplierInvoice> {
+        let key = irn.key();
+        self.supplier_invoices.iter().find(|invoice| invoice.irn.key() == key)
+    }
+
     pub(crate) fn next_invoice_id(&mut self) -> InvoiceId {
         InvoiceId(self.ids.invoices.next().unwrap_or_default())
     }
@@ -116,6 +123,10 @@ impl Desk {
     pub(crate) fn put_run(&mut self, run: Run) {
         self.changes.runs.insert(run.id);
         put(&mut self.runs, run, |one, other| one.id == other.id);
+    }
+
+    pub(crate) fn put_supplier_invoice(&mut self, invoice: SupplierInvoice) {
+        put(&mut self.supplier_invoices, invoice, |one, other| one.irn.key() == other.irn.key());
     }
 
     pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {

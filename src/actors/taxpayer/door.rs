@@ -19,6 +19,7 @@ use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
 use crate::domain::revision::Revision;
+use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 
 /// Why the books did not change.
@@ -126,6 +127,30 @@ impl Taxpayers {
     /// Records that the authority has the receipt of a transmission.
     pub async fn record_receipt(&self, id: TaxpayerId, irn: Irn) -> Result<(), Failure> {
         ask!(self, id, Command::RecordReceipt { irn }, Reply::Done => ())
+    }
+
+    /// Records what the authority says of an invoice that was sent: it is on its way, or has arrived.
+    pub async fn record_transit(&self, id: TaxpayerId, irn: Irn, is_delivered: bool) -> Result<(), Failure> {
+        ask!(self, id, Command::RecordTransit { irn, is_delivered }, Reply::Done => ())
+    }
+
+    /// Puts a supplier's invoice into the inbox, once.
+    pub async fn receive_supplier_invoice(
+        &self,
+        id: TaxpayerId,
+        document: SupplierDocument,
+    ) -> Result<(), Failure> {
+        ask!(self, id, Command::ReceiveSupplierInvoice(Box::new(document)), Reply::Done => ())
+    }
+
+    /// Records that the authority has the acknowledgement of a supplier's invoice.
+    pub async fn acknowledge_supplier_invoice(
+        &self,
+        id: TaxpayerId,
+        irn: Irn,
+    ) -> Result<SupplierInvoice, Failure> {
+        let command = Command::AcknowledgeSupplierInvoice { irn };
+        ask!(self, id, command, Reply::SupplierInvoice(invoice) => *invoice)
     }
 
     pub async fn change_profile(&self, id: TaxpayerId, change: ProfileChange) -> Result<Taxpayer, Failure> {

@@ -18,7 +18,7 @@ use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::invoices::Names;
 use crate::store::items::ItemNames;
-use crate::store::{customers, invoices, items, runs, taxpayers};
+use crate::store::{customers, invoices, items, runs, supplier_invoices, taxpayers};
 
 /// Takes the ids that the commands may use.
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {
@@ -60,6 +60,7 @@ struct Wanted {
     tins: Vec<String>,
     items: ItemNames,
     run_irn_keys: Vec<String>,
+    supplier_irn_keys: Vec<String>,
 }
 
 impl Wanted {
@@ -85,7 +86,9 @@ impl Wanted {
             }
             Command::OpenRun(request) => self.add_irn(&request.irn),
             Command::RecordStep(outcome) => self.add_irn(&outcome.run.irn),
-            Command::RecordReceipt { irn } => self.add_irn(irn),
+            Command::RecordReceipt { irn } | Command::RecordTransit { irn, .. } => self.add_irn(irn),
+            Command::ReceiveSupplierInvoice(sent) => self.supplier_irn_keys.push(sent.irn.key()),
+            Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
             _ => {}
         }
     }
@@ -157,6 +160,8 @@ pub(crate) async fn desk(
             .into_iter()
             .collect(),
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
+        supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
+            .await?,
         ids,
         taken,
         books,

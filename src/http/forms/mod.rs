@@ -11,6 +11,7 @@
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
+//! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | Submit, Transmit | `submission` and the parts of its document, `as_sent`, `transmit` |
 
 pub(crate) mod as_sent;
@@ -23,6 +24,7 @@ pub(crate) mod full_invoice;
 pub(crate) mod full_line;
 pub(crate) mod invoice_filters;
 pub(crate) mod line;
+pub(crate) mod notice;
 pub(crate) mod outline;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
@@ -31,6 +33,7 @@ pub(crate) mod references;
 pub(crate) mod report;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
+pub(crate) mod supplier_irn;
 pub(crate) mod taxpayer;
 #[cfg(test)]
 pub(crate) mod testing;

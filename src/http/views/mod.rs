@@ -8,6 +8,7 @@
 //! | what happened to an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
+//! | the supplier inbox | `inbox` |
 //! | a pipeline run | `run` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
@@ -16,6 +17,7 @@
 pub(crate) mod batch;
 pub(crate) mod choice;
 pub(crate) mod feed;
+pub(crate) mod inbox;
 pub(crate) mod integration;
 pub(crate) mod invoice;
 pub(crate) mod paginator;

@@ -17,6 +17,9 @@ pub(crate) const BULK: &str = "/v1/tax-payers/invoices/bulk";
 pub(crate) const BATCHES: &str = "/v1/tax-payers/invoices/batches";
 pub(crate) const UPDATE_STATUS: &str = "/v1/tax-payers/invoices/update-status";
 pub(crate) const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
+pub(crate) const INBOX: &str = "/v1/tax-payers/supplier-invoices";
+pub(crate) const GET_SUPPLIER_INVOICE: &str = "/v1/tax-payers/invoices/get-supplier-invoice";
+pub(crate) const ACKNOWLEDGE: &str = "/v1/tax-payers/invoices/acknowledge-supplier-invoice";
 pub(crate) const EVENTS: &str = "/v1/tax-payers/events";
 pub(crate) const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 pub(crate) const SUBMIT: &str = "/v1/app/invoices/submit";
@@ -264,6 +267,29 @@ impl Taxpayer {
 
     pub(crate) async fn pay(&self, body: &Value) -> Answer {
         self.send("PATCH", UPDATE_PAYMENT, body).await
+    }
+
+    pub(crate) async fn inbox(&self, query: &str) -> Answer {
+        self.get(&format!("{INBOX}{query}")).await
+    }
+
+    /// The lines of the inbox, newest first.
+    pub(crate) async fn inbox_lines(&self) -> Vec<Value> {
+        let answer = self.inbox("").await.expect_status(200);
+        answer.data()["data"].as_array().unwrap().clone()
+    }
+
+    pub(crate) async fn supplier_invoice(&self, irn: &str) -> Answer {
+        self.send("POST", GET_SUPPLIER_INVOICE, &json!({ "supplier_irn": irn })).await
+    }
+
+    pub(crate) async fn acknowledge(&self, irn: &str) -> Answer {
+        self.send("POST", ACKNOWLEDGE, &json!({ "supplier_irn": irn })).await
+    }
+
+    /// How many events of a name the log has.
+    pub(crate) async fn count_of(&self, name: &str) -> usize {
+        self.event_names().await.iter().filter(|event| *event == name).count()
     }
 
     /// The events of this taxpayer, from the first on.

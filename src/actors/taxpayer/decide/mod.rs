@@ -7,7 +7,9 @@
 //! | update | `revise` |
 //! | the customer and the items that both are about | `matching` |
 //! | create, create together | `create`, `batch` |
-//! | set status, pay, receipt | `invoice` |
+//! | set status, pay | `invoice` |
+//! | what the authority says of a transmission: on its way, arrived | `transit` |
+//! | receive and acknowledge a supplier's invoice | `supplier` |
 //! | open a run, record a step | `pipeline` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 
@@ -19,5 +21,7 @@ mod matching;
 mod pipeline;
 mod revise;
 mod route;
+mod supplier;
+mod transit;
 
 pub(crate) use route::decide;

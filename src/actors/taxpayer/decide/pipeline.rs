@@ -32,7 +32,7 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
         Some(_) => return Err(Refusal::IrnContentChanged),
     };
     if let Some(invoice) = desk.invoice_with_irn(&request.irn).cloned() {
-        show(desk, invoice, AuthorityStatus::Queued);
+        show(desk, invoice, (request.operation, AuthorityStatus::Queued));
     }
     desk.changes.due_runs.push(run.id);
     desk.put_run(run.clone());
@@ -104,7 +104,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
         },
         Verdict::Wait { .. } => {
             if let Some(invoice) = invoice {
-                show(desk, invoice, AuthorityStatus::Queued);
+                show(desk, invoice, (run.operation, AuthorityStatus::Queued));
             }
         }
         Verdict::Refused { error } => stop(desk, cause, run, (AuthorityStatus::Rejected, error)),
@@ -121,7 +121,12 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
 }
 
 /// Moves the invoice to a stage; each move tells of the status and of itself.
-fn reach(desk: &mut Desk, cause: CommandId, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+pub(super) fn reach(
+    desk: &mut Desk,
+    cause: CommandId,
+    invoice: Invoice,
+    stage: Stage,
+) -> Result<(), Refusal> {
     let previous = invoice.status;
     let invoice = invoice.reached(stage, desk.now)?;
     if invoice.status != previous {
@@ -134,7 +139,7 @@ fn reach(desk: &mut Desk, cause: CommandId, invoice: Invoice, stage: Stage) -> R
 }
 
 /// An IRN that is no stored invoice is relayed all the same, and its events tell what is known.
-fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage: Stage) {
+pub(super) fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage: Stage) {
     let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
     desk.emit(cause, kind_of(stage), Some(irn), data);
 }
@@ -147,7 +152,7 @@ fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (Authorit
     };
     let extra = json!({ "operation": run.operation, "error": error });
     if let Some(invoice) = desk.invoice_with_irn(&run.irn).cloned() {
-        let invoice = show(desk, invoice, status);
+        let invoice = show(desk, invoice, (run.operation, status));
         let mut extra = extra;
         extra["previous_status"] = json!(invoice.status);
         desk.emit_about(cause, kind, &invoice, extra);
@@ -157,8 +162,14 @@ fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (Authorit
     }
 }
 
-/// Shows where the invoice stands with the authority; the workflow status stays.
-fn show(desk: &mut Desk, mut invoice: Invoice, status: AuthorityStatus) -> Invoice {
+/// Shows where a run stands with the authority; the workflow status stays. What the authority has told already
+/// of a transmission is not unsaid by a run that still waits to hear it.
+fn show(desk: &mut Desk, mut invoice: Invoice, (operation, status): (Operation, AuthorityStatus)) -> Invoice {
+    let is_transmitted = invoice.status.stage() >= Some(Stage::Transmitted);
+    let is_acknowledged = invoice.authority.status == AuthorityStatus::Acknowledged;
+    if is_acknowledged || (operation == Operation::Transmit && is_transmitted) {
+        return invoice;
+    }
     invoice.authority.status = status;
     invoice.updated_at = desk.now;
     desk.put_invoice(invoice.clone());

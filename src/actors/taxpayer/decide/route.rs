@@ -1,7 +1,7 @@
 //! Which decision a command leads to.
 
 use crate::actors::taxpayer::command::{Command, Reply};
-use crate::actors::taxpayer::decide::{account, batch, create, invoice, pipeline, revise};
+use crate::actors::taxpayer::decide::{account, batch, create, invoice, pipeline, revise, supplier, transit};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
 use crate::domain::refusal::Refusal;
@@ -19,7 +19,10 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::Pay(update) => invoice::pay(desk, cause, update),
         Command::OpenRun(request) => pipeline::open(desk, request),
         Command::RecordStep(outcome) => pipeline::record(desk, cause, outcome),
-        Command::RecordReceipt { irn } => Ok(invoice::record_receipt(desk, cause, irn)),
+        Command::RecordReceipt { irn } => Ok(transit::record_receipt(desk, cause, irn)),
+        Command::RecordTransit { irn, is_delivered } => Ok(transit::record(desk, cause, irn, *is_delivered)),
+        Command::ReceiveSupplierInvoice(sent) => supplier::receive(desk, cause, sent),
+        Command::AcknowledgeSupplierInvoice { irn } => supplier::acknowledge(desk, cause, irn),
         Command::ChangeProfile(change) => account::change_profile(desk, cause, change),
         Command::SetSubscription(subscription) => account::set_subscription(desk, *subscription),
         Command::SetWebhook { url, enabled_events } => {
