@@ -66,12 +66,8 @@ fn settings() -> Settings {
     }
 }
 
-/// Without limits.
+/// Without limits on requests.
 pub(crate) async fn house() -> House {
-    house_with(Rates::default()).await
-}
-
-pub(crate) async fn house_with(rates: Rates) -> House {
     let files = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", files.path().join("test.db").display());
     let store = Store::open(&url, Vault::new(&STANDARD.encode([7; 32])).unwrap()).await.unwrap();
@@ -102,7 +98,7 @@ pub(crate) async fn house_with(rates: Rates) -> House {
         settings: settings(),
         health: Health::default(),
         traffic: Traffic::default(),
-        limits: rates.into(),
+        limits: Rates::default().into(),
         under_way: UnderWay::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }
