@@ -13,17 +13,17 @@ use crate::domain::caller::KeyKind;
 pub struct Claim {
     /// SHA-256 of caller and key, in hexadecimal.
     pub id: String,
-    /// SHA-256 of method, path and body, in hexadecimal.
+    /// SHA-256 of what makes the request what it is, in hexadecimal.
     pub fingerprint: String,
     /// From then on the key is free again.
     pub expires_at: Timestamp,
 }
 
 impl Claim {
-    /// The request is given as its parts in order: method, path with query, body.
-    pub fn new((kind, owner): (KeyKind, i64), key: &str, request: [&[u8]; 3], expires_at: Timestamp) -> Self {
+    /// The request is given as its parts in order, as many as its kind has.
+    pub fn new((kind, owner): (KeyKind, i64), key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[kind.as_str().as_bytes(), &owner.to_be_bytes(), key.as_bytes()]);
-        Self { id, fingerprint: digest(&request), expires_at }
+        Self { id, fingerprint: digest(request), expires_at }
     }
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn claim(owner: (KeyKind, i64), key: &str, request: [&str; 3]) -> Claim {
-        Claim::new(owner, key, request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
+        Claim::new(owner, key, &request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
+use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
 use serde_json::{Map, Value};
 
@@ -20,6 +21,8 @@ use crate::http::state::State;
 use crate::store::failure::StoreError;
 use crate::store::taxpayers;
 
+pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
+
 /// The header `x-taxpayer-id`, where it is well formed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hint(Option<TaxpayerId>);
@@ -29,7 +32,7 @@ impl FromRequest for Hint {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let text = request.headers().get("x-taxpayer-id").and_then(|value| value.to_str().ok());
+        let text = request.headers().get(TAXPAYER_ID).and_then(|value| value.to_str().ok());
         ready(Ok(Self(text.and_then(ident::number).map(TaxpayerId))))
     }
 }

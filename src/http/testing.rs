@@ -70,12 +70,8 @@ fn settings() -> Settings {
     }
 }
 
-/// Without limits.
+/// Without limits on requests.
 pub(crate) async fn house() -> House {
-    house_with(Rates::default()).await
-}
-
-pub(crate) async fn house_with(rates: Rates) -> House {
     let files = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", files.path().join("test.db").display());
     let store = Store::open(&url, Vault::new(&STANDARD.encode([7; 32])).unwrap()).await.unwrap();
@@ -109,6 +105,7 @@ pub(crate) async fn house_with(rates: Rates) -> House {
         traffic: Traffic::default(),
         bulk: Turnstile::default(),
         limits: rates.into(),
+        limits: Rates::default().into(),
         under_way: UnderWay::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }

@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn claim(key: &str, body: &str, until: i64) -> Claim {
-        Claim::new((KeyKind::Taxpayer, 7), key, [b"POST", b"/", body.as_bytes()], at(until))
+        Claim::new((KeyKind::Taxpayer, 7), key, &[b"POST", b"/", body.as_bytes()], at(until))
     }
 
     fn entry(claim: &Claim) -> Entry {
@@ -224,7 +224,8 @@ mod tests {
             assert!(any_of_commands(&tx, &[&one.claim], &[clock::new_id(), command]).await.unwrap());
             assert!(!any_of_commands(&tx, &[&one.claim], &[clock::new_id()]).await.unwrap());
             assert!(!any_of_commands(&tx, &[], &[command]).await.unwrap());
-            assert_eq!(taken(&tx, &[&one.claim], at(99)).await.unwrap(), [one.claim.id.clone()]);
+            let found = taken(&tx, &[&one.claim], at(99)).await.unwrap();
+            assert_eq!(found, std::slice::from_ref(&one.claim.id));
             assert!(taken(&tx, &[&one.claim], at(100)).await.unwrap().is_empty());
             tx.rollback().await.unwrap();
         }

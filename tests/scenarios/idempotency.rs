@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::support::client::{Answer, Client, Created};
-use crate::support::database::{Backend, connect};
+use crate::support::database::{Backend, PostgresDatabase, connect};
 use crate::support::documents::invoice;
 use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
@@ -33,7 +33,7 @@ async fn a_payment_whose_answer_was_killed_is_paid_once_on_postgresql() {
 
 async fn kill_between_commit_and_answer(backend: Backend) {
     let mut scene = Scene::open(backend).await;
-    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), |database| database.url());
+    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
     let database = connect(&url).await;
     let (mut kills, mut repeated) = (0, 0);
     let begun = Instant::now();

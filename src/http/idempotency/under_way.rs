@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_key_is_in_one_hand_at_a_time() {
         let claim = |body: &[u8]| {
-            Claim::new((KeyKind::Taxpayer, 7), "k", [b"POST", b"/", body], Timestamp::UNIX_EPOCH)
+            Claim::new((KeyKind::Taxpayer, 7), "k", &[b"POST", b"/", body], Timestamp::UNIX_EPOCH)
         };
         let under_way = UnderWay::default();
         let place = under_way.enter(&claim(b"a")).unwrap();

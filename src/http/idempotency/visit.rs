@@ -10,6 +10,7 @@ use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
 use crate::domain::claim::{Claim, KeptAnswer};
+use crate::http::acting::TAXPAYER_ID;
 use crate::http::auth::Account;
 use crate::http::body;
 use crate::http::code::Code;
@@ -64,11 +65,13 @@ async fn arrive(state: &State, account: Account, request: &mut ServiceRequest) -
     }
 }
 
+/// Method, path with query, whom it acts for where a header says so, and body make the request.
 fn claim(state: &State, account: Account, key: &str, (request, body): (&ServiceRequest, &Bytes)) -> Claim {
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
-    let parts: [&[u8]; 3] = [request.method().as_str().as_bytes(), target.as_bytes(), body];
+    let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
+    let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
-    Claim::new(account.owner(), key, parts, expires_at.unwrap_or(Timestamp::MAX))
+    Claim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
 /// The body once more, for the handler.

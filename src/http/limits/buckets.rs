@@ -27,7 +27,7 @@ impl<K: Eq + Hash> Default for Buckets<K> {
 impl<K: Eq + Hash> Buckets<K> {
     pub(crate) fn take(&self, key: K, quota: Quota, now: i64) -> Result<Allowance, Exceeded> {
         match self.full_at.entry(key) {
-            Entry::Occupied(mut bucket) => return quota.take(bucket.get_mut(), now),
+            Entry::Occupied(mut bucket) => quota.take(bucket.get_mut(), now),
             Entry::Vacant(place) => {
                 let mut full_at = now;
                 let taken = quota.take(&mut full_at, now);
