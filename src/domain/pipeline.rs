@@ -13,7 +13,12 @@ use crate::domain::lifecycle::Stage;
 
 words! {
     /// What a run does.
-    Operation { Submit = "submit", Transmit = "transmit" }
+    Operation {
+        Submit = "submit",
+        Transmit = "transmit",
+        Report = "report",
+        Payment = "update-payment-status",
+    }
 }
 
 words! {
@@ -27,6 +32,8 @@ words! {
         AccessPoints = "access-points",
         Send = "send",
         Receipt = "receipt",
+        Report = "report",
+        Payment = "payment-update",
     }
 }
 
@@ -43,8 +50,9 @@ words! {
 }
 
 words! {
-    /// How a step's outcome became known.
-    ResolvedBy { Answer = "answer", Confirm = "confirm" }
+    /// How a step's outcome became known: by the answer to its call, by asking, by the authority's word that it
+    /// has it already; or it stood so before anything was sent.
+    ResolvedBy { Answer = "answer", Confirm = "confirm", Duplicate = "duplicate", Unchanged = "unchanged" }
 }
 
 words! {
@@ -62,7 +70,15 @@ impl Operation {
         match self {
             Self::Submit => &[Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm],
             Self::Transmit => &[Step::Health, Step::AccessPoints, Step::Send],
+            Self::Report => &[Step::Report],
+            Self::Payment => &[Step::Payment],
         }
+    }
+
+    /// Whether it may be asked for again once it has ended: what is paid may be rejected later. The others
+    /// happen once for an IRN.
+    pub fn repeats(self) -> bool {
+        self == Self::Payment
     }
 
     /// The first step that is not done; `None` when all are.
@@ -74,7 +90,7 @@ impl Operation {
 impl Step {
     /// Whether the call changes something at the authority, so that its outcome can be unknown.
     pub fn has_effect(self) -> bool {
-        matches!(self, Self::Sign | Self::Send)
+        matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
     /// Whether it must be taken anew each time the run goes on: an answer about a moment does not last.
@@ -88,7 +104,9 @@ impl Step {
             Self::DataCheck => Some(Stage::Validated),
             Self::Confirm => Some(Stage::Submitted),
             Self::Send => Some(Stage::Transmitted),
-            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints | Self::Receipt => None,
+            Self::Report => Some(Stage::Reported),
+            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints => None,
+            Self::Receipt | Self::Payment => None,
         }
     }
 }
@@ -220,9 +238,11 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// Whether the document may still be replaced: nothing was signed, nor may have been.
+    /// Whether the document may still be replaced: nothing of it took effect, nor may have.
     pub fn is_replaceable(&self) -> bool {
-        !self.done.contains(&Step::Sign) && self.intent != Some(Step::Sign)
+        let over = self.operation.repeats() && !self.state.is_open();
+        let untouched = over || !self.done.iter().any(|step| step.has_effect());
+        untouched && !self.intent.is_some_and(Step::has_effect)
     }
 
     /// Starts over with other content.
@@ -232,12 +252,12 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// Whether a caller that waits for it has its answer. A transmission that must wait says so at once; a
-    /// submission is waited for.
+    /// Whether a caller that waits for it has its answer. A submission is waited for; whatever else must wait
+    /// says so at once.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
-            Operation::Transmit => self.state != RunState::Running,
+            Operation::Transmit | Operation::Report | Operation::Payment => self.state != RunState::Running,
         }
     }
 

@@ -143,6 +143,7 @@ impl From<Refusal> for ApiError {
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
             Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
+            Refusal::PaymentUnderWay => (Code::InvalidTransition, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
         };

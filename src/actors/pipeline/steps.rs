@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::authority::{Authority, Confirmation, CryptoKeys, Failure, IrnCheck};
+use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
 
 /// What a call came to.
@@ -55,6 +56,8 @@ impl Caller<'_> {
             Step::AccessPoints => self.access_points(run).await.map_err(settled),
             Step::Send => self.send(run, resuming).await.map_err(settled),
             Step::Receipt => Ok(done()),
+            Step::Report => self.report(run, resuming).await.map_err(settled),
+            Step::Payment => self.update_payment(run, resuming).await.map_err(settled),
         };
         outcome.unwrap_or_else(Outcome::Failed)
     }
@@ -115,6 +118,32 @@ impl Caller<'_> {
         }
     }
 
+    /// The authority keeps one report for an IRN, the last, and nothing can be asked about it. So what is unknown
+    /// is sent again as it was: the content of a run cannot change once it may have been sent.
+    async fn report(&self, run: &Run, resuming: bool) -> Checked {
+        match self.authority.report(&run.document).await {
+            Err(Failure::Refused { message, .. }) if resuming && says_reported(&message) => {
+                Ok(Outcome::Done { by: ResolvedBy::Duplicate, qr_code: None })
+            }
+            answer => answered(answer),
+        }
+    }
+
+    /// What stands already is not sent: the authority would refuse it.
+    async fn update_payment(&self, run: &Run, resuming: bool) -> Checked {
+        let unreadable = || Trouble::Refused("the run holds no payment status".to_owned());
+        let wanted = PaymentOrder::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
+        let stands = |confirmation: &Confirmation| confirmation.payment_status == wanted;
+        if stands(&self.authority.confirm(run.irn.as_str()).await?) {
+            let by = if resuming { ResolvedBy::Confirm } else { ResolvedBy::Unchanged };
+            return Ok(Outcome::Done { by, qr_code: None });
+        }
+        match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
+            Err(unknown @ Failure::Unknown { .. }) => self.resolve(run, unknown, stands, None).await,
+            answer => answered(answer),
+        }
+    }
+
     /// Asks what an unknown outcome was. Where it did not happen, the failure stands and is tried again.
     async fn resolve(
         &self,
@@ -151,6 +180,11 @@ fn settled(trouble: Trouble) -> Trouble {
         Trouble::Call(Failure::NotFound { message }) => Trouble::Refused(message),
         other => other,
     }
+}
+
+/// Said where an earlier try, thought lost, took effect.
+fn says_reported(message: &str) -> bool {
+    message.to_lowercase().contains("already reported")
 }
 
 fn done() -> Outcome {

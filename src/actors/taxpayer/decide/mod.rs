@@ -4,13 +4,14 @@
 //! | Commands | File |
 //! |---|---|
 //! | create | `create` |
-//! | set status, pay, receipt | `invoice` |
+//! | set status, pay, receipt | `invoice`, `payment` |
 //! | open a run, record a step | `pipeline` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 
 mod account;
 mod create;
 mod invoice;
+mod payment;
 mod pipeline;
 mod route;
 
