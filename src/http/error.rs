@@ -216,6 +216,11 @@ impl From<RelayFailure> for ApiError {
         match failure {
             RelayFailure::Books(failure) => failure.into(),
             RelayFailure::Authority(failure) => failure.into(),
+            RelayFailure::Unreadable(error) => {
+                let message =
+                    "The authority sent a document that cannot be decrypted with this service's key";
+                Self::new(Code::AuthorityDocumentUnreadable, message).because(error)
+            }
         }
     }
 }

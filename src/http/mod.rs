@@ -78,10 +78,14 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret))
         .service(path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key))
 
+        .service(path("/v1/app/invoices/validate").post(ap::validate))
         .service(path("/v1/app/invoices/submit").post(ap::submit))
         .service(path("/v1/app/invoices/transmit").post(ap::transmit))
         .service(path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt))
+        .service(path("/v1/app/invoices/report").post(ap::report))
+        .service(path("/v1/app/invoices/{irn}/update-payment-status").on(SET, ap::update_payment_status))
         .service(path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm))
+        .service(path("/v1/app/invoices/{irn}/download").on(READ, ap::download))
         .service(path("/v1/app/invoices/{irn}/run").get(ap::get_run))
 
         .service(path("/health/live").get(ops::live))

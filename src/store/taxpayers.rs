@@ -56,6 +56,22 @@ pub async fn owned_by_with_service_id(
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
+pub async fn owned_by_with_tin(
+    store: &Store,
+    integrator: IntegratorId,
+    tin: &str,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let same = Column::TinKey.eq(caseless(tin));
+    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+}
+
+/// Whose service id this is, whichever integrator's.
+pub async fn id_of_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
+    let same = Column::ServiceIdKey.eq(caseless(service_id));
+    let found = Entity::find().filter(same).one(store.reader()).await?;
+    Ok(found.map(|row| TaxpayerId(row.id)))
+}
+
 /// A page of an integrator's taxpayers, newest first, whose name, TIN or email contains a text.
 pub async fn page_owned_by(
     store: &Store,

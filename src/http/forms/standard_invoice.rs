@@ -12,8 +12,8 @@ use crate::domain::invoice::{Draft, Line};
 use crate::domain::money::Amount;
 use crate::domain::totals;
 use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
+use crate::http::forms::own::is_taken_by_authority;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::submission::is_taken_by_authority;
 use crate::http::forms::{customer, line};
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";

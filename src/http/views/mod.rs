@@ -13,3 +13,4 @@ pub(crate) mod integration;
 pub(crate) mod paginator;
 pub(crate) mod run;
 pub(crate) mod taxpayer;
+pub(crate) mod validated;

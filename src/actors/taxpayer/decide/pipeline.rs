@@ -109,7 +109,9 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
     let invoice = desk.invoice_with_irn(&run.irn).cloned();
     match &outcome.verdict {
         Verdict::Done { .. } => match (outcome.step.stage(), invoice) {
-            (Some(stage), Some(invoice)) if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() => {
+            (Some(stage), Some(invoice))
+                if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
+            {
                 reach_cancelled(desk, cause, invoice, stage);
             }
             (Some(stage), Some(invoice)) => reach(desk, cause, signed(invoice, run), stage)?,
