@@ -105,8 +105,12 @@ impl Step {
             Self::Confirm => Some(Stage::Submitted),
             Self::Send => Some(Stage::Transmitted),
             Self::Report => Some(Stage::Reported),
-            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints => None,
-            Self::Receipt | Self::Payment => None,
+            Self::IrnCheck
+            | Self::Sign
+            | Self::Health
+            | Self::AccessPoints
+            | Self::Receipt
+            | Self::Payment => None,
         }
     }
 }
@@ -351,4 +355,54 @@ pub struct StepRecord {
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
     pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(operation: Operation) -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = Request { operation, irn, document: json!({}) };
+        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+    }
+
+    fn done() -> Verdict {
+        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    }
+
+    #[test]
+    fn what_may_have_taken_effect_is_not_replaced() {
+        let now = Timestamp::UNIX_EPOCH;
+        for (operation, step) in [
+            (Operation::Submit, Step::Sign),
+            (Operation::Report, Step::Report),
+            (Operation::Payment, Step::Payment),
+        ] {
+            assert!(run(operation).is_replaceable(), "{operation}");
+            let called = run(operation).intending(step, now);
+            assert!(!called.is_replaceable(), "{operation} under way");
+            let lost = Verdict::Wait {
+                reason: WaitReason::AuthorityUnavailable,
+                error: "cut".to_owned(),
+                until: now,
+            };
+            assert!(!called.clone().after(step, &lost, now).is_replaceable(), "{operation} unknown");
+            let paused = called.clone().after(step, &Verdict::Pause { error: "cut".to_owned() }, now);
+            assert!(!paused.is_replaceable(), "{operation} given up");
+            let refused = called.clone().after(step, &Verdict::Refused { error: "no".to_owned() }, now);
+            assert!(refused.is_replaceable(), "{operation} refused");
+            assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_check_alone_leaves_the_document_replaceable() {
+        let now = Timestamp::UNIX_EPOCH;
+        let checked =
+            run(Operation::Submit).intending(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
+        assert!(checked.is_replaceable());
+    }
 }

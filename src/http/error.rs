@@ -142,8 +142,9 @@ impl From<Refusal> for ApiError {
             Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
-            Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
-            Refusal::PaymentUnderWay => (Code::InvalidTransition, Faults::default()),
+            Refusal::InvalidTransition { .. } | Refusal::PaymentUnderWay => {
+                (Code::InvalidTransition, Faults::default())
+            }
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
         };

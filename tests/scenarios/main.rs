@@ -11,6 +11,7 @@ mod drain;
 mod durability;
 mod first_start;
 mod pipeline_kills;
+mod relay_kills;
 mod support;
 mod two_processes;
 mod webhook_kills;

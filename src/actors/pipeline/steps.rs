@@ -121,12 +121,7 @@ impl Caller<'_> {
     /// The authority keeps one report for an IRN, the last, and nothing can be asked about it. So what is unknown
     /// is sent again as it was: the content of a run cannot change once it may have been sent.
     async fn report(&self, run: &Run, resuming: bool) -> Checked {
-        match self.authority.report(&run.document).await {
-            Err(Failure::Refused { message, .. }) if resuming && says_reported(&message) => {
-                Ok(Outcome::Done { by: ResolvedBy::Duplicate, qr_code: None })
-            }
-            answer => answered(answer),
-        }
+        reported(self.authority.report(&run.document).await, resuming)
     }
 
     /// What stands already is not sent: the authority would refuse it.
@@ -182,9 +177,15 @@ fn settled(trouble: Trouble) -> Trouble {
     }
 }
 
-/// Said where an earlier try, thought lost, took effect.
-fn says_reported(message: &str) -> bool {
-    message.to_lowercase().contains("already reported")
+/// Where an earlier try may have arrived, the word that it has is as good as a yes.
+fn reported(answer: Result<(), Failure>, resuming: bool) -> Checked {
+    let says_so = |message: &str| message.to_lowercase().contains("already reported");
+    match answer {
+        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => {
+            Ok(Outcome::Done { by: ResolvedBy::Duplicate, qr_code: None })
+        }
+        answer => answered(answer),
+    }
 }
 
 fn done() -> Outcome {
@@ -193,4 +194,29 @@ fn done() -> Outcome {
 
 fn answered(answer: Result<(), Failure>) -> Checked {
     answer.map(|()| done()).map_err(Trouble::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_is_there_already_is_done_only_where_it_may_be_ours() {
+        let refused = |message: &str| {
+            Err(Failure::Refused {
+                status: 409,
+                message: message.to_owned(),
+                field_path: None,
+                authority_error: None,
+            })
+        };
+        let said = |message: &str, resuming| match reported(refused(message), resuming) {
+            Ok(Outcome::Done { by, .. }) => by.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(said("Invoice already reported", true), "duplicate");
+        assert_eq!(said("invoice already reported", false), "Err(Refused(\"invoice already reported\"))");
+        assert_eq!(said("tin is unknown", true), "Err(Refused(\"tin is unknown\"))");
+        assert!(matches!(reported(Ok(()), true), Ok(Outcome::Done { by: ResolvedBy::Answer, .. })));
+    }
 }

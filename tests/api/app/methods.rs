@@ -71,7 +71,7 @@ fn a_slash_or_a_blank_in_an_irn_is_percent_encoded() {
         let taxpayer = world.taxpayer().await;
         for no in ["INV/2026/7", "INV 7", "INV%2F7", "INVä", "INV+7"] {
             let irn = irn(&taxpayer, no);
-            let encoded: String = irn.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let encoded = irn.replace('%', "%25").replace('/', "%2F").replace(' ', "%20").replace('+', "%2B");
             taxpayer.app().report(&report(&taxpayer, &irn)).await.expect_status(200);
             let run = taxpayer.app().run(&encoded).await.expect_status(200);
             assert_eq!(run.data()["irn"], json!(irn));
