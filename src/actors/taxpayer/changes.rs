@@ -35,7 +35,8 @@ pub(crate) struct Changes {
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payment_entry::Model>,
     pub(crate) ended_steps: Vec<EndedStep>,
-    pub(crate) due_runs: Vec<RunId>,
+    /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
+    pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
     pub(crate) key: Option<SecretString>,
     pub(crate) secret: Option<SecretString>,

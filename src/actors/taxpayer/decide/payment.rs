@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::WorkflowStatus;
+use crate::domain::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
 use crate::domain::event::EventKind;
 use crate::domain::ids::CommandId;
 use crate::domain::invoice::Invoice;
 use crate::domain::payment::{Notice, PaymentOrder, Posting};
-use crate::domain::pipeline::{ResolvedBy, Run, Verdict};
+use crate::domain::pipeline::{Operation, Request, ResolvedBy, Run, RunState, Verdict};
 use crate::domain::refusal::Refusal;
 use crate::store::entity::payment_entry;
 
@@ -56,6 +56,20 @@ pub(super) fn permit(desk: &Desk, document: &Value, invoice: Option<&Invoice>) -
         return Ok(());
     }
     invoice.clone().paid(order.payment_status.into(), desk.now).map(drop)
+}
+
+/// Whether a payment was relayed in these words and stays for good: with the authority PAID is final.
+pub(super) fn stays(desk: &Desk, run: &Run, request: &Request) -> bool {
+    let is_paid = || {
+        let order = PaymentOrder::of(&run.document);
+        order.is_some_and(|order| order.payment_status == RelayedPaymentStatus::Paid)
+    };
+    let follows = || {
+        let invoice = desk.invoice_with_irn(&run.irn);
+        invoice.is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
+    };
+    let is_told = run.state == RunState::Succeeded && run.digest == request.digest();
+    run.operation == Operation::Payment && is_told && is_paid() && follows()
 }
 
 /// The books follow what the authority has. A refusal is told to whoever asked; when nobody asks any more, an

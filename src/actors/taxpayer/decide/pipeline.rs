@@ -22,7 +22,8 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     permit(desk, request)?;
     let run = match desk.run(request.operation, &request.irn).cloned() {
         None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
-        Some(run) if request.operation.repeats() && run.is_replaceable() => {
+        Some(run) if payment::stays(desk, &run, request) => return Ok(reply(run)),
+        Some(run) if run.operation.repeats() && !run.state.is_open() && run.is_replaceable() => {
             run.replaced(request.clone(), desk.now)
         }
         Some(run) if run.digest == request.digest() => match run.state {
@@ -42,7 +43,7 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
         }
         _ => {}
     }
-    desk.changes.due_runs.push(run.id);
+    desk.changes.due_runs.insert(run.id);
     desk.put_run(run.clone());
     Ok(reply(run))
 }
