@@ -57,15 +57,14 @@ impl State {
     /// What is known of a reference number; nothing when no call ever named it.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
         let ledger = self.books.open();
-        let invoice = ledger.invoice(irn);
-        let known = invoice.is_some() || ledger.tally.knows(irn);
-        known.then(|| InvoiceSheet::of(irn, invoice, &ledger.tally))
+        let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
+        known.then(|| InvoiceSheet::of(irn, &ledger))
     }
 
     /// Every signed invoice, in the order of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
         let ledger = self.books.open();
-        let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, Some(invoice), &ledger.tally);
+        let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, &ledger);
         ledger.oldest_first().map(sheet).collect()
     }
 

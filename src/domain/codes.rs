@@ -112,6 +112,42 @@ impl DeclaredPaymentStatus {
 }
 
 words! {
+    /// Payment status as the access point surface relays it. No part of a payment is relayed.
+    RelayedPaymentStatus { Paid = "PAID", Pending = "PENDING", Rejected = "REJECTED" }
+}
+
+impl RelayedPaymentStatus {
+    /// What the relayed status reads as afterwards.
+    pub fn reads_as(self) -> PaymentStatus {
+        match self {
+            Self::Paid => PaymentStatus::Paid,
+            Self::Pending => PaymentStatus::Pending,
+            Self::Rejected => PaymentStatus::Rejected,
+        }
+    }
+}
+
+words! {
+    /// How Report says that a sale is taxed.
+    VatStatus {
+        StandardVat = "STANDARD_VAT",
+        Exempt = "EXEMPT",
+        NonVatable = "NON_VATABLE",
+        ZeroRated = "ZERO_RATED",
+    }
+}
+
+impl VatStatus {
+    /// The authority's word for it.
+    pub fn upstream(self) -> &'static str {
+        match self {
+            Self::ZeroRated => "ZERO_VAT",
+            other => other.as_str(),
+        }
+    }
+}
+
+words! {
     /// `authority_data.status`: where the invoice stands with the authority.
     AuthorityStatus {
         Pending = "PENDING",
@@ -193,5 +229,15 @@ mod tests {
         assert_eq!(DeclaredPaymentStatus::parse("PARTIAL"), None);
         assert_eq!(PaymentStatus::parse("CANCELLED"), None);
         assert_eq!(DeclaredPaymentStatus::Cancelled.reads_as(), PaymentStatus::Rejected);
+        assert_eq!(RelayedPaymentStatus::parse("PARTIAL"), None);
+        assert_eq!(RelayedPaymentStatus::parse("CANCELLED"), None);
+    }
+
+    #[test]
+    fn one_vat_status_has_another_name_with_the_authority() {
+        let differing: Vec<_> =
+            VatStatus::ALL.iter().filter(|status| status.as_str() != status.upstream()).collect();
+        assert_eq!(differing, [&VatStatus::ZeroRated]);
+        assert_eq!(VatStatus::ZeroRated.upstream(), "ZERO_VAT");
     }
 }

@@ -166,15 +166,11 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records that the pipeline has reached a stage; forward only.
+    /// Records that the pipeline has reached a stage; forward only. A later stage that was reached before
+    /// stays the one that is shown: a report may come before the submission.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Move::Reach(stage), now)?;
-        let status = match stage {
-            Stage::Validated => AuthorityStatus::Validated,
-            Stage::Submitted => AuthorityStatus::Submitted,
-            Stage::Transmitted => AuthorityStatus::Transmitted,
-            Stage::Reported => AuthorityStatus::Reported,
-        };
+        let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
         // A receipt may be known before the transmission's own answer.
         if status.progress() >= invoice.authority.status.progress() {
             invoice.authority.status = status;
@@ -190,6 +186,17 @@ impl Invoice {
             self.authority.signed = true;
         }
         self
+    }
+}
+
+impl From<Stage> for AuthorityStatus {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Validated => Self::Validated,
+            Stage::Submitted => Self::Submitted,
+            Stage::Transmitted => Self::Transmitted,
+            Stage::Reported => Self::Reported,
+        }
     }
 }
 

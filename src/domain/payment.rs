@@ -3,9 +3,11 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus};
+use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
 use crate::domain::fault::Fault;
+use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
 use crate::domain::refusal::Refusal;
 
@@ -24,6 +26,34 @@ pub enum Notice {
     Rejected,
     Paid,
     Partial(Amount),
+}
+
+impl From<RelayedPaymentStatus> for Notice {
+    fn from(status: RelayedPaymentStatus) -> Self {
+        match status {
+            RelayedPaymentStatus::Paid => Self::Paid,
+            RelayedPaymentStatus::Pending => Self::Pending,
+            RelayedPaymentStatus::Rejected => Self::Rejected,
+        }
+    }
+}
+
+/// A payment status that is relayed to the authority, and why. Its run keeps it as its document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentOrder {
+    pub payment_status: RelayedPaymentStatus,
+    pub remark: Option<String>,
+}
+
+impl PaymentOrder {
+    pub fn document(&self, irn: &Irn) -> Value {
+        json!({ "irn": irn.as_str(), "payment_status": self.payment_status, "remark": self.remark })
+    }
+
+    /// The order that a document holds.
+    pub fn of(document: &Value) -> Option<Self> {
+        Self::deserialize(document).ok()
+    }
 }
 
 /// One line of the payment ledger: the amount is what this call added.

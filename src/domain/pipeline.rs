@@ -13,7 +13,12 @@ use crate::domain::lifecycle::Stage;
 
 words! {
     /// What a run does.
-    Operation { Submit = "submit", Transmit = "transmit" }
+    Operation {
+        Submit = "submit",
+        Transmit = "transmit",
+        Report = "report",
+        Payment = "update-payment-status",
+    }
 }
 
 words! {
@@ -27,6 +32,8 @@ words! {
         AccessPoints = "access-points",
         Send = "send",
         Receipt = "receipt",
+        Report = "report",
+        Payment = "payment-update",
     }
 }
 
@@ -43,8 +50,9 @@ words! {
 }
 
 words! {
-    /// How a step's outcome became known.
-    ResolvedBy { Answer = "answer", Confirm = "confirm" }
+    /// How a step's outcome became known: by the answer to its call, by asking, by the authority's word that it
+    /// has it already; or it stood so before anything was sent.
+    ResolvedBy { Answer = "answer", Confirm = "confirm", Duplicate = "duplicate", Unchanged = "unchanged" }
 }
 
 words! {
@@ -62,7 +70,15 @@ impl Operation {
         match self {
             Self::Submit => &[Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm],
             Self::Transmit => &[Step::Health, Step::AccessPoints, Step::Send],
+            Self::Report => &[Step::Report],
+            Self::Payment => &[Step::Payment],
         }
+    }
+
+    /// Whether it may be asked for again once it has ended: what is paid may be rejected later. The others
+    /// happen once for an IRN.
+    pub fn repeats(self) -> bool {
+        self == Self::Payment
     }
 
     /// The first step that is not done; `None` when all are.
@@ -74,7 +90,7 @@ impl Operation {
 impl Step {
     /// Whether the call changes something at the authority, so that its outcome can be unknown.
     pub fn has_effect(self) -> bool {
-        matches!(self, Self::Sign | Self::Send)
+        matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
     /// Whether it must be taken anew each time the run goes on: an answer about a moment does not last.
@@ -88,7 +104,13 @@ impl Step {
             Self::DataCheck => Some(Stage::Validated),
             Self::Confirm => Some(Stage::Submitted),
             Self::Send => Some(Stage::Transmitted),
-            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints | Self::Receipt => None,
+            Self::Report => Some(Stage::Reported),
+            Self::IrnCheck
+            | Self::Sign
+            | Self::Health
+            | Self::AccessPoints
+            | Self::Receipt
+            | Self::Payment => None,
         }
     }
 }
@@ -220,9 +242,11 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// Whether the document may still be replaced: nothing was signed, nor may have been.
+    /// Whether the document may still be replaced: nothing of it took effect, nor may have.
     pub fn is_replaceable(&self) -> bool {
-        !self.done.contains(&Step::Sign) && self.intent != Some(Step::Sign)
+        let over = self.operation.repeats() && !self.state.is_open();
+        let untouched = over || !self.done.iter().any(|step| step.has_effect());
+        untouched && !self.intent.is_some_and(Step::has_effect)
     }
 
     /// Starts over with other content.
@@ -232,12 +256,12 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// Whether a caller that waits for it has its answer. A transmission that must wait says so at once; a
-    /// submission is waited for.
+    /// Whether a caller that waits for it has its answer. A submission is waited for; whatever else must wait
+    /// says so at once.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
-            Operation::Transmit => self.state != RunState::Running,
+            Operation::Transmit | Operation::Report | Operation::Payment => self.state != RunState::Running,
         }
     }
 
@@ -349,4 +373,54 @@ pub struct StepRecord {
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
     pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(operation: Operation) -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = Request { operation, irn, document: json!({}) };
+        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+    }
+
+    fn done() -> Verdict {
+        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    }
+
+    #[test]
+    fn what_may_have_taken_effect_is_not_replaced() {
+        let now = Timestamp::UNIX_EPOCH;
+        for (operation, step) in [
+            (Operation::Submit, Step::Sign),
+            (Operation::Report, Step::Report),
+            (Operation::Payment, Step::Payment),
+        ] {
+            assert!(run(operation).is_replaceable(), "{operation}");
+            let called = run(operation).intending(step, now);
+            assert!(!called.is_replaceable(), "{operation} under way");
+            let lost = Verdict::Wait {
+                reason: WaitReason::AuthorityUnavailable,
+                error: "cut".to_owned(),
+                until: now,
+            };
+            assert!(!called.clone().after(step, &lost, now).is_replaceable(), "{operation} unknown");
+            let paused = called.clone().after(step, &Verdict::Pause { error: "cut".to_owned() }, now);
+            assert!(!paused.is_replaceable(), "{operation} given up");
+            let refused = called.clone().after(step, &Verdict::Refused { error: "no".to_owned() }, now);
+            assert!(refused.is_replaceable(), "{operation} refused");
+            assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_check_alone_leaves_the_document_replaceable() {
+        let now = Timestamp::UNIX_EPOCH;
+        let checked =
+            run(Operation::Submit).intending(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
+        assert!(checked.is_replaceable());
+    }
 }

@@ -31,6 +31,8 @@ pub enum Refusal {
     IrnServiceIdMismatch(Fault),
     #[error("This IRN was already sent with other content")]
     IrnContentChanged,
+    #[error("Another payment update of this invoice is under way; send it again once that has ended")]
+    PaymentUnderWay,
     #[error("The invoice has not been signed")]
     InvoiceNotSigned,
     #[error("No webhook is configured for this taxpayer")]

@@ -1,6 +1,7 @@
 //! The one table of error codes and statuses (decisions.md, section 5, and `REQUEST_TIMEOUT`: a body that came
-//! too slowly says nothing of its size or its JSON, and may simply be sent again). A status stands beside its code;
-//! the few operations that answer with another one say so where they do.
+//! too slowly says nothing of its size or its JSON, and may simply be sent again; and `AUTHORITY_DOCUMENT_UNREADABLE`: a
+//! download that does not decrypt will not do so by waiting). A status stands beside its code; the few operations that
+//! answer with another one say so where they do.
 
 use actix_web::http::StatusCode;
 
@@ -34,6 +35,7 @@ codes! {
     ProfileIncomplete = "PROFILE_INCOMPLETE", FORBIDDEN;
     NotAddressedToCaller = "NOT_ADDRESSED_TO_CALLER", FORBIDDEN;
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
+    InvoiceFileNotFound = "INVOICE_FILE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
     BatchNotFound = "BATCH_NOT_FOUND", NOT_FOUND;
@@ -61,8 +63,10 @@ codes! {
     InvoiceNotSigned = "INVOICE_NOT_SIGNED", INTERNAL_SERVER_ERROR;
     HealthCheckDown = "HEALTH_CHECK_DOWN", INTERNAL_SERVER_ERROR;
     AccessPointOffline = "ACCESS_POINT_OFFLINE", INTERNAL_SERVER_ERROR;
+    ReportFailed = "REPORT_FAILED", INTERNAL_SERVER_ERROR;
     InternalError = "INTERNAL_ERROR", INTERNAL_SERVER_ERROR;
     AuthorityUnavailable = "AUTHORITY_UNAVAILABLE", BAD_GATEWAY;
+    AuthorityDocumentUnreadable = "AUTHORITY_DOCUMENT_UNREADABLE", BAD_GATEWAY;
     AuthorityTimeout = "AUTHORITY_TIMEOUT", GATEWAY_TIMEOUT;
     Overloaded = "OVERLOADED", SERVICE_UNAVAILABLE;
 }

@@ -152,7 +152,9 @@ impl From<Refusal> for ApiError {
             Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
-            Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
+            Refusal::InvalidTransition { .. } | Refusal::PaymentUnderWay => {
+                (Code::InvalidTransition, Faults::default())
+            }
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
             Refusal::NotAddressedToCaller => (Code::NotAddressedToCaller, Faults::default()),
@@ -228,6 +230,11 @@ impl From<RelayFailure> for ApiError {
         match failure {
             RelayFailure::Books(failure) => failure.into(),
             RelayFailure::Authority(failure) => failure.into(),
+            RelayFailure::Unreadable(error) => {
+                let message =
+                    "The authority sent a document that cannot be decrypted with this service's key";
+                Self::new(Code::AuthorityDocumentUnreadable, message).because(error)
+            }
         }
     }
 }

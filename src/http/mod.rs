@@ -103,10 +103,14 @@ fn table() -> Vec<Path> {
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
         path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
 
+        path("/v1/app/invoices/validate").post(ap::validate),
         path("/v1/app/invoices/submit").post(ap::submit),
         path("/v1/app/invoices/transmit").post(ap::transmit),
         path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt),
+        path("/v1/app/invoices/report").post(ap::report),
+        path("/v1/app/invoices/{irn}/update-payment-status").on(SET, ap::update_payment_status),
         path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm),
+        path("/v1/app/invoices/{irn}/download").on(READ, ap::download),
         path("/v1/app/invoices/{irn}/run").get(ap::get_run),
 
         path("/authority/notifications/{token}").post(authority::notifications),

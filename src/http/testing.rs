@@ -104,7 +104,6 @@ pub(crate) async fn house() -> House {
         health: Health::default(),
         traffic: Traffic::default(),
         bulk: Turnstile::default(),
-        limits: rates.into(),
         limits: Rates::default().into(),
         under_way: UnderWay::default(),
     };

@@ -60,6 +60,15 @@ pub async fn owned_by_with_service_id(
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
+pub async fn owned_by_with_tin(
+    store: &Store,
+    integrator: IntegratorId,
+    tin: &str,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let same = Column::TinKey.eq(caseless(tin));
+    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+}
+
 /// The taxpayer to whom the authority gave a service id, whoever onboarded it.
 pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
     let same = Column::ServiceIdKey.eq(caseless(service_id));

@@ -13,6 +13,7 @@ mod first_start;
 mod idempotency;
 mod inbound_kills;
 mod pipeline_kills;
+mod relay_kills;
 mod support;
 mod two_processes;
 mod webhook_kills;

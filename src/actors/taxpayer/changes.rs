@@ -49,7 +49,8 @@ pub(crate) struct Changes {
     /// New in the inbox, with their documents.
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
-    pub(crate) due_runs: Vec<RunId>,
+    /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
+    pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
     pub(crate) key: Option<SecretString>,
     pub(crate) secret: Option<SecretString>,

@@ -245,6 +245,19 @@ async fn other_content_replaces_what_was_not_signed_yet() {
 }
 
 #[actix_rt::test]
+async fn contents_that_replace_each_other_at_once_make_their_run_due_once() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let irn = "TWINS-00000061-20260131";
+        let notes: Vec<_> = (0..16).map(|n| n.to_string()).collect();
+        let runs = notes.iter().map(|note| house.taxpayers.open_run(ID, submission(irn, note)));
+        let ids: Vec<_> = join_all(runs).await.into_iter().map(|run| run.unwrap().id).collect();
+        assert!(ids.iter().all(|id| *id == ids[0]));
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
 async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;

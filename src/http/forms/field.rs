@@ -19,6 +19,7 @@ pub(crate) const TEXT_MAX: usize = 255;
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
 /// The length of an IRN: an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
+const IRN_SHAPE: &str = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
 /// The most items of a list where the specification gives none.
 const ITEMS_MAX: usize = 10_000;
 
@@ -192,10 +193,14 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
-        self.drawn(|| Shape::Irn).checked(|text| {
-            chars(text, 0, IRN_MAX)?;
-            let what = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
-            Irn::parse(text).map_err(|_| fails("irn_malformed", what))
+        self.short_irn(IRN_MAX)
+    }
+
+    /// An IRN with a length of its own.
+    pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
+        self.drawn(|| Shape::Irn { max }).checked(|text| {
+            chars(text, 0, max)?;
+            Irn::parse(text).map_err(|_| fails("irn_malformed", IRN_SHAPE))
         })
     }
 

@@ -12,7 +12,9 @@
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
-//! | Submit, Transmit | `submission` and the parts of its document, `as_sent`, `transmit` |
+//! | Submit, Transmit | `submission`, `transmit` |
+//! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
+//! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `own`, `heading`, `document`, `taxes`, `references`, `as_sent`, `sent` |
 
 pub(crate) mod as_sent;
 pub(crate) mod batch;
@@ -22,18 +24,23 @@ pub(crate) mod field;
 pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
+pub(crate) mod heading;
 pub(crate) mod invoice_filters;
 pub(crate) mod line;
 pub(crate) mod notice;
 pub(crate) mod outline;
+pub(crate) mod own;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
 pub(crate) mod references;
+pub(crate) mod relayed_payment;
 pub(crate) mod report;
+pub(crate) mod sent;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
 pub(crate) mod supplier_irn;
+pub(crate) mod taxes;
 pub(crate) mod taxpayer;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -41,4 +48,6 @@ pub(crate) mod transmit;
 pub(crate) mod unique_no;
 pub(crate) mod update_invoice;
 pub(crate) mod update_status;
+pub(crate) mod validation;
+pub(crate) mod vat_report;
 pub(crate) mod webhook;

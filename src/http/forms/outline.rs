@@ -62,7 +62,10 @@ pub(crate) enum Shape {
     Country,
     /// A portal id.
     Id,
-    Irn,
+    /// An IRN of at most so many characters.
+    Irn {
+        max: usize,
+    },
     Number(Bounds),
     Boolean,
     Object(Outline),
@@ -110,7 +113,7 @@ impl Shape {
             Self::Word(_) => [Some("one_of"), None, None],
             Self::Code { .. } => [Some("max"), Some("exists"), None],
             Self::Currency => [Some("currency"), Some("exists"), None],
-            Self::Irn => [Some("max"), Some("irn_malformed"), None],
+            Self::Irn { .. } => [Some("max"), Some("irn_malformed"), None],
             Self::Number(Bounds::Any) => [Some("digits"), None, None],
             Self::Number(Bounds::Above(_)) => [Some("digits"), Some("greater_than"), None],
             Self::Number(Bounds::AtLeast(_)) => [Some("digits"), Some("min"), None],

@@ -13,8 +13,8 @@ use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::totals;
 use crate::http::forms::field::{Bounds, IRN_MAX, TEXT_MAX};
+use crate::http::forms::own::is_taken_by_authority;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::submission::is_taken_by_authority;
 use crate::http::forms::{customer, line};
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";

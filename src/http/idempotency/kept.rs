@@ -59,6 +59,7 @@ pub(super) fn is_decision(error: &ApiError) -> bool {
         Code::ValidationFailed
             | Code::IrnMalformed
             | Code::IrnServiceIdMismatch
+            | Code::BatchTooLarge
             | Code::IdempotencyKeyReused
             | Code::IdempotencyInProgress
     );

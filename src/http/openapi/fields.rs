@@ -72,7 +72,9 @@ fn kind(shape: &Shape) -> String {
         Shape::Code { max: 255, list } => format!("code of {list}"),
         Shape::Code { max, list } => format!("code of {list}, at most {max} characters"),
         Shape::Currency => "3 letters, code of currencies".to_owned(),
-        Shape::Irn => "{invoice_no}-{service_id}-{YYYYMMDD}".to_owned(),
+        Shape::Irn { max } => {
+            format!("{{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, at most {max} characters")
+        }
         Shape::Number(Bounds::Any) => "number".to_owned(),
         Shape::Number(Bounds::Above(min)) => format!("number above {min}"),
         Shape::Number(Bounds::AtLeast(min)) => format!("number, at least {min}"),

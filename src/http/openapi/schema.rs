@@ -10,7 +10,7 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::domain::money::Amount;
 use crate::http::code::Code;
-use crate::http::forms::field::{Bounds, IRN_MAX, TEXT_MAX};
+use crate::http::forms::field::{Bounds, TEXT_MAX};
 use crate::http::forms::outline::{Need, Outline, Property, Shape};
 
 /// The components that every operation refers to.
@@ -58,7 +58,7 @@ fn of_property(property: &Property) -> Schema {
             text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
         }
         Shape::Currency => text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$")),
-        Shape::Irn => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(IRN_MAX)),
+        Shape::Irn { max } => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max)),
         Shape::Number(bounds) => within(text("").schema_type(kinds(Type::Number, need)), *bounds),
         Shape::Boolean => text("").schema_type(kinds(Type::Boolean, need)),
         Shape::Object(outline) => fields_of(outline).schema_type(kinds(Type::Object, need)),

@@ -25,3 +25,4 @@ pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod taxpayer;
 pub(crate) mod timeline;
+pub(crate) mod validated;

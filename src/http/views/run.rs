@@ -1,9 +1,11 @@
-//! A pipeline run with its steps (decisions.md, section 3), and what Submit and Transmit say of one.
+//! A pipeline run with its steps (decisions.md, section 3), and what each operation says of one.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::object::precise;
+use crate::domain::codes::RelayedPaymentStatus;
+use crate::domain::object::{plain, precise};
+use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -98,5 +100,35 @@ impl<'a> TransmissionResult<'a> {
     pub(crate) fn new(run: &'a Run, delivered: bool) -> Self {
         let transmitted_at = precise(run.updated_at);
         Self { ok: true, irn: run.irn.as_str(), transmitted: true, delivered, transmitted_at }
+    }
+}
+
+/// What Report answers (spec.md, "Report").
+#[derive(Debug, Serialize)]
+pub(crate) struct ReportResult<'a> {
+    invoice_number: &'a str,
+    ok: bool,
+    irn: &'a str,
+}
+
+impl<'a> From<&'a Run> for ReportResult<'a> {
+    fn from(run: &'a Run) -> Self {
+        Self { invoice_number: run.irn.invoice_no(), ok: true, irn: run.irn.as_str() }
+    }
+}
+
+/// What the payment update of the access point surface answers (decisions.md, point 14).
+#[derive(Debug, Serialize)]
+pub(crate) struct PaymentResult<'a> {
+    irn: &'a str,
+    payment_status: RelayedPaymentStatus,
+    remark: Option<String>,
+    updated_at: String,
+}
+
+impl<'a> PaymentResult<'a> {
+    pub(crate) fn of(run: &'a Run) -> Option<Self> {
+        let PaymentOrder { payment_status, remark } = PaymentOrder::of(&run.document)?;
+        Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain(run.updated_at) })
     }
 }

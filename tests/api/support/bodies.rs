@@ -146,6 +146,60 @@ pub(crate) fn submission(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
     })
 }
 
+/// A payload that Validate takes, of the same amounts as `submission`.
+pub(crate) fn validation(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
+    let mut supplier = party("Trading Ltd", &taxpayer.tin, "Lagos");
+    supplier["postal_address"].as_object_mut().unwrap().remove("postal_zone").unwrap();
+    json!({
+        "business_id": taxpayer.business_id,
+        "irn": irn(taxpayer, invoice_no),
+        "issue_date": "2026-01-15",
+        "due_date": "2026-02-15",
+        "tax_point_date": "2026-01-15",
+        "invoice_type_code": "381",
+        "document_currency_code": "NGN",
+        "tax_currency_code": "NGN",
+        "accounting_supplier_party": supplier,
+        "accounting_customer_party": party("Retail Stores Ltd", "87654321-0001", "Abuja"),
+        "payment_means": [{ "payment_means_code": "30", "payment_due_date": "2026-02-15" }],
+        "tax_total": [{
+            "tax_amount": 75,
+            "tax_subtotal": [{
+                "taxable_amount": 1000, "tax_amount": 75,
+                "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
+            }],
+        }],
+        "legal_monetary_total": {
+            "line_extension_amount": 1000, "tax_exclusive_amount": 1000, "tax_inclusive_amount": 1075,
+            "payable_amount": 1075,
+        },
+        "invoice_line": [{
+            "hsn_code": "8471.30", "product_category": "8471.30", "invoiced_quantity": 2,
+            "line_extension_amount": 1000,
+            "item": { "name": "Laptop" },
+            "price": { "price_amount": 500, "base_quantity": 1, "price_unit": "EA" },
+        }],
+    })
+}
+
+/// A report on the sale of `invoice`.
+pub(crate) fn report(taxpayer: &Taxpayer, irn: &str) -> Value {
+    json!({
+        "agent_tin": taxpayer.tin,
+        "beneficiary_tin": "87654321-0001",
+        "irn": irn,
+        "currency": "NGN",
+        "item_description": "Two laptops",
+        "transaction_date": "2026-01-15",
+        "base_amount": 1000,
+        "vat_rate": exact("7.5"),
+        "vat_calculated": 75,
+        "total_amount": exact("1075.00"),
+        "integrator_service_id": taxpayer.service_id,
+        "vat_status": "STANDARD_VAT",
+    })
+}
+
 fn party(name: &str, tin: &str, city: &str) -> Value {
     json!({
         "party_name": name, "tin": tin, "email": "office@party.example", "telephone": "+2348010000000",

@@ -23,6 +23,8 @@ pub(crate) const ACKNOWLEDGE: &str = "/v1/tax-payers/invoices/acknowledge-suppli
 pub(crate) const EVENTS: &str = "/v1/tax-payers/events";
 pub(crate) const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 pub(crate) const SUBMIT: &str = "/v1/app/invoices/submit";
+pub(crate) const VALIDATE: &str = "/v1/app/invoices/validate";
+pub(crate) const REPORT: &str = "/v1/app/invoices/report";
 pub(crate) const TRANSMIT: &str = "/v1/app/invoices/transmit";
 
 /// Any caller: the address, and a key where there is one.
@@ -163,6 +165,11 @@ impl Integrator {
     pub(crate) fn app(&self) -> AppClient {
         AppClient(self.0.clone())
     }
+}
+
+/// Where a payment status is relayed.
+pub(crate) fn relay(irn: &str) -> String {
+    format!("/v1/app/invoices/{irn}/update-payment-status")
 }
 
 pub(crate) fn webhook(id: i64) -> String {
@@ -335,6 +342,28 @@ impl AppClient {
 
     pub(crate) async fn confirm(&self, irn: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/confirm")).await
+    }
+
+    pub(crate) async fn validate(&self, body: &Value) -> Answer {
+        self.send("POST", VALIDATE, body).await
+    }
+
+    pub(crate) async fn report(&self, body: &Value) -> Answer {
+        self.send("POST", REPORT, body).await
+    }
+
+    /// Relays a payment status.
+    pub(crate) async fn pay(&self, irn: &str, status: &str) -> Answer {
+        self.send("PATCH", &relay(irn), &json!({ "payment_status": status })).await
+    }
+
+    pub(crate) async fn download(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/download")).await
+    }
+
+    /// The run of an operation that is not the one shown unasked.
+    pub(crate) async fn run_of(&self, irn: &str, operation: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await
     }
 
     pub(crate) async fn run(&self, irn: &str) -> Answer {

@@ -94,15 +94,15 @@ impl Client {
         answer.status
     }
 
-    pub(crate) async fn run(&self, irn: &str) -> Option<Value> {
-        let answer = self.get(&format!("/v1/app/invoices/{irn}/run")).await?;
+    pub(crate) async fn run(&self, irn: &str, operation: &str) -> Option<Value> {
+        let answer = self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await?;
         (answer.status == 200).then(|| answer.body["data"].clone())
     }
 
     /// Waits until the run of this operation has succeeded, and asks for nothing but its state.
     pub(crate) async fn succeeded(&self, irn: &str, operation: &str) -> Value {
         eventually(&format!("the end of {operation} of {irn}"), async || {
-            let run = self.run(irn).await?;
+            let run = self.run(irn, operation).await?;
             let is_it = run["operation"] == operation;
             let state = run["state"].as_str().unwrap_or_default();
             assert!(!is_it || ["running", "waiting", "succeeded"].contains(&state), "the run ended: {run}");
@@ -140,6 +140,13 @@ impl Client {
                 return events;
             }
         }
+    }
+
+    /// Relays a payment status; the run goes on in the background.
+    pub(crate) async fn relay_payment(&self, irn: &str, status: &str) -> u16 {
+        let path = format!("/v1/app/invoices/{irn}/update-payment-status");
+        let body = json!({ "payment_status": status });
+        self.call(Method::PATCH, &path, Some(&body)).await.expect("an answer to a payment").status
     }
 
     /// The workflow status of an invoice.

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::actors::taxpayer::command::{PaymentUpdate, Reply, Which};
+use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::codes::SettableStatus;
 use crate::domain::event::EventKind;
 use crate::domain::ids::CommandId;
 use crate::domain::lifecycle::Move;
 use crate::domain::refusal::Refusal;
-use crate::store::entity::payment_entry;
 
 pub(super) fn set_status(
     desk: &mut Desk,
@@ -31,21 +31,7 @@ pub(super) fn pay(desk: &mut Desk, cause: CommandId, update: &PaymentUpdate) -> 
     let before = desk.invoice(&update.which)?;
     let previous = before.status;
     let (invoice, posting) = before.clone().paid(update.notice, desk.now)?;
-    let extra = json!({
-        "amount": posting.amount,
-        "reference": update.reference,
-        "remark": update.remark,
-        "amount_paid": invoice.payment.paid,
-        "payable_amount": invoice.payment.payable,
-    });
-    let sequence = desk.emit_about(cause, EventKind::PaymentStatusUpdated, &invoice, extra);
-    if invoice.status != previous {
-        let extra = json!({ "previous_status": previous });
-        desk.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra);
-    }
-    let entry = payment_entry::Model::of(&invoice, sequence, posting, desk.now);
-    let (reference, remark) = (update.reference.clone(), Some(update.remark.clone()));
-    desk.changes.postings.push(payment_entry::Model { reference, remark, ..entry });
-    desk.put_invoice(invoice.clone());
+    let note = payment::Note { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
+    payment::post(desk, cause, (previous, &invoice), posting, note);
     Ok(Reply::Invoice(Box::new(invoice)))
 }

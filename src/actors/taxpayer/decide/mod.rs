@@ -7,7 +7,7 @@
 //! | update | `revise` |
 //! | the customer and the items that both are about | `matching` |
 //! | create, create together | `create`, `batch` |
-//! | set status, pay | `invoice` |
+//! | set status, pay | `invoice`, `payment` |
 //! | what the authority says of a transmission: on its way, arrived | `transit` |
 //! | receive and acknowledge a supplier's invoice | `supplier` |
 //! | open a run, record a step | `pipeline` |
@@ -18,6 +18,7 @@ mod batch;
 mod create;
 mod invoice;
 mod matching;
+mod payment;
 mod pipeline;
 mod revise;
 mod route;

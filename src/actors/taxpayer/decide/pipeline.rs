@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::actors::taxpayer::changes::EndedStep;
 use crate::actors::taxpayer::command::{Reply, StepOutcome};
+use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::clock;
 use crate::domain::codes::{AuthorityStatus, WorkflowStatus};
@@ -21,20 +22,28 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     permit(desk, request)?;
     let run = match desk.run(request.operation, &request.irn).cloned() {
         None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
+        Some(run) if payment::stays(desk, &run, request) => return Ok(reply(run)),
+        Some(run) if run.operation.repeats() && !run.state.is_open() && run.is_replaceable() => {
+            run.replaced(request.clone(), desk.now)
+        }
         Some(run) if run.digest == request.digest() => match run.state {
             RunState::Running | RunState::Succeeded => return Ok(reply(run)),
-            // A submission keeps its appointment; a transmission is tried again whenever it is asked for.
+            // A submission keeps its appointment; the others are tried again whenever they are asked for.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
             RunState::Waiting => run.hurried(desk.now),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(desk.now),
         },
         Some(run) if run.is_replaceable() => run.replaced(request.clone(), desk.now),
+        Some(_) if request.operation.repeats() => return Err(Refusal::PaymentUnderWay),
         Some(_) => return Err(Refusal::IrnContentChanged),
     };
-    if let Some(invoice) = desk.invoice_with_irn(&request.irn).cloned() {
-        show(desk, invoice, (request.operation, AuthorityStatus::Queued));
+    match desk.invoice_with_irn(&request.irn).cloned() {
+        Some(invoice) if run.operation != Operation::Payment => {
+            show(desk, invoice, (request.operation, AuthorityStatus::Queued));
+        }
+        _ => {}
     }
-    desk.changes.due_runs.push(run.id);
+    desk.changes.due_runs.insert(run.id);
     desk.put_run(run.clone());
     Ok(reply(run))
 }
@@ -60,6 +69,11 @@ fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
                 (false, false) => Err(Refusal::InvoiceNotFound),
             }
         }
+        Operation::Report => {
+            let reported = |invoice: &Invoice| invoice.status.after(Move::Reach(Stage::Reported));
+            invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
+        }
+        Operation::Payment => payment::permit(desk, &request.document, invoice),
     }
 }
 
@@ -94,9 +108,18 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
 
 /// What the outcome means for the invoice, and the events that tell of it.
 fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+    if run.operation == Operation::Payment {
+        payment::follow(desk, cause, run, &outcome.verdict);
+        return Ok(());
+    }
     let invoice = desk.invoice_with_irn(&run.irn).cloned();
     match &outcome.verdict {
         Verdict::Done { .. } => match (outcome.step.stage(), invoice) {
+            (Some(stage), Some(invoice))
+                if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
+            {
+                reach_cancelled(desk, cause, invoice, (run.operation, stage));
+            }
             (Some(stage), Some(invoice)) => reach(desk, cause, signed(invoice, run), stage)?,
             (Some(stage), None) => reach_unknown(desk, cause, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
@@ -120,7 +143,8 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
     }
 }
 
-/// Moves the invoice to a stage; each move tells of the status and of itself.
+/// Moves the invoice to a stage; each move tells of the status and of itself. A stage that comes after a later
+/// one, as a submission after a report, tells of itself alone.
 pub(super) fn reach(
     desk: &mut Desk,
     cause: CommandId,
@@ -128,14 +152,29 @@ pub(super) fn reach(
     stage: Stage,
 ) -> Result<(), Refusal> {
     let previous = invoice.status;
+    let is_late = previous.stage() > Some(stage);
     let invoice = invoice.reached(stage, desk.now)?;
+    let extra = || json!({ "previous_status": previous });
     if invoice.status != previous {
-        for kind in [EventKind::InvoiceStatusUpdated, kind_of(stage)] {
-            desk.emit_about(cause, kind, &invoice, json!({ "previous_status": previous }));
-        }
+        desk.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra());
+    }
+    if invoice.status != previous || is_late {
+        desk.emit_about(cause, kind_of(stage), &invoice, extra());
     }
     desk.put_invoice(invoice);
     Ok(())
+}
+
+/// The invoice was cancelled while the call was under way: what the authority has is told, the status stays.
+fn reach_cancelled(
+    desk: &mut Desk,
+    cause: CommandId,
+    invoice: Invoice,
+    (operation, stage): (Operation, Stage),
+) {
+    let extra = json!({ "previous_status": invoice.status });
+    let invoice = show(desk, invoice, (operation, stage.into()));
+    desk.emit_about(cause, kind_of(stage), &invoice, extra);
 }
 
 /// An IRN that is no stored invoice is relayed all the same, and its events tell what is known.
