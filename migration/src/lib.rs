@@ -12,6 +12,8 @@ mod m0003_lanes;
 mod m0004_pipeline;
 mod m0005_webhooks;
 mod m0006_reference_lists;
+mod m0013_replays;
+mod m0014_operators;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -26,6 +28,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_pipeline::Migration),
             Box::new(m0005_webhooks::Migration),
             Box::new(m0006_reference_lists::Migration),
+            Box::new(m0013_replays::Migration),
+            Box::new(m0014_operators::Migration),
         ]
     }
 }

@@ -42,6 +42,7 @@ pub struct House {
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
     pub webhook_urls: AddressPolicy,
+    pub satchel: Arc<Satchel>,
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     staff: Staff,
@@ -92,7 +93,7 @@ impl House {
         // The embedded authority answers at once: the first request finds the lists there.
         let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
-        let satchel = satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?;
+        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?);
         let gear = Gear {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
@@ -103,7 +104,7 @@ impl House {
         };
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
         let staff =
-            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, satchel), snapshot);
+            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), snapshot);
         Ok(Self {
             store,
             authority,
@@ -113,6 +114,7 @@ impl House {
             taxpayers,
             pipeline: Arc::new(pipeline),
             webhook_urls,
+            satchel,
             sandbox,
             arbiters,
             staff,

@@ -38,7 +38,7 @@ impl Staff {
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
-        (gear, satchel): (Gear, Satchel),
+        (gear, satchel): (Gear, &Arc<Satchel>),
         snapshot: Addr<SnapshotActor>,
     ) -> Self {
         let owner = clock::new_id().to_string();
@@ -48,7 +48,8 @@ impl Staff {
         let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
         let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
-        let (endpoint_dispatcher, endpoints) = pool::dispatcher(Arc::new(satchel), endpoints, tree, arbiters);
+        let (endpoint_dispatcher, endpoints) =
+            pool::dispatcher(Arc::clone(satchel), endpoints, tree, arbiters);
         let chores = chores(settings, tree, (taxpayers, &runs, &endpoints));
         Self {
             runs,

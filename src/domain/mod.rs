@@ -10,12 +10,14 @@
 //! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
 //! | an invoice as read | `object` |
 //! | the authority pipeline | `pipeline` |
-//! | the event log and its deliveries | `event`, `delivery` |
+//! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
+//! | what operators do | `run_move`, `audit` |
 //! | who calls | `caller` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
+pub mod audit;
 pub mod caller;
 pub mod catalog;
 pub mod clock;
@@ -35,4 +37,6 @@ pub mod party;
 pub mod payment;
 pub mod pipeline;
 pub mod refusal;
+pub mod replay;
+pub mod run_move;
 pub mod totals;

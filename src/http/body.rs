@@ -79,8 +79,17 @@ fn charset(parameter: &str) -> Option<&str> {
 }
 
 impl Body {
+    /// The JSON object that the body is; no body at all is an empty one.
+    pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>, ApiError> {
+        self.read(|bytes| if bytes.is_empty() { Ok(Map::new()) } else { parse(bytes) }).await
+    }
+
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
+        self.read(parse).await
+    }
+
+    async fn read<T>(self, parse: impl FnOnce(&[u8]) -> Result<T, ApiError>) -> Result<T, ApiError> {
         if !self.declared.is_json {
             let message = "The request body must be application/json in UTF-8, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));

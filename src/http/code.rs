@@ -36,6 +36,7 @@ codes! {
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
+    DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
@@ -57,6 +58,7 @@ codes! {
     AccessPointOffline = "ACCESS_POINT_OFFLINE", INTERNAL_SERVER_ERROR;
     InternalError = "INTERNAL_ERROR", INTERNAL_SERVER_ERROR;
     AuthorityUnavailable = "AUTHORITY_UNAVAILABLE", BAD_GATEWAY;
+    WebhookUnreachable = "WEBHOOK_UNREACHABLE", BAD_GATEWAY;
     AuthorityTimeout = "AUTHORITY_TIMEOUT", GATEWAY_TIMEOUT;
     Overloaded = "OVERLOADED", SERVICE_UNAVAILABLE;
 }

@@ -6,7 +6,7 @@
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
-//! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
+//! | what comes in | `body`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
@@ -34,6 +34,7 @@ mod render;
 mod request;
 mod route;
 mod secrets;
+mod since;
 pub mod state;
 mod system_integrators;
 mod tax_payers;
@@ -54,6 +55,7 @@ use route::path;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
+const TRY: [Method; 2] = [Method::POST, Method::GET];
 
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
@@ -76,6 +78,12 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile))
         .service(path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook))
         .service(path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret))
+        .service(path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(si::get_integration_setup))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries))
+        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery))
         .service(path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key))
 
         .service(path("/v1/app/invoices/submit").post(ap::submit))
@@ -88,5 +96,15 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(path("/health/ready").get(ops::ready))
         .service(path("/metrics").get(ops::metrics))
         .service(path("/ops/supervision").get(ops::supervision))
+        .service(path("/ops/pipeline/runs").get(ops::list_runs))
+        .service(path("/ops/pipeline/runs/{id}").get(ops::get_run))
+        .service(path("/ops/pipeline/runs/{id}/pause").post(ops::pause_run))
+        .service(path("/ops/pipeline/runs/{id}/resume").post(ops::resume_run))
+        .service(path("/ops/pipeline/runs/{id}/retry").post(ops::retry_run))
+        .service(path("/ops/pipeline/runs/{id}/cancel").post(ops::cancel_run))
+        .service(path("/ops/webhooks/dead-letters").get(ops::list_dead_letters))
+        .service(path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter))
+        .service(path("/ops/breakers").get(ops::breakers))
+        .service(path("/ops/audit").get(ops::list_audit))
         .default_service(web::to(route::not_found));
 }

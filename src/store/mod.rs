@@ -7,12 +7,14 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `customers`, `deliveries`, `events`, `invoices`, `keys`, `reference_lists`, `runs`, `taxpayers`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `customers`, `deliveries`, `delivery_log`, `events`, `invoices`, `keys`, `reference_lists`, `replays`, `runs`, `taxpayers`, `webhooks` |
 
 pub mod accounts;
+pub mod audit;
 pub mod customers;
 pub mod database;
 pub mod deliveries;
+pub mod delivery_log;
 pub mod entity;
 pub mod events;
 pub mod failure;
@@ -21,6 +23,7 @@ pub mod invoices;
 pub mod keys;
 pub mod lanes;
 pub mod reference_lists;
+pub mod replays;
 pub mod runs;
 pub mod taxpayers;
 #[cfg(test)]

@@ -7,16 +7,20 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::audit::AuditEntry;
 use crate::domain::caller::KeyKind;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{CustomerId, InvoiceId, RunId, TaxpayerId};
 use crate::domain::pipeline::Verdict;
+use crate::domain::replay::Replay;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{customers, deliveries, events, invoices, keys, runs, taxpayers, webhooks};
+use crate::store::{
+    audit, customers, deliveries, events, invoices, keys, replays, runs, taxpayers, webhooks,
+};
 
 /// How long a replaced signing secret signs along.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -36,6 +40,8 @@ pub(crate) struct Changes {
     pub(crate) postings: Vec<payment_entry::Model>,
     pub(crate) ended_steps: Vec<EndedStep>,
     pub(crate) due_runs: Vec<RunId>,
+    pub(crate) replays: Vec<Replay>,
+    pub(crate) audit: Vec<AuditEntry>,
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
     pub(crate) key: Option<SecretString>,
     pub(crate) secret: Option<SecretString>,
@@ -55,6 +61,11 @@ pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
 }
 
 impl Changes {
+    /// Whether the endpoint has something to do: also what waited for one that was disabled.
+    pub(crate) fn wakes_endpoint(&self) -> bool {
+        !self.deliveries.is_empty() || self.endpoint.is_some() || !self.replays.is_empty()
+    }
+
     /// Whether there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.invoices.is_empty()
@@ -63,6 +74,8 @@ impl Changes {
             && !self.taxpayer
             && self.endpoint.is_none()
             && self.events.is_empty()
+            && self.replays.is_empty()
+            && self.audit.is_empty()
             && self.ended_steps.is_empty()
             && self.secret.is_none()
             && self.key.is_none()
@@ -143,8 +156,9 @@ impl Desk {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         deliveries::add(tx, &changes.deliveries, self.now).await?;
-        // A new URL also wakes what waits for an endpoint that was disabled.
-        if changes.deliveries.is_empty() && changes.endpoint.is_none() {
+        replays::save(tx, &changes.replays).await?;
+        audit::append(tx, &changes.audit).await?;
+        if !changes.wakes_endpoint() {
             return Ok(());
         }
         lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await

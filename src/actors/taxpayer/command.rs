@@ -3,15 +3,18 @@
 
 use secrecy::SecretString;
 
+use crate::domain::audit::Order;
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
-use crate::domain::ids::IntegratorId;
+use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run, Step, Verdict};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::{Replay, ReplayRange, ReplayScope};
+use crate::domain::run_move::RunMove;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 
@@ -31,6 +34,9 @@ pub enum Command {
     RotateSecret { secret: SecretString },
     RotateKey { key: SecretString },
     DisableEndpoint { reason: String },
+    EnableEndpoint { replay: Option<ReplayScope> },
+    Replay(Box<ReplayOrder>),
+    MoveRun(Box<RunOrder>),
 }
 
 impl Command {
@@ -49,6 +55,9 @@ impl Command {
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
+            Self::EnableEndpoint { .. } => "enable-endpoint",
+            Self::Replay(_) => "replay",
+            Self::MoveRun(_) => "move-run",
         }
     }
 }
@@ -106,6 +115,22 @@ pub struct StepOutcome {
     pub duration_ms: i64,
 }
 
+/// A replay that is wanted; where an operator wants it, of which delivery and why.
+#[derive(Debug, Clone)]
+pub struct ReplayOrder {
+    pub range: ReplayRange,
+    pub by: Option<(Order, uuid::Uuid)>,
+}
+
+/// A move of a run that an operator wants.
+#[derive(Debug, Clone)]
+pub struct RunOrder {
+    pub run: RunId,
+    pub irn: Irn,
+    pub to: RunMove,
+    pub by: Order,
+}
+
 /// What a command came to.
 #[derive(Debug)]
 pub enum Reply {
@@ -115,6 +140,9 @@ pub enum Reply {
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),
+    /// An endpoint that is back in service, and what is replayed to it.
+    Enabled(Box<Endpoint>, Option<Replay>),
+    Replay(Box<Replay>),
 }
 
 /// The invoice that exists after a create, and whether it did before.

@@ -10,7 +10,7 @@ use crate::actors::taxpayer::changes::Changes;
 use crate::actors::taxpayer::command::Which;
 use crate::domain::clock;
 use crate::domain::codes::UniqueNoType;
-use crate::domain::delivery::{Delivery, DeliveryState};
+use crate::domain::delivery::Delivery;
 use crate::domain::event::{EventKind, Occurrence, Seal};
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, CustomerId, InvoiceId, TaxpayerId};
@@ -20,6 +20,7 @@ use crate::domain::object::InvoiceObject;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::Replay;
 
 /// What a batch works on.
 pub(crate) struct Desk {
@@ -29,6 +30,8 @@ pub(crate) struct Desk {
     pub(crate) invoices: Vec<Invoice>,
     pub(crate) customers: Vec<Customer>,
     pub(crate) runs: Vec<Run>,
+    /// The replays that are under way.
+    pub(crate) replays: Vec<Replay>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
     /// What other taxpayers have already, for the commands that ask for it.
@@ -112,6 +115,11 @@ impl Desk {
         put(&mut self.runs, run, |one, other| one.id == other.id);
     }
 
+    pub(crate) fn put_replay(&mut self, replay: Replay) {
+        self.changes.replays.push(replay.clone());
+        self.replays.push(replay);
+    }
+
     pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {
         self.changes.taxpayer = true;
         self.books.taxpayer = Some(taxpayer);
@@ -123,16 +131,7 @@ impl Desk {
         let seal = Seal { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
         let event = self.books.head.append(occurrence, seal);
         if self.books.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
-            let delivery = Delivery {
-                id: clock::new_id(),
-                taxpayer_id: self.id,
-                event_id: event.id,
-                sequence: event.sequence,
-                order_key: event.irn.clone().unwrap_or_else(|| event.id.to_string()),
-                state: DeliveryState::Pending,
-                attempts: 0,
-                next_attempt_at: Some(self.now),
-            };
+            let delivery = Delivery::due(clock::new_id(), &event, self.now);
             self.changes.deliveries.push((delivery, kind));
         }
         let sequence = event.sequence;

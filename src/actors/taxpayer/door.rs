@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, StepOutcome, Which,
+    Command, Created, NotDone, Onboarding, PaymentUpdate, ReplayOrder, Reply, RunOrder, StepOutcome, Which,
 };
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
@@ -16,6 +16,7 @@ use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::{Replay, ReplayScope};
 use crate::store::failure::StoreError;
 
 /// Why the books did not change.
@@ -130,6 +131,26 @@ impl Taxpayers {
 
     pub async fn disable_endpoint(&self, id: TaxpayerId, reason: String) -> Result<(), Failure> {
         ask!(self, id, Command::DisableEndpoint { reason }, Reply::Done => ())
+    }
+
+    /// Puts the webhook back into service, and replays what it did not get.
+    pub async fn enable_endpoint(
+        &self,
+        id: TaxpayerId,
+        replay: Option<ReplayScope>,
+    ) -> Result<(Endpoint, Option<Replay>), Failure> {
+        let command = Command::EnableEndpoint { replay };
+        ask!(self, id, command, Reply::Enabled(endpoint, replay) => (*endpoint, replay))
+    }
+
+    /// Begins a replay, or joins the one that does the same.
+    pub async fn replay(&self, id: TaxpayerId, order: ReplayOrder) -> Result<Replay, Failure> {
+        ask!(self, id, Command::Replay(Box::new(order)), Reply::Replay(replay) => *replay)
+    }
+
+    /// Moves a run as an operator wants it.
+    pub async fn move_run(&self, id: TaxpayerId, order: RunOrder) -> Result<Run, Failure> {
+        ask!(self, id, Command::MoveRun(Box::new(order)), Reply::Run(run) => *run)
     }
 
     async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {

@@ -14,7 +14,7 @@ use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::invoices::Names;
-use crate::store::{customers, invoices, runs, taxpayers};
+use crate::store::{customers, invoices, replays, runs, taxpayers};
 
 /// Takes the ids that the commands may use.
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<FreshIds, StoreError> {
@@ -41,6 +41,7 @@ struct Wanted {
     customer_numbers: Vec<String>,
     tins: Vec<String>,
     run_irn_keys: Vec<String>,
+    replays: bool,
 }
 
 impl Wanted {
@@ -60,6 +61,8 @@ impl Wanted {
             Command::OpenRun(request) => self.add_irn(&request.irn),
             Command::RecordStep(outcome) => self.add_irn(&outcome.run.irn),
             Command::RecordReceipt { irn } => self.add_irn(irn),
+            Command::MoveRun(order) => self.add_irn(&order.irn),
+            Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }
     }
@@ -94,6 +97,7 @@ pub(crate) async fn desk(
         invoices: invoices::owned_by_with_names(tx, id, wanted.invoices).await?,
         customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins).await?,
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
+        replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
         ids,
         taken,
         books,

@@ -11,6 +11,7 @@ use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::Report;
+use crate::http::since::{SINCE, Since};
 
 /// The length of a text where the specification gives none, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
@@ -110,6 +111,16 @@ impl<'f> Field<'f> {
         check: impl FnOnce(&str) -> Result<(), (&'static str, &'static str)>,
     ) -> Option<String> {
         self.checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
+    }
+
+    /// A place in the log: the number of an event, or a moment.
+    pub(crate) fn since(self) -> Option<Since> {
+        let text = match self.present()? {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => return self.broken(&fails("type", "must be a number or a string")),
+        };
+        Since::parse(&text).or_else(|| self.broken(&fails("format", SINCE)))
     }
 
     /// One of a fixed set of words, in any case.

@@ -7,6 +7,7 @@
 //! | Create Invoice (Standard) | `standard_invoice`, `customer`, `line` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
+//! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
 //! | Submit, Transmit | `submission` and the parts of its document, `transmit` |
 
 pub(crate) mod customer;
@@ -16,7 +17,9 @@ pub(crate) mod line;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
+pub(crate) mod reason;
 pub(crate) mod references;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;

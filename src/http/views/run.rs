@@ -20,7 +20,7 @@ pub(crate) struct RunView<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct StepView<'a> {
+pub(crate) struct StepView<'a> {
     step: Step,
     attempt: u32,
     outcome: Option<&'a str>,

@@ -3,6 +3,7 @@
 
 pub mod api_key;
 pub mod attempt;
+pub mod audit;
 pub(crate) mod column;
 pub mod contact;
 pub mod counter;
@@ -15,6 +16,7 @@ pub mod lane;
 pub mod operator;
 pub mod payment_entry;
 pub mod reference_list;
+pub mod replay;
 pub mod run;
 pub mod step;
 pub mod taxpayer;

@@ -6,12 +6,16 @@
 //! | create | `create` |
 //! | set status, pay, receipt | `invoice` |
 //! | open a run, record a step | `pipeline` |
+//! | what operators do to a run | `operate` |
 //! | onboard, profile, subscription, key, webhook | `account` |
+//! | replay, enable a webhook | `webhook` |
 
 mod account;
 mod create;
 mod invoice;
+mod operate;
 mod pipeline;
 mod route;
+mod webhook;
 
 pub(crate) use route::decide;

@@ -47,7 +47,7 @@ fn spelling(desk: &Desk, request: &Request) -> Irn {
 }
 
 /// Whether the operation makes sense for this IRN at all.
-fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
+pub(super) fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
     let invoice = desk.invoice_with_irn(&request.irn);
     match request.operation {
         Operation::Submit => invoice.map_or(Ok(()), |invoice| invoice.status.after(Move::Submit).map(drop)),
@@ -72,19 +72,30 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
         verdict: outcome.verdict.clone(),
         duration_ms: outcome.duration_ms,
     });
-    if run.digest != outcome.run.digest || !run.state.is_open() {
+    // A run that was paused meanwhile still hears what came of the call that was under way, and goes no further.
+    let is_paused = run.state == RunState::Paused;
+    if run.digest != outcome.run.digest || !(run.state.is_open() || is_paused) {
+        release(desk, &run, outcome);
         return Ok(reply(run));
     }
     let mut run = run.after(outcome.step, &outcome.verdict, desk.now);
+    if is_paused && run.state.is_open() {
+        run = run.held(desk.now);
+    }
     if let Err(Refusal::InvalidTransition { .. }) = apply(desk, cause, &run, outcome) {
         run = run.cancelled(desk.now);
     }
+    release(desk, &run, outcome);
+    desk.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// Gives the lane back unless the run goes on at once.
+fn release(desk: &mut Desk, run: &Run, outcome: &StepOutcome) {
     if run.state != RunState::Running {
         let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
         desk.changes.released.push((outcome.lease.clone(), delay));
     }
-    desk.put_run(run.clone());
-    Ok(reply(run))
 }
 
 /// What the outcome means for the invoice, and the events that tell of it.
@@ -98,7 +109,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             (None, _) => {}
         },
         Verdict::Wait { .. } => {
-            if let Some(invoice) = invoice {
+            if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show(desk, invoice, AuthorityStatus::Queued);
             }
         }
@@ -135,7 +146,7 @@ fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage: Stage) {
 }
 
 /// The run does not go on by itself: the invoice shows it and an event says why.
-fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
+pub(super) fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
     let kind = match status {
         AuthorityStatus::Rejected => EventKind::InvoiceRejected,
         _ => EventKind::InvoiceFailed,
@@ -153,7 +164,7 @@ fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (Authorit
 }
 
 /// Shows where the invoice stands with the authority; the workflow status stays.
-fn show(desk: &mut Desk, mut invoice: Invoice, status: AuthorityStatus) -> Invoice {
+pub(super) fn show(desk: &mut Desk, mut invoice: Invoice, status: AuthorityStatus) -> Invoice {
     invoice.authority.status = status;
     invoice.updated_at = desk.now;
     desk.put_invoice(invoice.clone());
