@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_state_takes_the_moves_of_the_table_and_no_others() {
-        let mut table = String::new();
+        let mut table = Vec::new();
         for state in RunState::ALL {
             for to in RunMove::ALL {
                 let moved = run(Operation::Submit, *state).moved(*to, NOW);
@@ -104,10 +104,35 @@ mod tests {
                     }
                 };
                 assert_eq!(moved.ok().map(|run| run.state), state.after(*to), "{state} {to}");
-                table += &format!("{state} {to}: {outcome}\n");
+                table.push(format!("{state} {to}: {outcome}"));
             }
         }
-        insta::assert_snapshot!(table, @"");
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            running pause: paused
+            running resume: -
+            running retry: -
+            running cancel: cancelled
+            waiting pause: paused
+            waiting resume: -
+            waiting retry: running
+            waiting cancel: cancelled
+            paused pause: -
+            paused resume: running
+            paused retry: running
+            paused cancel: cancelled
+            succeeded pause: -
+            succeeded resume: -
+            succeeded retry: -
+            succeeded cancel: -
+            refused pause: -
+            refused resume: -
+            refused retry: running
+            refused cancel: -
+            cancelled pause: -
+            cancelled resume: -
+            cancelled retry: running
+            cancelled cancel: -
+        "#);
     }
 
     #[test]

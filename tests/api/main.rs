@@ -8,6 +8,7 @@ mod app;
 mod core;
 mod errors;
 mod health;
+mod ops;
 mod support;
 mod system_integrators;
 mod tax_payers;
