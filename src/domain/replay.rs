@@ -18,6 +18,16 @@ words! {
     AfterEnable { None = "none", Failed = "failed", Missing = "missing" }
 }
 
+impl AfterEnable {
+    pub fn scope(self) -> Option<ReplayScope> {
+        match self {
+            Self::None => None,
+            Self::Failed => Some(ReplayScope::Failed),
+            Self::Missing => Some(ReplayScope::Missing),
+        }
+    }
+}
+
 words! {
     ReplayState { Running = "running", Done = "done" }
 }

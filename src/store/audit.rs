@@ -59,3 +59,42 @@ pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, Stri
     let rows = operator::Entity::find().filter(operator::Column::Id.is_in(ids)).all(store.reader()).await?;
     Ok(rows.into_iter().map(|row| (row.id, row.email)).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use sea_orm::ConnectionTrait;
+
+    use super::*;
+    use crate::domain::audit::AuditAction;
+    use crate::domain::clock;
+    use crate::store::testing::stores;
+
+    #[actix_rt::test]
+    async fn the_audit_takes_entries_and_nothing_else() {
+        for test in stores().await {
+            let entry = AuditEntry {
+                id: clock::new_id(),
+                at: Timestamp::UNIX_EPOCH,
+                operator_id: 1,
+                action: AuditAction::PauseRun,
+                taxpayer_id: Some(TaxpayerId(7)),
+                subject: "a run".into(),
+                from_state: Some("running".into()),
+                to_state: Some("paused".into()),
+                reason: None,
+            };
+            let tx = test.store.begin().await.unwrap();
+            append(&tx, std::slice::from_ref(&entry)).await.unwrap();
+            tx.commit().await.unwrap();
+            for forbidden in ["UPDATE audit SET reason = 'another'", "DELETE FROM audit"] {
+                let tx = test.store.begin().await.unwrap();
+                let error = tx.execute_unprepared(forbidden).await.unwrap_err();
+                assert!(error.to_string().contains("the audit is append-only"), "{error}");
+            }
+            let (found, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
+            assert_eq!((found, total), (vec![entry], 1));
+            test.store.close().await;
+        }
+    }
+}

@@ -82,8 +82,8 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next part pending again: up to which event, and how many. What was added in this
-/// very batch is pending with no attempt and stays as it is.
+/// Makes the deliveries of the next part pending again: up to which event, and how many. What has not been
+/// attempted since it was queued stays as it is.
 async fn again(
     tx: &DatabaseTransaction,
     replay: &Replay,
@@ -101,12 +101,14 @@ async fn again(
     let rows = found.order_by_asc(delivery::Column::Sequence).limit(batch as u64).all(tx).await?;
     let is_last = rows.len() < batch;
     let reached = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
-    let rows: Vec<_> =
-        rows.into_iter().filter(|row| row.attempts > row.attempts_before || row.state != "pending").collect();
+    let is_fresh = |row: &delivery::Model| {
+        row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
+    };
+    let rows: Vec<_> = rows.into_iter().filter(|row| !is_fresh(row)).collect();
     let ids = rows.iter().map(|row| row.id.clone());
     delivery::Entity::update_many()
         .col_expr(delivery::Column::State, Expr::value(DeliveryState::Pending.as_str()))
-        .col_expr(delivery::Column::AttemptsBefore, Expr::col(delivery::Column::Attempts).into())
+        .col_expr(delivery::Column::AttemptsBefore, Expr::col(delivery::Column::Attempts))
         .col_expr(delivery::Column::NextAttemptAt, Expr::value(now.as_microsecond()))
         .col_expr(delivery::Column::UpdatedAt, Expr::value(now.as_microsecond()))
         .filter(delivery::Column::TaxpayerId.eq(replay.taxpayer_id.0))

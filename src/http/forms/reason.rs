@@ -3,9 +3,13 @@
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 
+/// None where nothing was said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reason(pub(crate) Option<String>);
+
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Option<String>> {
-    Some(reader.optional("reason").long_text(0, LONG_TEXT_MAX))
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
+    Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_MAX)))
 }
 
 #[cfg(test)]

@@ -19,13 +19,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayWish> {
 
 /// Nothing is replayed unless it is asked for.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
-pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<Option<ReplayScope>> {
+pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
     let replay = reader.optional("replay").word(AfterEnable::parse, AfterEnable::allowed);
-    Some(match replay {
-        None | Some(AfterEnable::None) => None,
-        Some(AfterEnable::Failed) => Some(ReplayScope::Failed),
-        Some(AfterEnable::Missing) => Some(ReplayScope::Missing),
-    })
+    Some(replay.unwrap_or(AfterEnable::None))
 }
 
 #[cfg(test)]
@@ -58,7 +54,7 @@ mod tests {
 
     #[test]
     fn enabling_replays_nothing_unless_it_is_asked_for() {
-        let scope = |body| read_with(body, read_enable).unwrap().value;
+        let scope = |body| read_with(body, read_enable).unwrap().value.scope();
         assert_eq!(scope(json!({})), None);
         assert_eq!(scope(json!({ "replay": "none" })), None);
         assert_eq!(scope(json!({ "replay": "Failed" })), Some(ReplayScope::Failed));

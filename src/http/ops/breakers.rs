@@ -10,6 +10,6 @@ use crate::http::state::State;
 use crate::http::views::breaker::Breaker;
 
 pub(crate) fn breakers(state: web::Data<State>, _: OperatorCaller) -> Ready<Answer> {
-    let views: Vec<_> = state.authority.breakers().iter().map(Breaker::from).collect();
+    let views: Vec<_> = state.into_inner().authority.breakers().iter().map(Breaker::from).collect();
     ready(Answer::ok("Breakers retrieved successfully", views))
 }

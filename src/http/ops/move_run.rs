@@ -47,7 +47,7 @@ async fn move_run(
 ) -> Moved {
     let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let run = ident::run(state, id).await?;
-    let by = Order { operator_id, reason: form.value };
+    let by = Order { operator_id, reason: form.value.0 };
     let order = RunOrder { run: run.id, irn: run.irn, to, by };
     let run = state.taxpayers.move_run(run.taxpayer_id, order).await?;
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;

@@ -19,7 +19,7 @@ pub(crate) async fn enable_webhook(
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
-    let (endpoint, replay) = state.taxpayers.enable_endpoint(taxpayer.id, form.value).await?;
+    let (endpoint, replay) = state.taxpayers.enable_endpoint(taxpayer.id, form.value.scope()).await?;
     let view = Enabled::new(&endpoint, replay.as_ref());
     Ok(Answer::ok("Webhook enabled successfully", view).warn(&form.warnings))
 }

@@ -22,10 +22,8 @@ impl EndpointAnswer {
         };
         let status = attempt.status.ok_or_else(unreachable)?;
         let text = &attempt.response_head;
-        let body = serde_json::from_str(text).unwrap_or_else(|_| match text.is_empty() {
-            true => Value::Null,
-            false => Value::from(text.as_str()),
-        });
+        let as_text = |_| if text.is_empty() { Value::Null } else { Value::from(text.as_str()) };
+        let body = serde_json::from_str(text).unwrap_or_else(as_text);
         Ok(Self { status, body })
     }
 }

@@ -72,8 +72,8 @@ fn a_filter_by_state_event_or_place_shows_what_it_says() {
         let list = async |query: String| integrator.deliveries(taxpayer.id, &query).await.expect_status(200);
         let count = async |query: String| list(query).await.data()["total"].as_i64().unwrap();
         let events = taxpayer.events().await;
-        let last = events.last().unwrap();
-        let stamp = last["timestamp"].as_str().unwrap();
+        let newest = events.last().unwrap();
+        let stamp = newest["timestamp"].as_str().unwrap();
         for (query, expected) in [
             ("?state=dead".into(), 1),
             ("?state=DELIVERED".into(), 3),
@@ -85,7 +85,7 @@ fn a_filter_by_state_event_or_place_shows_what_it_says() {
             ("?event=%00".into(), 0),
             ("?event='%20OR%201=1--".into(), 0),
             ("?since=0".into(), 4),
-            (format!("?since={}", last["sequence"]), 1),
+            (format!("?since={}", newest["sequence"]), 1),
             (format!("?since={stamp}"), 1),
             ("?since=2000-01-01T00:00:00Z".into(), 4),
             ("?since=2000-01-01T00:00:00+01:00".into(), 4),

@@ -1,4 +1,4 @@
-//! POST …/webhook/replay, …/webhook/deliveries/{delivery_id}/replay and …/webhook/enable.
+//! Replays of a webhook: of a part of its log, of one delivery, and of what it missed while it was disabled.
 
 use serde_json::{Value, json};
 
