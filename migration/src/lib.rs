@@ -16,6 +16,8 @@ mod m0007_idempotency;
 mod m0008_batches_and_lists;
 mod m0009_items;
 mod m0012_supplier_invoices;
+mod m0013_replays;
+mod m0014_operators;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -34,6 +36,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0008_batches_and_lists::Migration),
             Box::new(m0009_items::Migration),
             Box::new(m0012_supplier_invoices::Migration),
+            Box::new(m0013_replays::Migration),
+            Box::new(m0014_operators::Migration),
         ]
     }
 }

@@ -44,6 +44,7 @@ pub struct House {
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
     pub webhook_urls: AddressPolicy,
+    pub satchel: Arc<Satchel>,
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     staff: Staff,
@@ -96,7 +97,7 @@ impl House {
         // The embedded authority answers at once: the first request finds the lists there.
         let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
-        let satchel = satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?;
+        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?);
         let gear = Gear {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
@@ -108,7 +109,8 @@ impl House {
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
         let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
         let others = (snapshot, pull);
-        let staff = Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, satchel), others);
+        let staff =
+            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
         Ok(Self {
             store,
             authority,
@@ -119,6 +121,7 @@ impl House {
             pipeline: Arc::new(pipeline),
             inbound,
             webhook_urls,
+            satchel,
             sandbox,
             arbiters,
             staff,

@@ -66,6 +66,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         clock: house.clock.clone(),
         tree: house.tree.clone(),
         webhook_urls: house.webhook_urls.clone(),
+        satchel: Arc::clone(&house.satchel),
         settings: http::state::Settings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,

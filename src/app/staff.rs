@@ -42,7 +42,7 @@ impl Staff {
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
-        (gear, satchel): (Gear, Satchel),
+        (gear, satchel): (Gear, &Arc<Satchel>),
         (snapshot, pull): (Addr<SnapshotActor>, Addr<PullActor>),
     ) -> Self {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
@@ -53,7 +53,8 @@ impl Staff {
         let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
         let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
-        let (endpoint_dispatcher, endpoints) = pool::dispatcher(Arc::new(satchel), endpoints, tree, arbiters);
+        let (endpoint_dispatcher, endpoints) =
+            pool::dispatcher(Arc::clone(satchel), endpoints, tree, arbiters);
         let chores = chores(settings, tree, (taxpayers, &runs, &endpoints));
         Self {
             runs,

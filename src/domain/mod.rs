@@ -13,13 +13,15 @@
 //! | invoices sent together | `batch` |
 //! | the authority pipeline | `pipeline` |
 //! | what suppliers sent | `supplier_invoice` |
-//! | the event log and its deliveries | `event`, `delivery` |
+//! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
+//! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
+pub mod audit;
 pub mod batch;
 pub mod caller;
 pub mod catalog;
@@ -42,7 +44,9 @@ pub mod party;
 pub mod payment;
 pub mod pipeline;
 pub mod refusal;
+pub mod replay;
 pub mod revision;
+pub mod run_move;
 pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;

@@ -267,7 +267,8 @@ impl Run {
 
     /// Goes on at once, instead of at the appointed time.
     #[must_use]
-    pub fn hurried(self, now: Timestamp) -> Self {
+    pub fn hurried(mut self, now: Timestamp) -> Self {
+        self.done.retain(|step| !step.is_momentary());
         Self {
             state: RunState::Running,
             next_attempt_at: Some(now),
@@ -283,11 +284,23 @@ impl Run {
         Self { failing_since: None, ..self.hurried(now) }
     }
 
-    /// Notes that a step is about to be called.
+    /// Notes that a step is about to be called. A question about the moment does not make an earlier call with
+    /// an effect forgotten.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
-        let attempt = self.attempt + 1;
-        Self { state: RunState::Running, intent: Some(step), attempt, updated_at: now, ..self }
+        let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
+        let intent = unsettled.or(Some(step));
+        Self { state: RunState::Running, intent, attempt, updated_at: now, ..self }
+    }
+
+    /// The step whose effect at the authority is not known.
+    pub fn unsettled(&self) -> Option<Step> {
+        self.intent.filter(|step| step.has_effect())
+    }
+
+    /// Whether the authority has, by what is known here, taken something of it.
+    pub fn has_taken_effect(&self) -> bool {
+        self.done.iter().any(|step| step.has_effect())
     }
 
     /// The run after a step's verdict.
@@ -326,7 +339,7 @@ impl Run {
 
     fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
         self.done.push(step);
-        self.intent = None;
+        self.intent = self.intent.filter(|intent| *intent != step);
         self.attempt = 0;
         self.failing_since = None;
         self.qr_code = self.qr_code.take().or(qr_code);
@@ -353,7 +366,17 @@ impl Run {
         self.done.retain(|step| !step.is_momentary());
     }
 
-    /// The run of an invoice that was cancelled before it was validated.
+    /// Stops before its next step until an operator lets it go on.
+    #[must_use]
+    pub fn held(mut self, now: Timestamp) -> Self {
+        self.state = RunState::Paused;
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        self.updated_at = now;
+        self
+    }
+
+    /// Ends without success: its invoice was cancelled before it was validated, or an operator ended it.
     #[must_use]
     pub fn cancelled(mut self, now: Timestamp) -> Self {
         self.end(RunState::Cancelled);

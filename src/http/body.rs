@@ -86,6 +86,12 @@ impl Body {
         Self { bytes_max, ..self }
     }
 
+    /// The JSON object that the body is; no body at all is an empty one.
+    pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>, ApiError> {
+        let text = self.text().await?;
+        if text.is_empty() { Ok(Map::new()) } else { parse(&text) }
+    }
+
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
         parse(&self.text().await?)

@@ -39,6 +39,7 @@ codes! {
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
     BatchNotFound = "BATCH_NOT_FOUND", NOT_FOUND;
+    DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
@@ -67,6 +68,7 @@ codes! {
     InternalError = "INTERNAL_ERROR", INTERNAL_SERVER_ERROR;
     AuthorityUnavailable = "AUTHORITY_UNAVAILABLE", BAD_GATEWAY;
     AuthorityDocumentUnreadable = "AUTHORITY_DOCUMENT_UNREADABLE", BAD_GATEWAY;
+    WebhookUnreachable = "WEBHOOK_UNREACHABLE", BAD_GATEWAY;
     AuthorityTimeout = "AUTHORITY_TIMEOUT", GATEWAY_TIMEOUT;
     Overloaded = "OVERLOADED", SERVICE_UNAVAILABLE;
 }

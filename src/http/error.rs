@@ -10,6 +10,7 @@ use actix_web::{HttpResponse, ResponseError};
 use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
+use crate::actors::webhook::NotSent;
 use crate::authority::Failure as AuthorityFailure;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::refusal::Refusal;
@@ -152,9 +153,14 @@ impl From<Refusal> for ApiError {
             Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
-            Refusal::InvalidTransition { .. } | Refusal::PaymentUnderWay => {
-                (Code::InvalidTransition, Faults::default())
-            }
+            Refusal::InvalidTransition { .. }
+            | Refusal::PaymentUnderWay
+            | Refusal::RunMove { .. }
+            | Refusal::RunUnsettled(_)
+            | Refusal::RunTookEffect
+            | Refusal::WebhookDisabled
+            | Refusal::TooManyReplays => (Code::InvalidTransition, Faults::default()),
+            Refusal::DeliveryNotFound => (Code::DeliveryNotFound, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
             Refusal::NotAddressedToCaller => (Code::NotAddressedToCaller, Faults::default()),
@@ -223,6 +229,16 @@ impl From<AuthorityFailure> for ApiError {
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+impl From<NotSent> for ApiError {
+    fn from(failure: NotSent) -> Self {
+        match failure {
+            NotSent::Refused(refusal) => refusal.into(),
+            NotSent::Store(error) => error.into(),
+            NotSent::Secret(fault) => Self::internal(fault),
+        }
+    }
 }
 
 impl From<RelayFailure> for ApiError {

@@ -11,6 +11,8 @@
 //! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
 //! | how much, and once | `admission`, `limits`, `idempotency` |
 //! | what comes in | `body`, `twins`, `query`, `ident`, `patience`, `forms` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
+//! | what comes in | `body`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
@@ -46,6 +48,7 @@ mod render;
 mod request;
 mod route;
 mod secrets;
+mod since;
 pub mod state;
 mod system_integrators;
 mod tax_payers;
@@ -71,6 +74,7 @@ pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
+const TRY: [Method; 2] = [Method::POST, Method::GET];
 
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
@@ -101,6 +105,12 @@ fn table() -> Vec<Path> {
         path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),
         path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
+        path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(si::get_integration_setup),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery),
         path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
 
         path("/v1/app/invoices/validate").post(ap::validate),
@@ -122,6 +132,16 @@ fn table() -> Vec<Path> {
         path("/docs").get(ops::to_docs),
         path("/docs/{file:.*}").get(ops::docs),
         path("/ops/supervision").get(ops::supervision),
+        path("/ops/pipeline/runs").get(ops::list_runs),
+        path("/ops/pipeline/runs/{id}").get(ops::get_run),
+        path("/ops/pipeline/runs/{id}/pause").post(ops::pause_run),
+        path("/ops/pipeline/runs/{id}/resume").post(ops::resume_run),
+        path("/ops/pipeline/runs/{id}/retry").post(ops::retry_run),
+        path("/ops/pipeline/runs/{id}/cancel").post(ops::cancel_run),
+        path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
+        path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
+        path("/ops/breakers").get(ops::breakers),
+        path("/ops/audit").get(ops::list_audit),
     ]
 }
 

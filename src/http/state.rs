@@ -13,6 +13,7 @@ use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::webhook::Satchel;
 use crate::authority::Authority;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
@@ -35,6 +36,8 @@ pub struct State {
     pub clock: SharedClock,
     pub tree: Tree,
     pub webhook_urls: AddressPolicy,
+    /// What tests an endpoint.
+    pub satchel: Arc<Satchel>,
     pub settings: Settings,
     /// `Health::default()`.
     pub health: Health,

@@ -17,6 +17,7 @@ use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
+use crate::actors::webhook::Satchel;
 use crate::authority::{Authority, Settings as Upstream};
 use crate::domain::caller::KeyKind;
 use crate::domain::catalog::SharedCatalog;
@@ -32,7 +33,7 @@ use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::vault::Vault;
 use crate::store::{accounts, keys, taxpayers};
-use crate::webhook::AddressPolicy;
+use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
 pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
 pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
@@ -85,6 +86,13 @@ pub(crate) async fn house() -> House {
     let authority = nobody(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
+    let satchel = Arc::new(Satchel {
+        store: store.clone(),
+        taxpayers: Arc::clone(&taxpayers),
+        client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),
+        schedule: Schedule::default(),
+        clock: clock.clone(),
+    });
     let state = State {
         pipeline: Arc::new(Pipeline {
             taxpayers: Arc::clone(&taxpayers),
@@ -100,6 +108,7 @@ pub(crate) async fn house() -> House {
         clock,
         tree,
         webhook_urls: AddressPolicy::default(),
+        satchel,
         settings: settings(),
         health: Health::default(),
         traffic: Traffic::default(),

@@ -7,13 +7,15 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `pull_cursors`, `reference_lists`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `pull_cursors`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
+pub mod audit;
 pub mod batches;
 pub mod customers;
 pub mod database;
 pub mod deliveries;
+pub mod delivery_log;
 pub mod entity;
 pub mod events;
 pub mod failure;
@@ -27,6 +29,7 @@ pub mod lanes;
 pub mod payments;
 pub mod pull_cursors;
 pub mod reference_lists;
+pub mod replays;
 pub mod runs;
 pub mod supplier_invoices;
 pub mod taxpayers;

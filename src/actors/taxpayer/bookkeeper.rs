@@ -155,7 +155,7 @@ impl Bookkeeper {
         if !desk.changes.due_runs.is_empty() {
             wakers.runs.notify_one();
         }
-        if !desk.changes.deliveries.is_empty() {
+        if desk.changes.wakes_endpoint() {
             wakers.endpoints.notify_one();
         }
         for run in &desk.changes.runs {

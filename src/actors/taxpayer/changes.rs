@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::audit::AuditEntry;
 use crate::domain::batch::Batch;
 use crate::domain::caller::KeyKind;
 use crate::domain::delivery::Delivery;
@@ -16,6 +17,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::pipeline::Verdict;
+use crate::domain::replay::Replay;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
@@ -23,8 +25,8 @@ use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::{
-    batches, customers, deliveries, events, invoices, items, keys, runs, supplier_invoices, taxpayers,
-    webhooks,
+    audit, batches, customers, deliveries, events, invoices, items, keys, replays, runs, supplier_invoices,
+    taxpayers, webhooks,
 };
 
 /// How long a replaced signing secret signs along.
@@ -49,6 +51,8 @@ pub(crate) struct Changes {
     /// New in the inbox, with their documents.
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
+    pub(crate) replays: Vec<Replay>,
+    pub(crate) audit: Vec<AuditEntry>,
     /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
@@ -72,6 +76,11 @@ pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
 }
 
 impl Changes {
+    /// Whether the endpoint has something to do: also what waited for one that was disabled.
+    pub(crate) fn wakes_endpoint(&self) -> bool {
+        !self.deliveries.is_empty() || self.endpoint.is_some() || !self.replays.is_empty()
+    }
+
     /// Whether there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.invoices.is_empty()
@@ -82,6 +91,8 @@ impl Changes {
             && !self.taxpayer
             && self.endpoint.is_none()
             && self.events.is_empty()
+            && self.replays.is_empty()
+            && self.audit.is_empty()
             && self.ended_steps.is_empty()
             && self.received.is_empty()
             && self.acknowledged.is_empty()
@@ -182,8 +193,9 @@ impl Desk {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         deliveries::add(tx, &changes.deliveries, self.now).await?;
-        // A new URL also wakes what waits for an endpoint that was disabled.
-        if changes.deliveries.is_empty() && changes.endpoint.is_none() {
+        replays::save(tx, &changes.replays).await?;
+        audit::append(tx, &changes.audit).await?;
+        if !changes.wakes_endpoint() {
             return Ok(());
         }
         lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await

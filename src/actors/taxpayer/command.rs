@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use crate::domain::audit;
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
-use crate::domain::ids::IntegratorId;
+use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run, Step, Verdict};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::revision::Revision;
+use crate::domain::run_move::RunMove;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
@@ -44,6 +47,9 @@ pub enum Command {
     RotateSecret { secret: SecretString },
     RotateKey { key: SecretString },
     DisableEndpoint { reason: String },
+    EnableEndpoint { replay: Option<ReplayScope> },
+    Replay(Box<ReplayOrder>),
+    MoveRun(Box<RunOrder>),
 }
 
 impl Command {
@@ -67,6 +73,9 @@ impl Command {
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
+            Self::EnableEndpoint { .. } => "enable-endpoint",
+            Self::Replay(_) => "replay",
+            Self::MoveRun(_) => "move-run",
         }
     }
 
@@ -172,6 +181,22 @@ pub struct StepOutcome {
     pub duration_ms: i64,
 }
 
+/// A replay that is wanted; where an operator wants it, of which delivery and why.
+#[derive(Debug, Clone)]
+pub struct ReplayOrder {
+    pub range: ReplayRange,
+    pub by: Option<(audit::Order, uuid::Uuid)>,
+}
+
+/// A move of a run that an operator wants.
+#[derive(Debug, Clone)]
+pub struct RunOrder {
+    pub run: RunId,
+    pub irn: Irn,
+    pub to: RunMove,
+    pub by: audit::Order,
+}
+
 /// What a command came to.
 #[derive(Debug)]
 pub enum Reply {
@@ -184,6 +209,9 @@ pub enum Reply {
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),
     SupplierInvoice(Box<SupplierInvoice>),
+    /// An endpoint that is back in service, and what is replayed to it.
+    Enabled(Box<Endpoint>, Option<Replay>),
+    Replay(Box<Replay>),
 }
 
 /// The invoice that exists after a create, and whether it did before.

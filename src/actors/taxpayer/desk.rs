@@ -11,7 +11,7 @@ use crate::actors::taxpayer::command::Which;
 use crate::actors::taxpayer::shelf::{Customers, Invoices};
 use crate::domain::clock;
 use crate::domain::codes::UniqueNoType;
-use crate::domain::delivery::{Delivery, DeliveryState};
+use crate::domain::delivery::Delivery;
 use crate::domain::event::{EventKind, Occurrence, Seal};
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, CustomerId, InvoiceId, ItemId, TaxpayerId};
@@ -22,6 +22,7 @@ use crate::domain::object::InvoiceObject;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::Replay;
 use crate::domain::supplier_invoice::SupplierInvoice;
 
 /// What a batch works on.
@@ -34,6 +35,8 @@ pub(crate) struct Desk {
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
+    /// The replays that are under way.
+    pub(crate) replays: Vec<Replay>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
     /// What other taxpayers have already, for the commands that ask for it.
@@ -129,6 +132,11 @@ impl Desk {
         put(&mut self.supplier_invoices, invoice, |one, other| one.irn.key() == other.irn.key());
     }
 
+    pub(crate) fn put_replay(&mut self, replay: Replay) {
+        self.changes.replays.push(replay.clone());
+        self.replays.push(replay);
+    }
+
     pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {
         self.changes.taxpayer = true;
         self.books.taxpayer = Some(taxpayer);
@@ -140,16 +148,7 @@ impl Desk {
         let seal = Seal { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
         let event = self.books.head.append(occurrence, seal);
         if self.books.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
-            let delivery = Delivery {
-                id: clock::new_id(),
-                taxpayer_id: self.id,
-                event_id: event.id,
-                sequence: event.sequence,
-                order_key: event.irn.clone().unwrap_or_else(|| event.id.to_string()),
-                state: DeliveryState::Pending,
-                attempts: 0,
-                next_attempt_at: Some(self.now),
-            };
+            let delivery = Delivery::due(clock::new_id(), &event, self.now);
             self.changes.deliveries.push((delivery, kind));
         }
         let sequence = event.sequence;

@@ -7,7 +7,8 @@ use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, Reply, Revised, StepOutcome, Which,
+    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, ReplayOrder, Reply, Revised, RunOrder,
+    StepOutcome, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -18,6 +19,7 @@ use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::{Replay, ReplayScope};
 use crate::domain::revision::Revision;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
@@ -182,6 +184,26 @@ impl Taxpayers {
 
     pub async fn disable_endpoint(&self, id: TaxpayerId, reason: String) -> Result<(), Failure> {
         ask!(self, id, Command::DisableEndpoint { reason }, Reply::Done => ())
+    }
+
+    /// Puts the webhook back into service, and replays what it did not get.
+    pub async fn enable_endpoint(
+        &self,
+        id: TaxpayerId,
+        replay: Option<ReplayScope>,
+    ) -> Result<(Endpoint, Option<Replay>), Failure> {
+        let command = Command::EnableEndpoint { replay };
+        ask!(self, id, command, Reply::Enabled(endpoint, replay) => (*endpoint, replay))
+    }
+
+    /// Begins a replay, or joins the one that does the same.
+    pub async fn replay(&self, id: TaxpayerId, order: ReplayOrder) -> Result<Replay, Failure> {
+        ask!(self, id, Command::Replay(Box::new(order)), Reply::Replay(replay) => *replay)
+    }
+
+    /// Moves a run as an operator wants it.
+    pub async fn move_run(&self, id: TaxpayerId, order: RunOrder) -> Result<Run, Failure> {
+        ask!(self, id, Command::MoveRun(Box::new(order)), Reply::Run(run) => *run)
     }
 
     async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {

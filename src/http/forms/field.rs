@@ -12,6 +12,7 @@ use crate::domain::money::Amount;
 use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::{self, Accepted, Report};
+use crate::http::since::{SINCE, Since};
 
 /// The length of a text where the specification gives none, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
@@ -128,6 +129,17 @@ impl<'f> Field<'f> {
     ) -> Option<String> {
         self.drawn(|| Shape::Formatted { rule, what })
             .checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
+    }
+
+    /// A place in the log: the number of an event, or a moment.
+    pub(crate) fn since(self) -> Option<Since> {
+        let field = self.drawn(|| Shape::Since);
+        let text = match field.present()? {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => return field.broken(&fails("type", "must be a number or a string")),
+        };
+        Since::parse(&text).or_else(|| field.broken(&fails("format", SINCE)))
     }
 
     /// One of a fixed set of words, in any case.

@@ -12,6 +12,7 @@
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
+//! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `own`, `heading`, `document`, `taxes`, `references`, `as_sent`, `sent` |
@@ -33,8 +34,10 @@ pub(crate) mod own;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
+pub(crate) mod reason;
 pub(crate) mod references;
 pub(crate) mod relayed_payment;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod sent;
 pub(crate) mod standard_invoice;

@@ -62,6 +62,8 @@ pub(crate) enum Shape {
     Country,
     /// A portal id.
     Id,
+    /// The sequence of an event, or a moment (RFC 3339).
+    Since,
     /// An IRN of at most so many characters.
     Irn {
         max: usize,
@@ -110,6 +112,7 @@ impl Shape {
             Self::Picture { list, .. } => [Some("format"), list.map(|_| "exists"), None],
             Self::Country => [Some("country"), Some("exists"), None],
             Self::Id => [Some("integer"), None, None],
+            Self::Since => [Some("format"), None, None],
             Self::Word(_) => [Some("one_of"), None, None],
             Self::Code { .. } => [Some("max"), Some("exists"), None],
             Self::Currency => [Some("currency"), Some("exists"), None],

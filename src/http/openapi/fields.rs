@@ -68,6 +68,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Picture { picture, list: Some(list) } => format!("code of {list}, written {picture}"),
         Shape::Country => "2 letters, code of countries".to_owned(),
         Shape::Id => "portal id".to_owned(),
+        Shape::Since => "sequence of an event, or a moment (RFC 3339)".to_owned(),
         Shape::Word(words) => format!("one of {words}"),
         Shape::Code { max: 255, list } => format!("code of {list}"),
         Shape::Code { max, list } => format!("code of {list}, at most {max} characters"),

@@ -52,6 +52,8 @@ fn of_property(property: &Property) -> Schema {
             text(&exists.unwrap_or_default()).pattern(Some(pattern(picture)))
         }
         Shape::Country => text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$")),
+        Shape::Since => text("the sequence of an event, or a moment as RFC 3339 writes it")
+            .schema_type(SchemaType::from_iter([Type::Integer, Type::String])),
         Shape::Id => text("").schema_type(kinds(Type::Integer, need)).minimum(Some(1)),
         Shape::Word(words) => text("in any case").enum_values(Some(choices(words, need))),
         Shape::Code { max, list } => {

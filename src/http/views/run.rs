@@ -25,7 +25,7 @@ pub(crate) struct RunView<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunStep)]
-struct StepView<'a> {
+pub(crate) struct StepView<'a> {
     step: Step,
     attempt: u32,
     outcome: Option<&'a str>,

@@ -3,6 +3,7 @@
 
 pub mod api_key;
 pub mod attempt;
+pub mod audit;
 pub mod batch;
 pub(crate) mod column;
 pub mod contact;
@@ -19,6 +20,7 @@ pub mod operator;
 pub mod payment_entry;
 pub mod pull_cursor;
 pub mod reference_list;
+pub mod replay;
 pub mod run;
 pub mod step;
 pub mod supplier_document;

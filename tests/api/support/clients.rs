@@ -162,6 +162,24 @@ impl Integrator {
         answer.data()["secret"].as_str().unwrap().to_owned()
     }
 
+    pub(crate) async fn test_webhook(&self, id: i64) -> Answer {
+        self.call("POST", &format!("{}/test", webhook(id))).await
+    }
+
+    pub(crate) async fn enable_webhook(&self, id: i64, replay: &str) -> Answer {
+        self.send("POST", &format!("{}/enable", webhook(id)), &json!({ "replay": replay })).await
+    }
+
+    pub(crate) async fn deliveries(&self, id: i64, query: &str) -> Answer {
+        self.get(&format!("{}/deliveries{query}", webhook(id))).await
+    }
+
+    /// Delivers a part of the log once more, from a place on.
+    pub(crate) async fn replay(&self, id: i64, since: Value, only: &str) -> Answer {
+        let body = json!({ "since": since, "only": only });
+        self.send("POST", &format!("{}/replay", webhook(id)), &body).await
+    }
+
     pub(crate) fn app(&self) -> AppClient {
         AppClient(self.0.clone())
     }
@@ -170,6 +188,33 @@ impl Integrator {
 /// Where a payment status is relayed.
 pub(crate) fn relay(irn: &str) -> String {
     format!("/v1/app/invoices/{irn}/update-payment-status")
+}
+
+impl Operator {
+    pub(crate) async fn runs(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/pipeline/runs{query}")).await
+    }
+
+    /// Pauses, resumes, retries or cancels a run.
+    pub(crate) async fn move_run(&self, id: &str, to: &str) -> Answer {
+        let body = json!({ "reason": format!("to {to} it") });
+        self.send("POST", &format!("/ops/pipeline/runs/{id}/{to}"), &body).await
+    }
+
+    /// The latest run of a taxpayer, with its steps.
+    pub(crate) async fn run_of(&self, taxpayer: &Taxpayer) -> Value {
+        let listed = self.runs(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
+        let id = listed.data()["data"][0]["id"].as_str().unwrap().to_owned();
+        self.runs(&format!("/{id}")).await.expect_status(200).data().clone()
+    }
+
+    pub(crate) async fn dead_letters(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/webhooks/dead-letters{query}")).await
+    }
+
+    pub(crate) async fn audit(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/audit{query}")).await
+    }
 }
 
 pub(crate) fn webhook(id: i64) -> String {

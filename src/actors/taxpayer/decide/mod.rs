@@ -11,18 +11,22 @@
 //! | what the authority says of a transmission: on its way, arrived | `transit` |
 //! | receive and acknowledge a supplier's invoice | `supplier` |
 //! | open a run, record a step | `pipeline` |
+//! | what operators do to a run | `operate` |
 //! | onboard, profile, subscription, key, webhook | `account` |
+//! | replay, enable a webhook | `webhook` |
 
 mod account;
 mod batch;
 mod create;
 mod invoice;
 mod matching;
+mod operate;
 mod payment;
 mod pipeline;
 mod revise;
 mod route;
 mod supplier;
 mod transit;
+mod webhook;
 
 pub(crate) use route::decide;

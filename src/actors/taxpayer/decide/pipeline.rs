@@ -56,7 +56,7 @@ fn spelling(desk: &Desk, request: &Request) -> Irn {
 }
 
 /// Whether the operation makes sense for this IRN at all.
-fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
+pub(super) fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
     let invoice = desk.invoice_with_irn(&request.irn);
     match request.operation {
         Operation::Submit => invoice.map_or(Ok(()), |invoice| invoice.status.after(Move::Submit).map(drop)),
@@ -86,24 +86,30 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
         verdict: outcome.verdict.clone(),
         duration_ms: outcome.duration_ms,
     });
-    if !run.state.is_open() {
-        // It was called off during the call; whoever opens it again must not wait for the lease to end.
-        desk.changes.released.push((outcome.lease.clone(), None));
-        return Ok(reply(run));
-    }
-    if run.digest != outcome.run.digest {
+    // A run that was paused meanwhile still hears what came of the call that was under way, and goes no further.
+    let is_paused = run.state == RunState::Paused;
+    if run.digest != outcome.run.digest || !(run.state.is_open() || is_paused) {
+        release(desk, &run, outcome);
         return Ok(reply(run));
     }
     let mut run = run.after(outcome.step, &outcome.verdict, desk.now);
+    if is_paused && run.state.is_open() {
+        run = run.held(desk.now);
+    }
     if let Err(Refusal::InvalidTransition { .. }) = apply(desk, cause, &run, outcome) {
         run = run.cancelled(desk.now);
     }
+    release(desk, &run, outcome);
+    desk.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// Gives the lane back unless the run goes on at once.
+fn release(desk: &mut Desk, run: &Run, outcome: &StepOutcome) {
     if run.state != RunState::Running {
         let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
         desk.changes.released.push((outcome.lease.clone(), delay));
     }
-    desk.put_run(run.clone());
-    Ok(reply(run))
 }
 
 /// What the outcome means for the invoice, and the events that tell of it.
@@ -126,7 +132,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             (None, _) => {}
         },
         Verdict::Wait { .. } => {
-            if let Some(invoice) = invoice {
+            if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show(desk, invoice, (run.operation, AuthorityStatus::Queued));
             }
         }
@@ -184,7 +190,7 @@ pub(super) fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage:
 }
 
 /// The run does not go on by itself: the invoice shows it and an event says why.
-fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
+pub(super) fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
     let kind = match status {
         AuthorityStatus::Rejected => EventKind::InvoiceRejected,
         _ => EventKind::InvoiceFailed,
@@ -203,7 +209,11 @@ fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (Authorit
 
 /// Shows where a run stands with the authority; the workflow status stays. What the authority has told already
 /// of a transmission is not unsaid by a run that still waits to hear it.
-fn show(desk: &mut Desk, mut invoice: Invoice, (operation, status): (Operation, AuthorityStatus)) -> Invoice {
+pub(super) fn show(
+    desk: &mut Desk,
+    mut invoice: Invoice,
+    (operation, status): (Operation, AuthorityStatus),
+) -> Invoice {
     let is_transmitted = invoice.status.stage() >= Some(Stage::Transmitted);
     let is_acknowledged = invoice.authority.status == AuthorityStatus::Acknowledged;
     if is_acknowledged || (operation == Operation::Transmit && is_transmitted) {

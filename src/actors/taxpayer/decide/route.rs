@@ -1,7 +1,9 @@
 //! Which decision a command leads to.
 
 use crate::actors::taxpayer::command::{Command, Reply};
-use crate::actors::taxpayer::decide::{account, batch, create, invoice, pipeline, revise, supplier, transit};
+use crate::actors::taxpayer::decide::{
+    account, batch, create, invoice, operate, pipeline, revise, supplier, transit, webhook,
+};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
 use crate::domain::refusal::Refusal;
@@ -31,5 +33,8 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
         Command::RotateKey { key } => account::rotate_key(desk, cause, key),
         Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
+        Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
+        Command::Replay(order) => webhook::replay(desk, order),
+        Command::MoveRun(order) => operate::move_run(desk, cause, order),
     }
 }
