@@ -29,9 +29,9 @@ pub const FAULTS_MAX: usize = 1_000;
 pub struct Faults {
     kept: Vec<Fault>,
     /// Found beyond those, and only counted.
-    rest: usize,
+    rest: u32,
     /// How many are kept.
-    max: usize,
+    max: u32,
 }
 
 impl Default for Faults {
@@ -43,7 +43,7 @@ impl Default for Faults {
 impl Faults {
     /// Keeps so many and counts the rest.
     pub fn up_to(max: usize) -> Self {
-        Self { kept: Vec::new(), rest: 0, max }
+        Self { kept: Vec::new(), rest: 0, max: u32::try_from(max).unwrap_or(u32::MAX) }
     }
 
     pub fn push(&mut self, fault: Fault) {
@@ -60,7 +60,7 @@ impl Faults {
 
     /// Whether a further fault would only be counted: who reads a list may stop.
     pub fn is_full(&self) -> bool {
-        self.kept.len() >= self.max
+        self.kept.len() >= self.max as usize
     }
 
     /// Those that are kept.
@@ -72,7 +72,7 @@ impl Faults {
     /// were too many, is not counted.
     pub fn summary(&self) -> String {
         let first = self.kept.first().map_or("The request is invalid.", |fault| fault.message.as_str());
-        match (self.kept.len() + self.rest).saturating_sub(1) {
+        match (self.kept.len() + self.rest as usize).saturating_sub(1) {
             0 => first.to_owned(),
             1 => format!("{first} (and 1 more error)"),
             more => format!("{first} (and {more} more errors)"),

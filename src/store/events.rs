@@ -1,6 +1,7 @@
 //! The event log: appended to in the transaction of the change, read in the order of its numbers.
 
 use jiff::Timestamp;
+use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect,
@@ -11,6 +12,9 @@ use crate::domain::ids::{CommandId, TaxpayerId};
 use crate::store::database::{Store, portions};
 use crate::store::entity::event::{Column, Entity, Model};
 use crate::store::failure::StoreError;
+
+/// Bytes of the events of a part of the feed.
+const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// The end of a taxpayer's log.
 pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<Head, StoreError> {
@@ -45,6 +49,40 @@ pub async fn owned_by_after(
         .all(store.reader())
         .await?;
     rows.into_iter().map(Event::try_from).collect()
+}
+
+/// A part of the feed: at most so many events after a number, and whether there are more. An event may be as
+/// large as the invoice it carries; of many large ones fewer come.
+pub async fn part_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    after: i64,
+    limit: usize,
+) -> Result<(Vec<Event>, bool), StoreError> {
+    let sizes: Vec<(i64, i64)> = Entity::find()
+        .select_only()
+        .column(Column::Sequence)
+        .expr(Expr::cust("CAST(octet_length(data) AS BIGINT)"))
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Sequence.gt(after))
+        .order_by_asc(Column::Sequence)
+        .limit(limit as u64 + 1)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let wanted = fitting(sizes.iter().take(limit).map(|(_, size)| *size));
+    let events = owned_by_after(store, taxpayer, after, wanted as u64).await?;
+    Ok((events, wanted < sizes.len()))
+}
+
+/// How many of the first events stay below the size of a part; one always does.
+fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
+    let sums = sizes.scan(0_i64, |sum, size| {
+        *sum = sum.saturating_add(size);
+        Some(*sum)
+    });
+    let (fit, all) = sums.fold((0, 0), |(fit, all), sum| (fit + usize::from(sum <= PART_BYTES_MAX), all + 1));
+    fit.max(all.min(1))
 }
 
 /// The events with these numbers.
@@ -90,4 +128,17 @@ pub async fn any_of_commands(
         .one(tx)
         .await?;
     Ok(found.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_never_empty_and_never_larger_than_it_may_be() {
+        let fit = |sizes: &[i64]| fitting(sizes.iter().copied());
+        assert_eq!((fit(&[]), fit(&[1, 1, 1]), fit(&[PART_BYTES_MAX])), (0, 3, 1));
+        assert_eq!(fit(&[PART_BYTES_MAX + 1, 1]), 1);
+        assert_eq!(fit(&[PART_BYTES_MAX / 2, PART_BYTES_MAX / 2, 1]), 2);
+    }
 }

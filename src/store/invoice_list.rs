@@ -1,11 +1,11 @@
 //! The list of a taxpayer's invoices: newest first, by page or from a place on, narrowed by filters. Every filter
-//! has an index that ends with the order of the list. A page is found in that index first, so that the rows
+//! has an index that ends with the order of the list. A page is found in an index first, so that the rows
 //! before it are never read.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
-use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter};
+use sea_orm::{ColumnTrait, Condition, DbBackend, EntityTrait, IdenStatic, PaginatorTrait, QueryFilter};
 
 use crate::domain::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::ids::{InvoiceId, TaxpayerId};
@@ -65,14 +65,14 @@ pub async fn owned_by(
     filters: &Filters,
     (start, limit): (Start, u64),
 ) -> Result<Part, StoreError> {
-    let condition = condition(taxpayer, filters);
-    let total = Entity::find().filter(condition.clone()).count(store.reader()).await?;
-    if let Start::At(offset) = start
-        && offset >= total
-    {
+    let plain = Reading { is_by_order: false, is_sorted: false };
+    let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
+    let skipped = if let Start::At(offset) = start { offset } else { 0 };
+    if skipped >= total {
         return Ok(Part { invoices: Vec::new(), total, next: None });
     }
-    let ids = ids(condition, start, limit.saturating_add(1));
+    let reading = Reading::of(store.backend(), filters, total);
+    let ids = ids(condition(taxpayer, filters, reading), (start, limit.saturating_add(1)), reading);
     let mut rows = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.in_subquery(ids))
@@ -88,19 +88,54 @@ pub async fn owned_by(
     Ok(Part { invoices, total, next })
 }
 
+/// How an index is gone through. SQLite knows nothing of how many rows a filter lets through and guesses badly;
+/// by then we know. PostgreSQL chooses by its own statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    /// Many rows match a range: newest first until there are enough of them, since to sort them all would take long.
+    is_by_order: bool,
+    /// Few rows match: all of them, sorted, since to look for them from the newest on would take long.
+    is_sorted: bool,
+}
+
+/// Rows that are sorted rather than looked for.
+const SORTED_MAX: u64 = 10_000;
+
+impl Reading {
+    fn of(backend: DbBackend, filters: &Filters, total: u64) -> Self {
+        let is_guessed = backend == DbBackend::Sqlite && *filters != Filters::default();
+        let is_sorted = is_guessed && total <= SORTED_MAX;
+        Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
+    }
+
+    /// A column that no index is to be chosen for, where it is hidden.
+    fn column(column: Column, is_hidden: bool) -> Expr {
+        if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
+    }
+}
+
+impl Filters {
+    /// Whether one of them is for a single value, whose index is in the order of the list.
+    fn have_a_value(&self) -> bool {
+        let texts = self.batch_no.is_some() || self.customer_no.is_some();
+        texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()
+    }
+}
+
 /// The ids of a part, found in an index alone.
-fn ids(condition: Condition, start: Start, limit: u64) -> SelectStatement {
+fn ids(condition: Condition, (start, limit): (Start, u64), reading: Reading) -> SelectStatement {
+    let created_at = || Reading::column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();
     ids.column(Column::Id)
         .from(Entity)
         .cond_where(condition)
-        .order_by(Column::CreatedAt, sea_orm::Order::Desc)
+        .order_by_expr(created_at(), sea_orm::Order::Desc)
         .order_by(Column::Id, sea_orm::Order::Desc)
         .limit(limit);
     match start {
         Start::At(offset) => ids.offset(offset),
         Start::After(place) => {
-            let columns = Expr::tuple([Expr::col(Column::CreatedAt), Expr::col(Column::Id)]);
+            let columns = Expr::tuple([created_at(), Expr::col(Column::Id)]);
             let values = [place.created_at.as_microsecond(), place.id.0].map(Expr::val);
             ids.and_where(columns.lt(Expr::tuple(values)))
         }
@@ -108,18 +143,19 @@ fn ids(condition: Condition, start: Start, limit: u64) -> SelectStatement {
     ids
 }
 
-fn condition(taxpayer: TaxpayerId, filters: &Filters) -> Condition {
+fn condition(taxpayer: TaxpayerId, filters: &Filters, reading: Reading) -> Condition {
     let date = |date: Date| date.to_string();
+    let range = |column| Reading::column(column, reading.is_by_order);
     Condition::all()
         .add(Column::TaxpayerId.eq(taxpayer.0))
         .add_option(filters.batch_no.as_ref().map(|batch_no| Column::BatchNo.eq(batch_no)))
         .add_option(filters.status.map(|status| Column::Status.eq(status.as_str())))
         .add_option(filters.payment_status.map(|status| Column::PaymentStatus.eq(status.as_str())))
         .add_option(filters.category.map(|category| Column::Category.eq(category.as_str())))
-        .add_option(filters.date_from.map(|from| Column::InvoiceDate.gte(date(from))))
-        .add_option(filters.date_to.map(|to| Column::InvoiceDate.lte(date(to))))
+        .add_option(filters.date_from.map(|from| range(Column::InvoiceDate).gte(date(from))))
+        .add_option(filters.date_to.map(|to| range(Column::InvoiceDate).lte(date(to))))
         .add_option(filters.customer_no.as_ref().map(|no| Column::CustomerNo.eq(no)))
-        .add_option(filters.updated_since.map(|since| Column::UpdatedAt.gte(since.as_microsecond())))
+        .add_option(filters.updated_since.map(|since| range(Column::UpdatedAt).gte(since.as_microsecond())))
         .add_option(
             filters.q.as_ref().map(|text| Expr::col(Column::SearchText).like(contains(&caseless(text)))),
         )

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a scenario fails by panicking")]
 
+mod bulk_kills;
 mod database_gone;
 mod drain;
 mod durability;

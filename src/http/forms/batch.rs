@@ -54,7 +54,7 @@ mod tests {
     use crate::http::forms::testing::{broken, changed, number, read as read_with, standard_invoice};
 
     /// What is wrong with the one invoice of a batch, each as `path: rule`.
-    fn faults(item: Value) -> Vec<String> {
+    fn faults(item: &Value) -> Vec<String> {
         let form = read_with(json!({ "invoices": [item] }), read).unwrap();
         match &form.value[0].draft {
             Ok(_) => Vec::new(),
@@ -77,22 +77,22 @@ mod tests {
     #[test]
     fn an_item_differs_from_a_standard_invoice_in_two_rules() {
         let one = standard_invoice();
-        assert_eq!(faults(one.clone()), [""; 0]);
+        assert_eq!(faults(&one), [""; 0]);
         for category in ["B2B", "B2G", "B2C"] {
             let body = changed(&one, "/invoice_category", Some(json!(category)));
-            assert_eq!(faults(changed(&body, "/customer/tin", None)), [""; 0], "{category}");
-            let described = faults(changed(&body, "/customer/business_description", None));
+            assert_eq!(faults(&changed(&body, "/customer/tin", None)), [""; 0], "{category}");
+            let described = faults(&changed(&body, "/customer/business_description", None));
             let expected: &[&str] =
                 if category == "B2C" { &[] } else { &["customer.business_description: required"] };
             assert_eq!(described, expected, "{category}");
         }
         let quantity =
-            |digits: &str| faults(changed(&one, "/invoice_lines/0/quantity", Some(number(digits))));
+            |digits: &str| faults(&changed(&one, "/invoice_lines/0/quantity", Some(number(digits))));
         assert_eq!(quantity("1"), [""; 0]);
         for digits in ["0.999999", "0", "-1"] {
             assert_eq!(quantity(digits), ["invoice_lines.0.quantity: min"], "{digits}");
         }
-        assert_eq!(faults(changed(&one, "/currency", None)), ["currency: required"]);
+        assert_eq!(faults(&changed(&one, "/currency", None)), ["currency: required"]);
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_faults_of_an_item_are_few_however_odd_it_is() {
         let lines: Vec<_> = (0..5_000).map(|_| json!({})).collect();
-        let said = faults(changed(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
+        let said = faults(&changed(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
         assert_eq!(said.len(), crate::domain::batch::ITEM_FAULTS_MAX);
     }
 

@@ -31,7 +31,7 @@ pub(crate) async fn list_events(
     query: Query,
 ) -> Result<Answer, ApiError> {
     let (after, limit) = place(&query)?;
-    let found = events::owned_by_after(&state.store, id, after, limit as u64 + 1).await?;
-    let feed = Feed::new(found, after, limit)?;
+    let (found, has_more) = events::part_owned_by(&state.store, id, after, limit).await?;
+    let feed = Feed::new(found, after, has_more)?;
     Ok(Answer::ok("Events retrieved successfully", feed))
 }

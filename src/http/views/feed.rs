@@ -32,10 +32,8 @@ struct EventView {
 }
 
 impl Feed {
-    /// Of up to one event more than the limit.
-    pub(crate) fn new(mut events: Vec<Event>, after: i64, limit: usize) -> Result<Self, StoreError> {
-        let has_more = events.len() > limit;
-        events.truncate(limit);
+    /// Of the events after a number.
+    pub(crate) fn new(events: Vec<Event>, after: i64, has_more: bool) -> Result<Self, StoreError> {
         let next_after = events.last().map_or(after, |event| event.sequence);
         let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;
         Ok(Self { events, next_after, has_more })
@@ -88,16 +86,16 @@ mod tests {
 
     #[test]
     fn a_feed_says_where_to_go_on() {
-        let feed = Feed::new(log(3), 0, 2).unwrap();
+        let feed = Feed::new(log(2), 0, true).unwrap();
         assert_eq!((feed.events.len(), feed.next_after, feed.has_more), (2, 2, true));
-        let end = Feed::new(vec![], 9, 2).unwrap();
+        let end = Feed::new(vec![], 9, false).unwrap();
         assert_eq!((end.next_after, end.has_more), (9, false));
     }
 
     #[test]
     fn the_data_of_an_event_reads_as_it_was_hashed() {
         let text = log(1)[0].data.clone();
-        let feed = serde_json::to_string(&Feed::new(log(1), 0, 2).unwrap()).unwrap();
+        let feed = serde_json::to_string(&Feed::new(log(1), 0, false).unwrap()).unwrap();
         assert!(feed.contains(&text), "{feed}");
     }
 }

@@ -317,9 +317,9 @@ fn a_batch_is_notified_once() {
         let wanted = ["invoice.batch-completed"];
         world.integrator().set_webhook(taxpayer.id, &receiver.url(), &wanted).await.expect_status(200);
         let answer = taxpayer.create_batch(&invoices(5)).await.expect_status(201);
-        let received = receiver.wait_for(1).await;
-        assert_eq!(received[0].body()["type"], json!("invoice.batch-completed"));
-        assert_eq!(received[0].body()["data"]["batch_no"], answer.data()["batch_no"]);
+        let notices = receiver.wait_for(1).await;
+        assert_eq!(notices[0].body()["type"], json!("invoice.batch-completed"));
+        assert_eq!(notices[0].body()["data"]["batch_no"], answer.data()["batch_no"]);
     });
 }
 

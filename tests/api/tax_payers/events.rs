@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::answer::stable;
-use crate::support::bodies;
+use crate::support::bodies::{self, with};
 use crate::support::clients::EVENTS;
 use crate::support::world::on_every_database;
 
@@ -104,11 +104,93 @@ fn an_odd_place_in_the_feed_is_refused_and_beyond_its_end_is_nothing() {
         let taxpayer = world.taxpayer().await;
         taxpayer.invoice(&bodies::invoice()).await;
         // Read as a default, a wrong place would send the whole log again.
-        for query in ["?after=-1", "?after=x", "?after=", "?after=1.5", "?limit=0", "?limit=y", "?limit=-3"] {
+        let beyond = "?after=99999999999999999999";
+        let odd = ["?after=-1", "?after=x", "?after=", "?after=1.5", "?after=%00", "?after=NaN", beyond];
+        let limits = ["?limit=0", "?limit=y", "?limit=-3", "?limit=", "?limit=1e3", "?limit=%00"];
+        for query in odd.into_iter().chain(limits) {
             taxpayer.get(&format!("{EVENTS}{query}")).await.expect_refusal(422, "VALIDATION_FAILED");
         }
         let beyond = taxpayer.get(&format!("{EVENTS}?after=99999999999")).await.expect_status(200);
         assert_eq!(beyond.data()["events"], json!([]));
+    });
+}
+
+#[test]
+fn a_page_has_a_hundred_events_unless_another_number_is_asked_for() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoices: Vec<_> = (0..999).map(|_| bodies::invoice()).collect();
+        taxpayer.create_batch(&invoices).await.expect_status(201);
+        // With the key before them and the batch after them these are 1,001 events.
+        for (query, count, has_more) in [
+            ("", 100, true),
+            ("?limit=1", 1, true),
+            ("?limit=999", 999, true),
+            ("?limit=1000", 1_000, true),
+            ("?limit=1001", 1_000, true),
+            ("?limit=9999999", 1_000, true),
+            ("?limit=9223372036854775807", 1_000, true),
+            ("?after=1", 100, true),
+            ("?after=1&limit=1000", 1_000, false),
+            ("?after=900", 100, true),
+            ("?after=901", 100, false),
+            ("?after=902", 99, false),
+            ("?after=1001", 0, false),
+            ("?after=9223372036854775807", 0, false),
+        ] {
+            let answer = taxpayer.get(&format!("{EVENTS}{query}")).await.expect_status(200);
+            let events = answer.data()["events"].as_array().unwrap();
+            let after = query.split(['=', '&']).nth(1).filter(|_| query.contains("after"));
+            let after: i64 = after.map_or(0, |text| text.parse().unwrap());
+            let next_after = events.last().map_or(after, |event| event["sequence"].as_i64().unwrap());
+            assert_eq!((events.len(), &answer.data()["has_more"]), (count, &json!(has_more)), "{query}");
+            assert_eq!(answer.data()["next_after"], json!(next_after), "{query}");
+            let sequences = events.iter().map(|event| event["sequence"].as_i64().unwrap());
+            assert!(sequences.eq((after..).skip(1).take(count)), "{query}");
+        }
+    });
+}
+
+#[test]
+fn of_large_events_fewer_come_and_none_is_left_out() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let line = bodies::invoice()["invoice_lines"][0].clone();
+        let line = with(&line, "item_name", json!("x".repeat(250)));
+        let large = |_| with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line.clone(); 3_000]));
+        let invoices: Vec<_> = (0..7).map(large).collect();
+        for invoice in &invoices {
+            taxpayer.create_invoice(invoice).await.expect_status(201);
+        }
+        for _ in 0..2 {
+            for invoice in &invoices {
+                let which = json!({ "irn": bodies::irn(&taxpayer, invoice["invoice_no"].as_str().unwrap()) });
+                taxpayer.set_status(&which, "approved").await.expect_status(200);
+            }
+        }
+        let (mut sequences, mut after, mut pages) = (Vec::new(), 0, 0);
+        loop {
+            let answer = taxpayer.get(&format!("{EVENTS}?limit=1000&after={after}")).await.expect_status(200);
+            assert!(answer.text.len() < 9 * 1024 * 1024, "{} bytes", answer.text.len());
+            let events = answer.data()["events"].as_array().unwrap();
+            sequences.extend(events.iter().map(|event| event["sequence"].as_i64().unwrap()));
+            after = answer.data()["next_after"].as_i64().unwrap();
+            pages += 1;
+            if answer.data()["has_more"] == json!(false) {
+                break;
+            }
+        }
+        assert_eq!(sequences, (1..=1 + 7 * 3).collect::<Vec<_>>());
+        assert!(pages > 1);
+    });
+}
+
+#[test]
+fn only_a_taxpayers_key_reads_its_feed() {
+    on_every_database(async |world| {
+        world.anonymous().get(EVENTS).await.expect_refusal(401, "UNAUTHENTICATED");
+        world.integrator().get(EVENTS).await.expect_refusal(401, "INVALID_API_KEY");
+        world.taxpayer().await.call("POST", EVENTS).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
     });
 }
 
