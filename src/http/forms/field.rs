@@ -272,17 +272,18 @@ impl<'f> Field<'f> {
         max: usize,
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<Apart<'f, T>>> {
-        let Value::Array(items) = self.present()? else {
-            return self.broken(&fails("type", "must be an array"));
+        let field = self.drawn(|| Shape::Objects { min: 1, of: Outline::of(&form) });
+        let Value::Array(items) = field.present()? else {
+            return field.broken(&fails("type", "must be an array"));
         };
         if items.is_empty() {
-            return self.broken(&fails("min", "must have at least 1 items"));
+            return field.broken(&fails("min", "must have at least 1 items"));
         }
         if items.len() > max {
             let what = format!("must not have more than {max} items");
-            return self.broken(&Broken::new("batch_too_large", what));
+            return field.broken(&Broken::new("batch_too_large", what));
         }
-        let catalog = self.report.catalog;
+        let catalog = field.report.catalog;
         Some(items.iter().map(|item| (item, report::read_apart(item, catalog, &form))).collect())
     }
 

@@ -71,6 +71,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     let customer = reader.required("accounting_customer_party");
     let customer = customer.object(|reader| full_customer::read(reader, category));
     references::read(reader, false);
+    reader.optional("payment_means").objects(0, references::means);
     if invoice_type.as_deref() == Some(CREDIT_NOTE_CODE) && !reader.has("billing_reference") {
         reader.warn("the authority wants the billing_reference of a credit note when it is submitted");
     }

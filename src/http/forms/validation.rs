@@ -30,7 +30,7 @@ pub(crate) struct Validation {
 }
 
 /// What the authority has its own names for.
-struct Named {
+pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,
     status: Option<DeclaredPaymentStatus>,
@@ -55,7 +55,7 @@ pub(crate) fn read(
     Ok(Accepted { value, warnings: read.warnings, unknown: read.unknown })
 }
 
-fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Named> {
+pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Named> {
     own::business_id(reader, taxpayer);
     let irn = own::signable_irn(reader, taxpayer);
     let issued = heading::dates(reader, true).issued;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder, Responses, ResponsesBuilder};
 
@@ -76,8 +76,9 @@ pub(super) struct Operation {
     pub(super) summary: &'static str,
     note: Option<&'static str>,
     key: Key,
-    queries: Vec<Parameter>,
+    parameters: Vec<Parameter>,
     pub(super) body: Option<(Outline, Value)>,
+    body_may_be_absent: bool,
     answers: BTreeMap<u16, (String, &'static str, Schema)>,
     failures: BTreeMap<u16, Vec<Code>>,
     /// The schemas its answers refer to.
@@ -99,8 +100,9 @@ impl Operation {
             summary,
             note: None,
             key: Key::Nobody,
-            queries: Vec::new(),
+            parameters: Vec::new(),
             body: None,
+            body_may_be_absent: false,
             answers: BTreeMap::new(),
             failures: BTreeMap::new(),
             components: Vec::new(),
@@ -124,7 +126,7 @@ impl Operation {
 
     /// A parameter of the query string, all of which are optional.
     pub(super) fn query(mut self, name: &'static str, kind: parameter::Kind, what: &'static str) -> Self {
-        self.queries.push(parameter::query(name, kind, what));
+        self.parameters.push(parameter::query(name, kind, what));
         self
     }
 
@@ -132,6 +134,23 @@ impl Operation {
     pub(super) fn takes(self, form: Outline, example: &str) -> Self {
         let example = serde_json::from_str(example).unwrap_or_default();
         Self { body: Some((form, example)), ..self }.fails(&BODY)
+    }
+
+    /// The same body, which may also be left out.
+    pub(super) fn may_take(self, form: Outline, example: &str) -> Self {
+        Self { body_may_be_absent: true, ..self.takes(form, example) }
+    }
+
+    /// A write that is carried out once under a key of the caller's.
+    pub(super) fn writes(mut self) -> Self {
+        self.parameters.push(parameter::idempotency_key());
+        self.fails(&[Code::IdempotencyKeyReused, Code::IdempotencyInProgress])
+    }
+
+    pub(super) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+        let data =
+            OneOfBuilder::new().item(self.refer::<T>()).item(ObjectBuilder::new().schema_type(Type::Null));
+        self.shows(status, message, schema::envelope(Schema::from(data.build())))
     }
 
     pub(super) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
@@ -209,13 +228,14 @@ impl Operation {
             .schemes()
             .iter()
             .map(|scheme| SecurityRequirement::new::<_, [&str; 0], &str>(*scheme, []));
-        let parameters = parameter::of_path(self.path).chain(self.queries.iter().cloned());
+        let parameters = parameter::of_path(self.path).chain(self.parameters.iter().cloned());
+        let required = if self.body_may_be_absent { Required::False } else { Required::True };
         let body = self.body.as_ref().map(|(form, example)| {
             let content =
                 ContentBuilder::new().schema(Some(schema::of_outline(form))).example(Some(example.clone()));
             RequestBodyBuilder::new()
                 .content("application/json", content.build())
-                .required(Some(Required::True))
+                .required(Some(required))
                 .build()
         });
         OperationBuilder::new()

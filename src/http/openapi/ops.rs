@@ -1,14 +1,27 @@
 //! Health, metrics and what operators do.
 
-use utoipa::openapi::path::HttpMethod::Get;
-use utoipa::openapi::schema::ObjectBuilder;
+use utoipa::openapi::path::HttpMethod::{Get, Post};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder};
 
 use crate::http::code::Code;
+use crate::http::forms::outline::Outline;
+use crate::http::forms::reason;
 use crate::http::metrics::CONTENT_TYPE;
 use crate::http::openapi::operation::{Key, Operation};
+use crate::http::openapi::parameter::Kind;
 use crate::http::openapi::schema;
+use crate::http::views::audit::AuditView;
+use crate::http::views::breaker::Breaker;
+use crate::http::views::delivery::DeadLetter;
+use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
+use crate::http::views::replay::ReplayView;
 
 pub(super) fn operations() -> Vec<Operation> {
+    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries()).chain(records());
+    probes().into_iter().chain(operated.map(|operation| operation.by(Key::Operator))).collect()
+}
+
+fn probes() -> Vec<Operation> {
     let object = || ObjectBuilder::new().build().into();
     vec![
         Operation::new(Get, "/health/live", "live", "The process answers").shows(200, "ok", object()),
@@ -20,8 +33,86 @@ pub(super) fn operations() -> Vec<Operation> {
             .shows_text(200, "metrics", CONTENT_TYPE)
             .fails(&[Code::Unauthenticated, Code::InvalidApiKey]),
         Operation::new(Get, "/openapi.json", "openapi", "This document").shows(200, "OpenAPI 3.1", object()),
-        Operation::new(Get, "/ops/supervision", "supervision", "The tree of actors, gravest first")
-            .by(Key::Operator)
-            .shows(200, "Supervision retrieved successfully", schema::envelope(object())),
     ]
+}
+
+fn supervision() -> Operation {
+    let tree = schema::envelope(ObjectBuilder::new());
+    Operation::new(Get, "/ops/supervision", "supervision", "The tree of actors, gravest first").shows(
+        200,
+        "Supervision retrieved successfully",
+        tree,
+    )
+}
+
+fn paged(operation: Operation) -> Operation {
+    let operation = operation.query("page", Kind::Lenient, "from 1, the default");
+    operation.query("per_page", Kind::Lenient, "100 at most")
+}
+
+fn runs() -> Vec<Operation> {
+    let moves = [
+        ("/ops/pipeline/runs/{id}/pause", "pause_run", "Hold a run"),
+        ("/ops/pipeline/runs/{id}/resume", "resume_run", "Let a run that was held go on"),
+        (
+            "/ops/pipeline/runs/{id}/retry",
+            "retry_run",
+            "Let a run go on now, and from its start if it has ended",
+        ),
+        ("/ops/pipeline/runs/{id}/cancel", "cancel_run", "End a run that has taken no effect"),
+    ];
+    let operated = moves.map(|(path, name, summary)| {
+        Operation::new(Post, path, name, summary)
+            .may_take(Outline::of(reason::read), include_str!("examples/reason.json"))
+            .gives::<OperatedRunWithSteps<'_>>(
+                200,
+                "Pipeline run paused, resumed, queued or cancelled successfully",
+            )
+            .fails(&[Code::RunNotFound, Code::InvalidTransition])
+            .fails(&[Code::InvoiceLocked, Code::InvoiceNotApproved, Code::IrnContentChanged])
+    });
+    let list = Operation::new(
+        Get,
+        "/ops/pipeline/runs",
+        "list_runs",
+        "Pipeline runs of all taxpayers, newest first",
+    )
+    .query("state", Kind::Text, "running, waiting, paused, succeeded, refused or cancelled")
+    .query("operation", Kind::Text, "submit, transmit, report or update-payment-status")
+    .query("taxpayer_id", Kind::Text, "of one taxpayer")
+    .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
+    .fails(&[Code::ValidationFailed]);
+    let one =
+        Operation::new(Get, "/ops/pipeline/runs/{id}", "get_operated_run", "A pipeline run with its steps")
+            .gives::<OperatedRunWithSteps<'_>>(200, "Pipeline run retrieved successfully")
+            .fails(&[Code::RunNotFound]);
+    [paged(list), one].into_iter().chain(operated).collect()
+}
+
+fn deliveries() -> Vec<Operation> {
+    let list = Operation::new(
+        Get,
+        "/ops/webhooks/dead-letters",
+        "list_dead_letters",
+        "Deliveries that were given up",
+    )
+    .query("taxpayer_id", Kind::Text, "of one taxpayer")
+    .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully");
+    let path = "/ops/webhooks/dead-letters/{id}/replay";
+    let replay = Operation::new(Post, path, "replay_dead_letter", "Deliver one of them again")
+        .may_take(Outline::of(reason::read), include_str!("examples/reason.json"))
+        .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+        .fails(&[Code::DeliveryNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]);
+    vec![paged(list), replay]
+}
+
+fn records() -> Vec<Operation> {
+    let mut breakers =
+        Operation::new(Get, "/ops/breakers", "breakers", "The breaker of each call to the authority");
+    let all = ArrayBuilder::new().items(breakers.refer::<Breaker>());
+    let audit = Operation::new(Get, "/ops/audit", "list_audit", "What operators did, newest first")
+        .query("taxpayer_id", Kind::Text, "of one taxpayer")
+        .query("subject", Kind::Text, "a run or a delivery, by its id")
+        .gives_page::<AuditView<'_>>("Audit retrieved successfully");
+    vec![breakers.shows(200, "Breakers retrieved successfully", schema::envelope(all)), paged(audit)]
 }

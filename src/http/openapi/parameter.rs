@@ -28,22 +28,35 @@ pub(super) fn query(name: &'static str, kind: Kind, what: &'static str) -> Param
     parameter.schema(Some(schema)).description(Some(what)).build()
 }
 
-/// Those in a path, in their order.
-pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
-    path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}')).map(in_path)
+/// The header of a write that is carried out once.
+pub(super) fn idempotency_key() -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$"));
+    let what = "carries the write out once: the same key with the same request gets the first answer again";
+    let parameter = ParameterBuilder::new().name("Idempotency-Key").parameter_in(ParameterIn::Header);
+    parameter.required(Required::False).schema(Some(text)).description(Some(what)).build()
 }
 
-fn in_path(name: &'static str) -> Parameter {
+/// Those in a path, in their order.
+pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
+    // What operators name is no portal id.
+    let is_operated = path.starts_with("/ops/");
+    let names = path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
+    names.map(move |name| if is_operated { in_path("uuid", name) } else { in_path(name, name) })
+}
+
+fn in_path(kind: &str, name: &'static str) -> Parameter {
     let integer = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
-    let (schema, what, example) = match name {
+    let (schema, what, example) = match kind {
         "id" => (integer, "The id, a number", Value::from(1)),
         "irn" => (text, "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}", "INV0001-94AD90FB-20260115".into()),
         "list" => {
             let lists = List::ALL.iter().map(ToString::to_string);
             (text.enum_values(Some(lists)), "The list", "currencies".into())
         }
-        _ => (text, "", Value::Null),
+        "batch_no" => (text, "The batch number that Bulk gave", "B-1".into()),
+        "token" => (text, "The token of the settings", "token".into()),
+        _ => (text, "The id, a UUID", "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab".into()),
     };
     let parameter =
         ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);

@@ -150,6 +150,11 @@ pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<S
     ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
 }
 
+/// Whatever somebody else answered.
+pub(super) fn any() -> Schema {
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue).build().into()
+}
+
 /// A page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));

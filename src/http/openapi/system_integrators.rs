@@ -4,17 +4,21 @@ use utoipa::openapi::path::HttpMethod::{Get, Patch, Post, Put};
 
 use crate::http::code::Code;
 use crate::http::forms::outline::Outline;
-use crate::http::forms::{profile, taxpayer, webhook};
+use crate::http::forms::{profile, replay, taxpayer, webhook};
 use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
+use crate::http::openapi::schema;
+use crate::http::views::delivery::DeliveryView;
 use crate::http::views::integration::Integration;
+use crate::http::views::replay::{Enabled, ReplayView};
 use crate::http::views::secret::{RotatedKey, RotatedSecret};
 use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
 use crate::webhook::AddressPolicy;
 
 pub(super) fn operations() -> Vec<Operation> {
     let own = |operation: Operation| operation.fails(&[Code::TaxpayerNotFound]);
-    let all = taxpayers().into_iter().chain(webhooks().into_iter().map(own));
+    let of_one = taxpayer().into_iter().chain(webhooks()).chain(deliveries());
+    let all = taxpayers().into_iter().chain(of_one.map(own));
     all.map(|operation| operation.by(Key::Integrator)).collect()
 }
 
@@ -27,10 +31,22 @@ fn taxpayers() -> Vec<Operation> {
             .gives_page::<TaxpayerView<'_>>("Taxpayers retrieved successfully"),
         Operation::new(Post, "/v1/system-integrators/taxpayers", "create_taxpayer", "Create Taxpayer")
             .takes(Outline::of(taxpayer::read), include_str!("examples/create_taxpayer.json"))
-            .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully"),
+            .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
+            .writes(),
+    ]
+}
+
+fn taxpayer() -> Vec<Operation> {
+    vec![
         Operation::new(Get, "/v1/system-integrators/taxpayers/{id}", "get_taxpayer", "Get Taxpayer")
-            .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
-            .fails(&[Code::TaxpayerNotFound]),
+            .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully"),
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/integration/setup",
+            "get_integration_setup",
+            "The taxpayer, for setting its integration up",
+        )
+        .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully"),
         Operation::new(
             Patch,
             "/v1/system-integrators/taxpayers/{id}/profile",
@@ -39,7 +55,16 @@ fn taxpayers() -> Vec<Operation> {
         )
         .takes(Outline::of(profile::read), include_str!("examples/update_profile.json"))
         .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
-        .fails(&[Code::TaxpayerNotFound]),
+        .writes(),
+        Operation::new(
+            Post,
+            "/v1/system-integrators/taxpayers/{id}/api-key/rotate",
+            "rotate_api_key",
+            "Rotate Taxpayer API Key",
+        )
+        .also([Put, Patch])
+        .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
+        .writes(),
     ]
 }
 
@@ -62,7 +87,17 @@ fn webhooks() -> Vec<Operation> {
         )
         .also([Patch, Post])
         .takes(webhook, include_str!("examples/update_webhook.json"))
-        .gives::<Integration<'_>>(200, "Webhook updated successfully"),
+        .gives::<Integration<'_>>(200, "Webhook updated successfully")
+        .writes(),
+        Operation::new(
+            Post,
+            "/v1/system-integrators/taxpayers/{id}/webhook/test",
+            "test_webhook",
+            "Test Webhook: data is whatever the endpoint answered",
+        )
+        .also([Get])
+        .shows(200, "Connection test successful! Response code: <status>", schema::envelope(schema::any()))
+        .fails(&[Code::WebhookNotConfigured, Code::WebhookUnreachable]),
         Operation::new(
             Post,
             "/v1/system-integrators/taxpayers/{id}/webhook/secret",
@@ -70,14 +105,63 @@ fn webhooks() -> Vec<Operation> {
             "A new signing secret",
         )
         .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
+        .writes()
         .fails(&[Code::WebhookNotConfigured]),
         Operation::new(
             Post,
-            "/v1/system-integrators/taxpayers/{id}/api-key/rotate",
-            "rotate_api_key",
-            "Rotate Taxpayer API Key",
+            "/v1/system-integrators/taxpayers/{id}/webhook/enable",
+            "enable_webhook",
+            "Put the webhook back into service",
         )
-        .also([Put, Patch])
-        .gives::<RotatedKey<'_>>(200, "API key rotated successfully"),
+        .may_take(Outline::of(replay::read_enable), include_str!("examples/enable_webhook.json"))
+        .gives::<Enabled<'_>>(200, "Webhook enabled successfully")
+        .writes()
+        .fails(&[Code::WebhookNotConfigured, Code::InvalidTransition]),
+    ]
+}
+
+/// Redelivery, as durable work, and the log of what was delivered.
+fn deliveries() -> Vec<Operation> {
+    vec![
+        Operation::new(
+            Post,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replay",
+            "replay_webhook",
+            "Deliver again what failed, what is missing, or all",
+        )
+        .takes(Outline::of(replay::read), include_str!("examples/replay_webhooks.json"))
+        .gives::<ReplayView>(200, "Webhook replay started successfully")
+        .writes()
+        .fails(&[Code::WebhookNotConfigured, Code::InvalidTransition]),
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replay",
+            "get_replay",
+            "How far the latest replay is; null before the first",
+        )
+        .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
+        .fails(&[Code::WebhookNotConfigured]),
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/webhook/deliveries",
+            "list_deliveries",
+            "The log of deliveries, newest first",
+        )
+        .query("page", Kind::Lenient, "from 1, the default")
+        .query("per_page", Kind::Lenient, "15 by default, 100 at most")
+        .query("state", Kind::Text, "pending, delivered or dead")
+        .query("event", Kind::Text, "the name of an event")
+        .query("since", Kind::Text, "a sequence, or a moment as RFC 3339 writes it")
+        .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
+        .fails(&[Code::ValidationFailed]),
+        Operation::new(
+            Post,
+            "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay",
+            "replay_delivery",
+            "Deliver one event again",
+        )
+        .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+        .writes()
+        .fails(&[Code::DeliveryNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]),
     ]
 }

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::audit::{AuditAction, AuditEntry};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::object::precise;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AuditEntry)]
 pub(crate) struct AuditView<'a> {
     id: uuid::Uuid,
     at: String,

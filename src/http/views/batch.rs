@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::batch::{Batch, BatchItem, ItemOutcome};
 use crate::domain::ids::InvoiceId;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BatchCreated<'a> {
     batch_no: &'a str,
     created: usize,
@@ -19,7 +20,8 @@ impl<'a> From<&'a Batch> for BatchCreated<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Batch)]
 pub(crate) struct BatchView<'a> {
     batch_no: &'a str,
     created: usize,
@@ -28,7 +30,7 @@ pub(crate) struct BatchView<'a> {
     items: Vec<ItemView<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ItemView<'a> {
     /// From 0, as in the dot paths of errors.
     index: usize,

@@ -1,11 +1,12 @@
 //! A breaker of the authority's operations, as this process sees it.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::authority::BreakerView;
 use crate::domain::object::precise;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Breaker {
     operation: &'static str,
     state: &'static str,

@@ -1,6 +1,7 @@
 //! A delivery with its attempts (decisions.md, section 3); for operators also whose it is.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::delivery::{Attempt, DeliveryState};
 use crate::domain::event::EventKind;
@@ -8,9 +9,11 @@ use crate::domain::ids::{EventId, TaxpayerId};
 use crate::domain::object::precise;
 use crate::store::delivery_log::Logged;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Delivery)]
 pub(crate) struct DeliveryView<'a> {
     id: uuid::Uuid,
+    #[schema(value_type = uuid::Uuid)]
     event_id: EventId,
     r#type: EventKind,
     irn: Option<&'a str>,
@@ -19,7 +22,7 @@ pub(crate) struct DeliveryView<'a> {
     attempts: Vec<AttemptView<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct AttemptView<'a> {
     at: String,
     status: Option<u16>,
@@ -56,7 +59,7 @@ impl<'a> From<&'a Attempt> for AttemptView<'a> {
 }
 
 /// A dead letter, as operators see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {
     taxpayer_id: TaxpayerId,
     #[serde(flatten)]

@@ -1,6 +1,7 @@
 //! The supplier inbox (decisions.md, section 3), an acknowledgement (section 1, point 9), and a notice shown back.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::codes::NoticeMessage;
 use crate::domain::irn::Irn;
@@ -9,7 +10,7 @@ use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::forms::notice::Notice;
 
 /// A line of the inbox.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InboxLine {
     supplier_irn: Irn,
     supplier_name: Option<String>,
@@ -32,7 +33,7 @@ impl From<SupplierInvoice> for InboxLine {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Acknowledgement {
     supplier_irn: Irn,
     acknowledged: bool,
@@ -49,7 +50,8 @@ impl From<SupplierInvoice> for Acknowledgement {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Notice)]
 pub(crate) struct NoticeView {
     irn: Irn,
     message: NoticeMessage,

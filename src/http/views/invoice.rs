@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::domain::codes::PaymentStatus;
 use crate::domain::ids::ItemId;
@@ -35,7 +36,8 @@ impl Included {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InvoiceWithParts)]
 pub(crate) struct InvoiceView<'a> {
     #[serde(flatten)]
     object: InvoiceObject<'a>,
@@ -56,7 +58,7 @@ impl<'a> InvoiceView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LineView<'a> {
     item_id: Option<ItemId>,
     item_name: &'a str,
@@ -94,7 +96,7 @@ impl<'a> From<&'a Line> for LineView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LedgerView {
     payable_amount: Amount,
     amount_paid: Amount,
@@ -113,7 +115,7 @@ impl LedgerView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct EntryView {
     at: String,
     status: PaymentStatus,

@@ -1,6 +1,7 @@
 //! A pipeline run as operators see it: of which taxpayer it is, and which moves it takes now.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::object::precise;
@@ -8,8 +9,9 @@ use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRe
 use crate::domain::run_move::RunMove;
 use crate::http::views::run::StepView;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperatedRun<'a> {
+    #[schema(value_type = uuid::Uuid)]
     id: RunId,
     taxpayer_id: TaxpayerId,
     irn: &'a str,
@@ -48,7 +50,7 @@ impl<'a> From<&'a Run> for OperatedRun<'a> {
 }
 
 /// One run, with its steps.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperatedRunWithSteps<'a> {
     #[serde(flatten)]
     run: OperatedRun<'a>,

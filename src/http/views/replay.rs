@@ -1,13 +1,15 @@
 //! How far a replay has come, and a webhook that was enabled with one.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::delivery::Endpoint;
 use crate::domain::object::precise;
 use crate::domain::replay::{Replay, ReplayScope, ReplayState};
 use crate::http::views::integration::Integration;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Replay)]
 pub(crate) struct ReplayView {
     id: uuid::Uuid,
     only: ReplayScope,
@@ -40,7 +42,7 @@ impl From<&Replay> for ReplayView {
 }
 
 /// The integration record of a webhook back in service, and what is replayed to it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Enabled<'a> {
     #[serde(flatten)]
     integration: Integration<'a>,

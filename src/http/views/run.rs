@@ -104,7 +104,7 @@ impl<'a> TransmissionResult<'a> {
 }
 
 /// What Report answers (spec.md, "Report").
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReportResult<'a> {
     invoice_number: &'a str,
     ok: bool,
@@ -118,7 +118,7 @@ impl<'a> From<&'a Run> for ReportResult<'a> {
 }
 
 /// What the payment update of the access point surface answers (decisions.md, point 14).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PaymentResult<'a> {
     irn: &'a str,
     payment_status: RelayedPaymentStatus,

@@ -2,18 +2,21 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::domain::irn::Irn;
 use crate::domain::object::precise;
 use crate::domain::timeline::{Entry, EntryKind, Timeline};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Timeline)]
 pub(crate) struct TimelineView<'a> {
     irn: &'a str,
     entries: Vec<EntryView<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TimelineEntry)]
 struct EntryView<'a> {
     at: String,
     kind: EntryKind,

@@ -1,10 +1,11 @@
 //! What Validate answers (decisions.md, point 12).
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::irn::Irn;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Validated<'a> {
     ok: bool,
     irn: &'a str,
