@@ -50,6 +50,8 @@ pub enum Call {
     /// The settings.
     #[command(subcommand)]
     Config(ConfigCall),
+    /// Prints the document of the API (`OpenAPI` 3.1).
+    Openapi,
     /// Checks that no event of a taxpayer was changed or lost.
     Verify {
         /// The taxpayer; without it all of them.
@@ -158,6 +160,7 @@ mod tests {
             ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind }),
             ("sandbox", Call::Sandbox { bind: None }),
             ("config check", Call::Config(ConfigCall::Check)),
+            ("openapi", Call::Openapi),
             ("verify", Call::Verify { taxpayer: None }),
             ("verify --taxpayer 7", Call::Verify { taxpayer: Some(7) }),
         ] {

@@ -68,6 +68,7 @@ pub struct Http {
     pub body_bytes_max: usize,
     pub bulk_bytes_max: usize,
     pub body_timeout_s: u64,
+    pub idempotency_keep_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -102,6 +103,7 @@ pub struct Authority {
     pub extra_ca_file: Option<PathBuf>,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
+    pub pull_every_s: u64,
     #[serde(deserialize_with = "form::offset", serialize_with = "form::offset_text")]
     pub utc_offset: Offset,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use einvoice::cli::{Arguments, Call, ConfigCall, IntegratorCall, OperatorCall, TaxpayerCall};
 use einvoice::config::Settings;
+use einvoice::http::openapi::document;
 use einvoice::{app, telemetry};
 
 #[global_allocator]
@@ -48,6 +49,9 @@ fn print(answer: Option<String>) -> Result<(), Failure> {
 }
 
 fn run(call: Call, file: Option<&Path>) -> Outcome {
+    if call == Call::Openapi {
+        return Ok(Some(document::text().to_owned()));
+    }
     let settings = Settings::load(file, environment()).map_err(|fault| unusable(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
         return Ok(Some(settings.masked()));
@@ -64,6 +68,7 @@ fn run(call: Call, file: Option<&Path>) -> Outcome {
 async fn dispatch(call: Call, settings: Settings) -> Outcome {
     match call {
         Call::Config(ConfigCall::Check) => Ok(Some(settings.masked())),
+        Call::Openapi => Ok(Some(document::text().to_owned())),
         Call::Serve => silent(app::serve(settings).await),
         Call::Demo { fault } => silent(app::demo(settings, fault).await),
         Call::Migrate => silent(app::migrate(settings).await),

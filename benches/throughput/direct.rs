@@ -78,6 +78,7 @@ fn invoice(number: i64) -> Invoice {
 
 fn line() -> Line {
     Line {
+        item_id: None,
         item_name: "Laptop".into(),
         item_no: Some("LAP-1".into()),
         item_type: ItemType::Product,

@@ -12,7 +12,12 @@ mod m0003_lanes;
 mod m0004_pipeline;
 mod m0005_webhooks;
 mod m0006_reference_lists;
+mod m0007_idempotency;
 mod m0008_batches_and_lists;
+mod m0009_items;
+mod m0012_supplier_invoices;
+mod m0013_replays;
+mod m0014_operators;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -27,7 +32,12 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_pipeline::Migration),
             Box::new(m0005_webhooks::Migration),
             Box::new(m0006_reference_lists::Migration),
+            Box::new(m0007_idempotency::Migration),
             Box::new(m0008_batches_and_lists::Migration),
+            Box::new(m0009_items::Migration),
+            Box::new(m0012_supplier_invoices::Migration),
+            Box::new(m0013_replays::Migration),
+            Box::new(m0014_operators::Migration),
         ]
     }
 }

@@ -57,15 +57,14 @@ impl State {
     /// What is known of a reference number; nothing when no call ever named it.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
         let ledger = self.books.open();
-        let invoice = ledger.invoice(irn);
-        let known = invoice.is_some() || ledger.tally.knows(irn);
-        known.then(|| InvoiceSheet::of(irn, invoice, &ledger.tally))
+        let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
+        known.then(|| InvoiceSheet::of(irn, &ledger))
     }
 
     /// Every signed invoice, in the order of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
         let ledger = self.books.open();
-        let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, Some(invoice), &ledger.tally);
+        let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, &ledger);
         ledger.oldest_first().map(sheet).collect()
     }
 
@@ -77,6 +76,11 @@ impl State {
     /// Registers the URL of an access point for notices.
     pub fn register_access_point(&self, url: &str) -> Result<(), String> {
         self.notices.register(url)
+    }
+
+    /// Forgets every access point; what is queued for them is still delivered.
+    pub fn forget_access_points(&self) {
+        self.notices.clear();
     }
 
     /// Sends a notice to every access point, whether or not anything happened.

@@ -6,14 +6,18 @@
 //! | `taxpayer` | one actor per active taxpayer, the only writer of its books |
 //! | `pipeline` | one actor per running run, between an invoice and the authority |
 //! | `webhook` | one actor per endpoint with something due |
+//! | `inbound` | hears the authority: its notices, its list of invoices in transit |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
+//! | `sweeper` | deletes what has had its time |
 //! | `dispatch` | hands lanes that are due to their actors |
 //! | `wake`, `waiters` | who is told in this process that something was committed |
 
 pub mod dispatch;
+pub mod inbound;
 pub mod pipeline;
 pub mod reference;
 pub mod supervision;
+pub mod sweeper;
 pub mod taxpayer;
 pub mod waiters;
 pub mod wake;

@@ -4,9 +4,11 @@
 //! | Concept | File |
 //! |---|---|
 //! | what is asked, step by step, and what must come back | `story` |
+//! | the buyer, and what comes into its inbox | `buyer` |
 //! | the client that shows each exchange | `client` |
 //! | the endpoint that takes the notifications | `receiver` |
 
+mod buyer;
 mod client;
 mod receiver;
 mod story;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 
+use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
 use crate::actors::pipeline::Gear;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reference::Snapshot;
@@ -22,7 +23,7 @@ use crate::app::upstream::{Upstream, retry_policy};
 use crate::authority::Authority;
 use crate::config::Settings;
 use crate::domain::catalog::SharedCatalog;
-use crate::domain::clock::{SharedClock, SystemClock};
+use crate::domain::clock::{SharedClock, SystemClock, new_id};
 use crate::store::database::Store;
 use crate::store::vault::Vault;
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
@@ -41,7 +42,9 @@ pub struct House {
     pub tree: Tree,
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
+    pub inbound: Arc<Inbound>,
     pub webhook_urls: AddressPolicy,
+    pub satchel: Arc<Satchel>,
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     staff: Staff,
@@ -81,6 +84,8 @@ impl House {
             authority: authority.clone(),
             waiters: wakers.waiters.clone(),
         };
+        let inbound = Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone());
+        let inbound = Arc::new(inbound);
         let catalog = SharedCatalog::default();
         let snapshot = Snapshot {
             store: store.clone(),
@@ -92,7 +97,7 @@ impl House {
         // The embedded authority answers at once: the first request finds the lists there.
         let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
-        let satchel = satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?;
+        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?);
         let gear = Gear {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
@@ -102,8 +107,10 @@ impl House {
             clock: clock.clone(),
         };
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
+        let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
+        let others = (snapshot, pull);
         let staff =
-            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, satchel), snapshot);
+            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
         Ok(Self {
             store,
             authority,
@@ -112,7 +119,9 @@ impl House {
             tree,
             taxpayers,
             pipeline: Arc::new(pipeline),
+            inbound,
             webhook_urls,
+            satchel,
             sandbox,
             arbiters,
             staff,
@@ -139,6 +148,18 @@ impl House {
             sandbox.stop().await;
         }
     }
+}
+
+/// What reads the authority's list for missed notices, its first turn due at once.
+async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) -> Result<Pull, StartError> {
+    let schedule = PullSchedule {
+        every: Duration::from_secs(settings.authority.pull_every_s),
+        owner: new_id().to_string(),
+        lease: Duration::from_secs(settings.cluster.lease_s),
+    };
+    let pull = Pull::new(Arc::clone(inbound), clock.clone(), schedule);
+    pull.appoint().await?;
+    Ok(pull)
 }
 
 fn limits(settings: &Settings) -> Limits {

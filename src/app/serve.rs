@@ -1,13 +1,14 @@
 //! The running service: house and server, until it is told to stop.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
+use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
 
@@ -42,29 +43,59 @@ fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
+/// Where the embedded authority sends its notices: to this process itself, on whatever address it listens.
+fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let token = settings.authority.notification_token.expose_secret();
+    format!("http://{address}/authority/notifications/{token}")
+}
+
 fn state(house: &House, settings: &Settings) -> http::state::State {
     http::state::State {
         store: house.store.clone(),
         taxpayers: Arc::clone(&house.taxpayers),
         pipeline: Arc::clone(&house.pipeline),
+        inbound: Arc::clone(&house.inbound),
         authority: house.authority.clone(),
         catalog: house.catalog.clone(),
         clock: house.clock.clone(),
         tree: house.tree.clone(),
         webhook_urls: house.webhook_urls.clone(),
+        satchel: Arc::clone(&house.satchel),
         settings: http::state::Settings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
             bulk_bytes_max: settings.http.bulk_bytes_max,
+            keyed_bytes_max: settings.http.body_bytes_max.max(settings.http.bulk_bytes_max),
+            idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
             default_contact_password: settings.secrets.contact_password.clone(),
             erp_systems: settings.options.erp_systems.clone(),
+            notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
         },
         health: http::Health::default(),
         traffic: http::Traffic::default(),
         bulk: http::Turnstile::default(),
+        limits: rates(settings).into(),
+        under_way: http::UnderWay::default(),
+    }
+}
+
+fn rates(settings: &Settings) -> http::Rates {
+    let limits = &settings.rate_limit;
+    http::Rates {
+        requests_per_s: limits.requests_per_s,
+        burst: limits.burst,
+        rotate_per_min: limits.rotate_per_min,
+        webhook_test_per_min: limits.webhook_test_per_min,
+        failed_auth_per_min: limits.failed_auth_per_min,
     }
 }
 
@@ -75,6 +106,12 @@ impl Application {
         let listener = listen(bind).map_err(|source| StartError::Bind { bind, source })?;
         let address = listener.local_addr()?;
         let house = House::build(settings).await?;
+        if let Some(sandbox) = &house.sandbox {
+            sandbox
+                .state()
+                .register_access_point(&notices_url(settings, address))
+                .map_err(StartError::Sandbox)?;
+        }
         let state = web::Data::new(state(&house, settings));
         let app =
             move || App::new().app_data(state.clone()).wrap(from_fn(http::accompany)).configure(http::routes);

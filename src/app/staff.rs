@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use actix::Addr;
 
 use crate::actors::dispatch::{DispatcherActor, Duty};
+use crate::actors::inbound::PullActor;
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
 use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
+use crate::actors::sweeper::{Broom, SweeperActor};
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Satchel, WebhookActors};
@@ -30,6 +32,8 @@ pub(super) struct Staff {
     pub(super) endpoints: Arc<WebhookActors>,
     _dispatchers: [Addr<DispatcherActor>; 2],
     _snapshot: Addr<SnapshotActor>,
+    _sweeper: Addr<SweeperActor>,
+    _pull: Addr<PullActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -38,9 +42,10 @@ impl Staff {
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
-        (gear, satchel): (Gear, Satchel),
-        snapshot: Addr<SnapshotActor>,
+        (gear, satchel): (Gear, &Arc<Satchel>),
+        (snapshot, pull): (Addr<SnapshotActor>, Addr<PullActor>),
     ) -> Self {
+        let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
         let owner = clock::new_id().to_string();
         let lease = Duration::from_secs(settings.cluster.lease_s);
         let duty =
@@ -48,7 +53,8 @@ impl Staff {
         let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
         let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
-        let (endpoint_dispatcher, endpoints) = pool::dispatcher(Arc::new(satchel), endpoints, tree, arbiters);
+        let (endpoint_dispatcher, endpoints) =
+            pool::dispatcher(Arc::clone(satchel), endpoints, tree, arbiters);
         let chores = chores(settings, tree, (taxpayers, &runs, &endpoints));
         Self {
             runs,
@@ -58,6 +64,8 @@ impl Staff {
                 endpoint_dispatcher.start(tree, arbiters, Kind::Webhook),
             ],
             _snapshot: snapshot,
+            _sweeper: broom.start(tree, arbiters),
+            _pull: pull,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }
@@ -89,6 +97,6 @@ fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
         Kind::Pipeline | Kind::Webhook => {
             watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
         }
-        Kind::Taxpayer | Kind::Reference | Kind::Janitor => watchdog::Limits::default(),
+        Kind::Taxpayer | Kind::Reference | Kind::Inbound | Kind::Janitor => watchdog::Limits::default(),
     }
 }

@@ -15,7 +15,7 @@ pub struct IrnCheck {
 }
 
 /// The data of `GET /invoice/confirm/{irn}`. Dates are as the authority writes them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Confirmation {
     pub issue_date: Option<String>,
     pub due_date: Option<String>,

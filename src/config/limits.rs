@@ -52,6 +52,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("http.body_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bulk_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.body_timeout_s", Allowed::Number(1..=3_600)),
+    ("http.idempotency_keep_s", Allowed::Number(1..=MONTH_S)),
     ("database.url", Allowed::Text(is_database, "a URL that begins with sqlite:// or postgres://, or empty")),
     ("authority.mode", Allowed::Word(&["sandbox", "remote"])),
     (
@@ -65,6 +66,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
         "authority.notification_token",
         Allowed::Text(is_segment, "letters, digits, `-`, `.`, `_` and `~`, or empty"),
     ),
+    ("authority.pull_every_s", Allowed::Number(1..=DAY_S)),
     ("authority.utc_offset", Allowed::Text(|text| parse_offset(text).is_some(), "an offset such as +01:00")),
     ("authority.crypto_keys_file", Allowed::Text(is_file, FILE)),
     ("authority.timeout_s", Allowed::Number(1..=600)),

@@ -156,7 +156,7 @@ fn other_variables_are_not_looked_at() {
 
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
-    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max");
+    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s");
     insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are data_dir, environment and the sections authority, cluster, database, http, log, metrics, options, pipeline, rate_limit, sandbox, secrets, taxpayers, webhooks");
     assert!(
         said_of_file("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting")
@@ -169,7 +169,7 @@ fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
 
 #[test]
 fn an_unknown_variable_is_named_with_its_key() {
-    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max");
+    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s");
     for (name, key) in [
         ("EINVOICE__HTP__BIND", "`htp.bind`"),
         ("EINVOICE__ENVIROMENT", "`enviroment`"),
@@ -204,7 +204,11 @@ fn a_value_that_is_not_allowed_is_named_with_what_is() {
         ("WEBHOOKS__ALLOWED_NETWORKS", "[\"10.0.0.0/33\"]", "a list, in brackets, of networks"),
         ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, -1]", "a list of one or more whole numbers"),
         ("OPTIONS__ERP_SYSTEMS", "[\"SAP R/3\"]", "a list, in brackets, of names"),
-        ("HTTP", "x", "a section; it has bind, body_bytes_max, body_timeout_s, bulk_bytes_max"),
+        (
+            "HTTP",
+            "x",
+            "a section; it has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s",
+        ),
     ] {
         let name = format!("EINVOICE__{name}");
         let said = said_of_environment(&[(&name, value)]);

@@ -27,6 +27,16 @@ macro_rules! words {
             }
         }
 
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                let words = Self::ALL.iter().map(|value| value.as_str());
+                let text = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String);
+                text.enum_values(Some(words)).into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+
         impl std::str::FromStr for $name {
             type Err = String;
 
@@ -102,6 +112,42 @@ impl DeclaredPaymentStatus {
 }
 
 words! {
+    /// Payment status as the access point surface relays it. No part of a payment is relayed.
+    RelayedPaymentStatus { Paid = "PAID", Pending = "PENDING", Rejected = "REJECTED" }
+}
+
+impl RelayedPaymentStatus {
+    /// What the relayed status reads as afterwards.
+    pub fn reads_as(self) -> PaymentStatus {
+        match self {
+            Self::Paid => PaymentStatus::Paid,
+            Self::Pending => PaymentStatus::Pending,
+            Self::Rejected => PaymentStatus::Rejected,
+        }
+    }
+}
+
+words! {
+    /// How Report says that a sale is taxed.
+    VatStatus {
+        StandardVat = "STANDARD_VAT",
+        Exempt = "EXEMPT",
+        NonVatable = "NON_VATABLE",
+        ZeroRated = "ZERO_RATED",
+    }
+}
+
+impl VatStatus {
+    /// The authority's word for it.
+    pub fn upstream(self) -> &'static str {
+        match self {
+            Self::ZeroRated => "ZERO_VAT",
+            other => other.as_str(),
+        }
+    }
+}
+
+words! {
     /// `authority_data.status`: where the invoice stands with the authority.
     AuthorityStatus {
         Pending = "PENDING",
@@ -112,6 +158,30 @@ words! {
         Acknowledged = "ACKNOWLEDGED",
         Reported = "REPORTED",
         Rejected = "REJECTED",
+        Failed = "FAILED",
+    }
+}
+
+impl AuthorityStatus {
+    /// How far with the authority it says the invoice is. What waits, pauses or was refused says nothing of that.
+    pub fn progress(self) -> u8 {
+        match self {
+            Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
+            Self::Validated => 1,
+            Self::Submitted => 2,
+            Self::Transmitted => 3,
+            Self::Acknowledged => 4,
+            Self::Reported => 5,
+        }
+    }
+}
+
+words! {
+    /// What the authority's notices say of an invoice.
+    NoticeMessage {
+        Transmitting = "TRANSMITTING",
+        Acknowledged = "ACKNOWLEDGED",
+        Transmitted = "TRANSMITTED",
         Failed = "FAILED",
     }
 }
@@ -159,5 +229,15 @@ mod tests {
         assert_eq!(DeclaredPaymentStatus::parse("PARTIAL"), None);
         assert_eq!(PaymentStatus::parse("CANCELLED"), None);
         assert_eq!(DeclaredPaymentStatus::Cancelled.reads_as(), PaymentStatus::Rejected);
+        assert_eq!(RelayedPaymentStatus::parse("PARTIAL"), None);
+        assert_eq!(RelayedPaymentStatus::parse("CANCELLED"), None);
+    }
+
+    #[test]
+    fn one_vat_status_has_another_name_with_the_authority() {
+        let differing: Vec<_> =
+            VatStatus::ALL.iter().filter(|status| status.as_str() != status.upstream()).collect();
+        assert_eq!(differing, [&VatStatus::ZeroRated]);
+        assert_eq!(VatStatus::ZeroRated.upstream(), "ZERO_VAT");
     }
 }

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::domain::codes::words;
+use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{EventId, TaxpayerId};
 
 words! {
@@ -22,7 +23,47 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// Attempts made so far.
     pub attempts: u32,
+    /// Those of them that were made before it was last replayed: the schedule counts from there.
+    pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
+}
+
+impl Delivery {
+    /// An event that is due at once.
+    pub fn due(id: uuid::Uuid, event: &Event, now: Timestamp) -> Self {
+        Self {
+            id,
+            taxpayer_id: event.taxpayer_id,
+            event_id: event.id,
+            sequence: event.sequence,
+            order_key: event.irn.clone().unwrap_or_else(|| event.id.to_string()),
+            state: DeliveryState::Pending,
+            attempts: 0,
+            attempts_before: 0,
+            next_attempt_at: Some(now),
+        }
+    }
+
+    /// The same delivery once more, with all its attempts before it.
+    #[must_use]
+    pub fn again(self, now: Timestamp) -> Self {
+        Self {
+            state: DeliveryState::Pending,
+            attempts_before: self.attempts,
+            next_attempt_at: Some(now),
+            ..self
+        }
+    }
+
+    /// The IRN it is about, where there is one.
+    pub fn irn(&self) -> Option<&str> {
+        (self.order_key != self.event_id.to_string()).then_some(&self.order_key)
+    }
+
+    /// Attempts made of those that the schedule has.
+    pub fn attempts_of_schedule(&self) -> u32 {
+        self.attempts.saturating_sub(self.attempts_before)
+    }
 }
 
 /// What came of one attempt.
@@ -47,12 +88,29 @@ pub struct Endpoint {
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
+    /// The last event before it was last disabled; None where it never was.
+    pub disabled_after: Option<i64>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
 impl Endpoint {
-    pub fn wants(&self, kind: super::event::EventKind) -> bool {
-        self.is_active && self.enabled_events.iter().any(|name| name == kind.as_str())
+    pub fn wants(&self, kind: EventKind) -> bool {
+        self.is_active && self.names(kind)
+    }
+
+    fn names(&self, kind: EventKind) -> bool {
+        self.enabled_events.iter().any(|name| name == kind.as_str())
+    }
+
+    /// The events that it names, whether it is active or not.
+    pub fn enabled_kinds(&self) -> Vec<EventKind> {
+        EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
+    }
+
+    /// In service again, for whatever reason it was not.
+    #[must_use]
+    pub fn enabled(self, now: Timestamp) -> Self {
+        Self { is_active: true, disabled_reason: None, updated_at: now, ..self }
     }
 }

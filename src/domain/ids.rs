@@ -10,8 +10,9 @@ use uuid::Uuid;
 macro_rules! number_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
         #[serde(transparent)]
+        #[schema(value_type = i64)]
         pub struct $name(pub i64);
 
         impl fmt::Display for $name {
@@ -31,6 +32,8 @@ number_id! {
     InvoiceId,
     /// A customer of one taxpayer.
     CustomerId,
+    /// An item of one taxpayer's catalog.
+    ItemId,
 }
 
 /// A command's name for itself; the events it caused carry it, so that its outcome can be looked up.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::codes::{AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus};
 use crate::domain::digest;
-use crate::domain::ids::{InvoiceId, TaxpayerId};
+use crate::domain::ids::{InvoiceId, ItemId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::{Move, Stage};
 use crate::domain::money::Amount;
@@ -54,6 +54,9 @@ pub struct AuthorityState {
 /// One line of an invoice, with every field that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
+    /// The item of the catalog that the line speaks of, once the line is in the books.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<ItemId>,
     pub item_name: String,
     pub item_no: Option<String>,
     pub item_type: ItemType,
@@ -163,15 +166,15 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records that the pipeline has reached a stage; forward only.
+    /// Records that the pipeline has reached a stage; forward only. A later stage that was reached before
+    /// stays the one that is shown: a report may come before the submission.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Move::Reach(stage), now)?;
-        invoice.authority.status = match stage {
-            Stage::Validated => AuthorityStatus::Validated,
-            Stage::Submitted => AuthorityStatus::Submitted,
-            Stage::Transmitted => AuthorityStatus::Transmitted,
-            Stage::Reported => AuthorityStatus::Reported,
-        };
+        let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
+        // A receipt may be known before the transmission's own answer.
+        if status.progress() >= invoice.authority.status.progress() {
+            invoice.authority.status = status;
+        }
         Ok(invoice)
     }
 
@@ -186,10 +189,22 @@ impl Invoice {
     }
 }
 
+impl From<Stage> for AuthorityStatus {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Validated => Self::Validated,
+            Stage::Submitted => Self::Submitted,
+            Stage::Transmitted => Self::Transmitted,
+            Stage::Reported => Self::Reported,
+        }
+    }
+}
+
 #[cfg(test)]
 impl Line {
     pub(crate) fn sample() -> Self {
         Self {
+            item_id: None,
             item_name: "Laptop".into(),
             item_no: Some("L-1".into()),
             item_type: ItemType::Product,

@@ -7,20 +7,25 @@
 //! | exact amounts | `money`, `totals` |
 //! | words with a fixed set of values, email addresses | `codes`, `email` |
 //! | who is invoiced, who invoices | `party` |
-//! | an invoice, its states and its payments | `invoice`, `lifecycle`, `payment` |
+//! | an invoice, its states, its updates and its payments | `invoice`, `lifecycle`, `revision`, `payment` |
+//! | what is sold | `item` |
 //! | an invoice as read | `object` |
 //! | invoices sent together | `batch` |
 //! | the authority pipeline | `pipeline` |
-//! | the event log and its deliveries | `event`, `delivery` |
+//! | what suppliers sent | `supplier_invoice` |
+//! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
+//! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
-//! | who calls | `caller` |
+//! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same | `digest` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
+pub mod audit;
 pub mod batch;
 pub mod caller;
 pub mod catalog;
+pub mod claim;
 pub mod clock;
 pub mod codes;
 pub mod delivery;
@@ -31,6 +36,7 @@ pub mod fault;
 pub mod ids;
 pub mod invoice;
 pub mod irn;
+pub mod item;
 pub mod lifecycle;
 pub mod money;
 pub mod object;
@@ -38,5 +44,9 @@ pub mod party;
 pub mod payment;
 pub mod pipeline;
 pub mod refusal;
+pub mod replay;
+pub mod revision;
+pub mod run_move;
+pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;

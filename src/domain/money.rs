@@ -12,7 +12,7 @@ pub const INTEGER_DIGITS_MAX: u32 = 15;
 /// Digits an amount may have after the point.
 pub const FRACTION_DIGITS_MAX: u32 = 6;
 /// How far two totals may differ and still be equal (spec.md, "Limits").
-pub const TOLERANCE: Amount = Amount(Decimal::from_parts(1, 0, 0, false, 2));
+pub const TOLERANCE: Amount = Amount::HUNDREDTH;
 
 /// An exact number of money, a quantity or a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub enum AmountFault {
 
 impl Amount {
     pub const ZERO: Self = Self(Decimal::ZERO);
+    /// A hundredth of one: 0.01.
+    pub const HUNDREDTH: Self = Self(Decimal::from_parts(1, 0, 0, false, 2));
     pub const ONE_HUNDRED: Self = Self(Decimal::ONE_HUNDRED);
 
     /// Reads the digits of a JSON number, with or without an exponent.
@@ -153,6 +155,14 @@ fn shifted(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
     }
     factor.and_then(|factor| mantissa.checked_mul(factor)).ok_or(AmountFault::TooLarge)
 }
+
+impl utoipa::PartialSchema for Amount {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::Number).into()
+    }
+}
+
+impl utoipa::ToSchema for Amount {}
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

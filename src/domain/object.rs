@@ -3,13 +3,15 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::codes::{AuthorityStatus, Category, PaymentStatus, WorkflowStatus};
 use crate::domain::ids::InvoiceId;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::money::Amount;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Invoice)]
 pub struct InvoiceObject<'a> {
     id: InvoiceId,
     irn: &'a str,
@@ -31,13 +33,15 @@ pub struct InvoiceObject<'a> {
     invoice_lines: Vec<LineObject<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AuthorityState)]
 struct AuthorityObject<'a> {
     qr_code: &'a str,
     status: AuthorityStatus,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InvoiceCustomer)]
 struct CustomerObject<'a> {
     external_customer_no: &'a str,
     name: &'a str,
@@ -45,10 +49,12 @@ struct CustomerObject<'a> {
     email: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InvoiceLine)]
 struct LineObject<'a> {
     item_name: &'a str,
-    item_no: Option<&'a str>,
+    /// What has no number is known by its name, in the catalog as here.
+    item_no: &'a str,
     item_type: String,
     unit_price: Amount,
     quantity: Amount,
@@ -94,7 +100,7 @@ impl<'a> From<&'a Line> for LineObject<'a> {
     fn from(line: &'a Line) -> Self {
         Self {
             item_name: &line.item_name,
-            item_no: line.item_no.as_deref(),
+            item_no: line.item_no.as_deref().unwrap_or(&line.item_name),
             item_type: line.item_type.as_str().to_ascii_lowercase(),
             unit_price: line.unit_price,
             quantity: line.quantity,

@@ -1,10 +1,13 @@
 //! What is owed and what was paid. The payment ledger gets one entry a call; the running total never
 //! passes the payable amount, and no entry is ever taken back (decisions.md, "Partial above payable").
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus};
+use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
 use crate::domain::fault::Fault;
+use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
 use crate::domain::refusal::Refusal;
 
@@ -25,11 +28,48 @@ pub enum Notice {
     Partial(Amount),
 }
 
+impl From<RelayedPaymentStatus> for Notice {
+    fn from(status: RelayedPaymentStatus) -> Self {
+        match status {
+            RelayedPaymentStatus::Paid => Self::Paid,
+            RelayedPaymentStatus::Pending => Self::Pending,
+            RelayedPaymentStatus::Rejected => Self::Rejected,
+        }
+    }
+}
+
+/// A payment status that is relayed to the authority, and why. Its run keeps it as its document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentOrder {
+    pub payment_status: RelayedPaymentStatus,
+    pub remark: Option<String>,
+}
+
+impl PaymentOrder {
+    pub fn document(&self, irn: &Irn) -> Value {
+        json!({ "irn": irn.as_str(), "payment_status": self.payment_status, "remark": self.remark })
+    }
+
+    /// The order that a document holds.
+    pub fn of(document: &Value) -> Option<Self> {
+        Self::deserialize(document).ok()
+    }
+}
+
 /// One line of the payment ledger: the amount is what this call added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posting {
     pub status: PaymentStatus,
     pub amount: Amount,
+}
+
+/// A posting as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub at: Timestamp,
+    pub posting: Posting,
+    pub reference: Option<String>,
+    pub remark: Option<String>,
 }
 
 impl Payment {
@@ -42,6 +82,24 @@ impl Payment {
         } else {
             (Self { status, ..fresh }, None)
         }
+    }
+
+    /// The payment of an invoice that now comes to something else. What was paid stays paid: where it is no
+    /// longer the whole it is a part, and the payable does not fall below it.
+    pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
+        if payable < self.paid {
+            let message = format!(
+                "The lines come to {payable}, which is less than the {} that was paid already.",
+                self.paid
+            );
+            return Err(Fault::new("lines", "payment_exceeds_payable", message));
+        }
+        let status = match self.status {
+            PaymentStatus::Paid if self.paid.is_zero() && !payable.is_zero() => PaymentStatus::Pending,
+            PaymentStatus::Paid if self.paid < payable => PaymentStatus::Partial,
+            status => status,
+        };
+        Ok(Self { status, payable, ..self })
     }
 
     pub fn is_partial(self) -> bool {
@@ -121,6 +179,18 @@ mod tests {
     fn a_rejection_keeps_what_was_paid() {
         let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.after(Notice::Rejected).unwrap().0.paid, Amount::from(30));
+    }
+
+    #[test]
+    fn another_payable_keeps_what_was_paid() {
+        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
+        assert_eq!(part.repriced(30.into()).map(|payment| payment.payable), Ok(30.into()));
+        assert_eq!(part.repriced(29.into()).unwrap_err().rule, "payment_exceeds_payable");
+        let (paid, _) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
+        let status = |payable: i64| paid.repriced(payable.into()).map(|payment| payment.status);
+        assert_eq!((status(9), status(10)), (Ok(PaymentStatus::Paid), Ok(PaymentStatus::Partial)));
+        let (free, _) = Payment::declared(Amount::ZERO, DeclaredPaymentStatus::Paid);
+        assert_eq!(free.repriced(1.into()).map(|payment| payment.status), Ok(PaymentStatus::Pending));
     }
 
     #[test]

@@ -13,7 +13,12 @@ use crate::domain::lifecycle::Stage;
 
 words! {
     /// What a run does.
-    Operation { Submit = "submit", Transmit = "transmit" }
+    Operation {
+        Submit = "submit",
+        Transmit = "transmit",
+        Report = "report",
+        Payment = "update-payment-status",
+    }
 }
 
 words! {
@@ -27,6 +32,8 @@ words! {
         AccessPoints = "access-points",
         Send = "send",
         Receipt = "receipt",
+        Report = "report",
+        Payment = "payment-update",
     }
 }
 
@@ -43,8 +50,9 @@ words! {
 }
 
 words! {
-    /// How a step's outcome became known.
-    ResolvedBy { Answer = "answer", Confirm = "confirm" }
+    /// How a step's outcome became known: by the answer to its call, by asking, by the authority's word that it
+    /// has it already; or it stood so before anything was sent.
+    ResolvedBy { Answer = "answer", Confirm = "confirm", Duplicate = "duplicate", Unchanged = "unchanged" }
 }
 
 words! {
@@ -62,7 +70,15 @@ impl Operation {
         match self {
             Self::Submit => &[Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm],
             Self::Transmit => &[Step::Health, Step::AccessPoints, Step::Send],
+            Self::Report => &[Step::Report],
+            Self::Payment => &[Step::Payment],
         }
+    }
+
+    /// Whether it may be asked for again once it has ended: what is paid may be rejected later. The others
+    /// happen once for an IRN.
+    pub fn repeats(self) -> bool {
+        self == Self::Payment
     }
 
     /// The first step that is not done; `None` when all are.
@@ -74,7 +90,7 @@ impl Operation {
 impl Step {
     /// Whether the call changes something at the authority, so that its outcome can be unknown.
     pub fn has_effect(self) -> bool {
-        matches!(self, Self::Sign | Self::Send)
+        matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
     /// Whether it must be taken anew each time the run goes on: an answer about a moment does not last.
@@ -88,7 +104,13 @@ impl Step {
             Self::DataCheck => Some(Stage::Validated),
             Self::Confirm => Some(Stage::Submitted),
             Self::Send => Some(Stage::Transmitted),
-            Self::IrnCheck | Self::Sign | Self::Health | Self::AccessPoints | Self::Receipt => None,
+            Self::Report => Some(Stage::Reported),
+            Self::IrnCheck
+            | Self::Sign
+            | Self::Health
+            | Self::AccessPoints
+            | Self::Receipt
+            | Self::Payment => None,
         }
     }
 }
@@ -220,9 +242,11 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// Whether the document may still be replaced: nothing was signed, nor may have been.
+    /// Whether the document may still be replaced: nothing of it took effect, nor may have.
     pub fn is_replaceable(&self) -> bool {
-        !self.done.contains(&Step::Sign) && self.intent != Some(Step::Sign)
+        let over = self.operation.repeats() && !self.state.is_open();
+        let untouched = over || !self.done.iter().any(|step| step.has_effect());
+        untouched && !self.intent.is_some_and(Step::has_effect)
     }
 
     /// Starts over with other content.
@@ -232,18 +256,19 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// Whether a caller that waits for it has its answer. A transmission that must wait says so at once; a
-    /// submission is waited for.
+    /// Whether a caller that waits for it has its answer. A submission is waited for; whatever else must wait
+    /// says so at once.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
-            Operation::Transmit => self.state != RunState::Running,
+            Operation::Transmit | Operation::Report | Operation::Payment => self.state != RunState::Running,
         }
     }
 
     /// Goes on at once, instead of at the appointed time.
     #[must_use]
-    pub fn hurried(self, now: Timestamp) -> Self {
+    pub fn hurried(mut self, now: Timestamp) -> Self {
+        self.done.retain(|step| !step.is_momentary());
         Self {
             state: RunState::Running,
             next_attempt_at: Some(now),
@@ -259,11 +284,23 @@ impl Run {
         Self { failing_since: None, ..self.hurried(now) }
     }
 
-    /// Notes that a step is about to be called.
+    /// Notes that a step is about to be called. A question about the moment does not make an earlier call with
+    /// an effect forgotten.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
-        let attempt = self.attempt + 1;
-        Self { state: RunState::Running, intent: Some(step), attempt, updated_at: now, ..self }
+        let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
+        let intent = unsettled.or(Some(step));
+        Self { state: RunState::Running, intent, attempt, updated_at: now, ..self }
+    }
+
+    /// The step whose effect at the authority is not known.
+    pub fn unsettled(&self) -> Option<Step> {
+        self.intent.filter(|step| step.has_effect())
+    }
+
+    /// Whether the authority has, by what is known here, taken something of it.
+    pub fn has_taken_effect(&self) -> bool {
+        self.done.iter().any(|step| step.has_effect())
     }
 
     /// The run after a step's verdict.
@@ -282,9 +319,27 @@ impl Run {
         self
     }
 
+    /// Ends it well although its own call brought no answer: the authority says that the invoice is on its way.
+    #[must_use]
+    pub fn found_transmitted(mut self, now: Timestamp) -> Self {
+        while let Some(step) = self.next_step() {
+            self.done.push(step);
+        }
+        self.intent = None;
+        self.attempt = 0;
+        self.failing_since = None;
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        self.last_error = None;
+        self.resolved_by = Some(ResolvedBy::Confirm);
+        self.state = RunState::Succeeded;
+        self.updated_at = now;
+        self
+    }
+
     fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
         self.done.push(step);
-        self.intent = None;
+        self.intent = self.intent.filter(|intent| *intent != step);
         self.attempt = 0;
         self.failing_since = None;
         self.qr_code = self.qr_code.take().or(qr_code);
@@ -311,7 +366,17 @@ impl Run {
         self.done.retain(|step| !step.is_momentary());
     }
 
-    /// The run of an invoice that was cancelled before it was validated.
+    /// Stops before its next step until an operator lets it go on.
+    #[must_use]
+    pub fn held(mut self, now: Timestamp) -> Self {
+        self.state = RunState::Paused;
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        self.updated_at = now;
+        self
+    }
+
+    /// Ends without success: its invoice was cancelled before it was validated, or an operator ended it.
     #[must_use]
     pub fn cancelled(mut self, now: Timestamp) -> Self {
         self.end(RunState::Cancelled);
@@ -331,4 +396,54 @@ pub struct StepRecord {
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
     pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(operation: Operation) -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = Request { operation, irn, document: json!({}) };
+        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+    }
+
+    fn done() -> Verdict {
+        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    }
+
+    #[test]
+    fn what_may_have_taken_effect_is_not_replaced() {
+        let now = Timestamp::UNIX_EPOCH;
+        for (operation, step) in [
+            (Operation::Submit, Step::Sign),
+            (Operation::Report, Step::Report),
+            (Operation::Payment, Step::Payment),
+        ] {
+            assert!(run(operation).is_replaceable(), "{operation}");
+            let called = run(operation).intending(step, now);
+            assert!(!called.is_replaceable(), "{operation} under way");
+            let lost = Verdict::Wait {
+                reason: WaitReason::AuthorityUnavailable,
+                error: "cut".to_owned(),
+                until: now,
+            };
+            assert!(!called.clone().after(step, &lost, now).is_replaceable(), "{operation} unknown");
+            let paused = called.clone().after(step, &Verdict::Pause { error: "cut".to_owned() }, now);
+            assert!(!paused.is_replaceable(), "{operation} given up");
+            let refused = called.clone().after(step, &Verdict::Refused { error: "no".to_owned() }, now);
+            assert!(refused.is_replaceable(), "{operation} refused");
+            assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_check_alone_leaves_the_document_replaceable() {
+        let now = Timestamp::UNIX_EPOCH;
+        let checked =
+            run(Operation::Submit).intending(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
+        assert!(checked.is_replaceable());
+    }
 }

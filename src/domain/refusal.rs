@@ -3,6 +3,8 @@
 
 use crate::domain::codes::WorkflowStatus;
 use crate::domain::fault::{Fault, Faults};
+use crate::domain::pipeline::{RunState, Step};
+use crate::domain::run_move::RunMove;
 
 /// A refusal that the caller can understand and act on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,10 +33,31 @@ pub enum Refusal {
     IrnServiceIdMismatch(Fault),
     #[error("This IRN was already sent with other content")]
     IrnContentChanged,
+    #[error("Another payment update of this invoice is under way; send it again once that has ended")]
+    PaymentUnderWay,
     #[error("The invoice has not been signed")]
     InvoiceNotSigned,
     #[error("No webhook is configured for this taxpayer")]
     WebhookNotConfigured,
+    #[error("This supplier invoice was not addressed to you")]
+    NotAddressedToCaller,
+    #[error("The supplier invoice has already been acknowledged")]
+    AlreadyAcknowledged,
+    #[error("The webhook is disabled: enable it before anything is replayed")]
+    WebhookDisabled,
+    #[error("Too many replays of this webhook are under way: wait for one of them to end")]
+    TooManyReplays,
+    #[error("Delivery not found")]
+    DeliveryNotFound,
+    #[error("A run that is {from} takes no {to}")]
+    RunMove { from: RunState, to: RunMove },
+    #[error(
+        "What came of the step {0} is not known yet: let the run go on until the authority has answered, \
+         or pause it"
+    )]
+    RunUnsettled(Step),
+    #[error("The authority has taken this invoice already: the run can only go on")]
+    RunTookEffect,
 }
 
 impl From<Fault> for Refusal {

@@ -1,17 +1,18 @@
 //! Which taxpayer a call on the access point surface acts for (decisions.md). With a taxpayer's key it is
 //! that one; with an integrator's, the first of these that is present and well formed decides: the
-//! business id, the IRN's service id, the header `x-taxpayer-id`.
+//! business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
+use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
 use serde_json::{Map, Value};
 
 use crate::domain::caller::Caller;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
-use crate::domain::irn::Irn;
+use crate::domain::irn::{Irn, is_service_id};
 use crate::domain::party::Taxpayer;
 use crate::http::error::ApiError;
 use crate::http::forms::taxpayer::is_uuid;
@@ -19,6 +20,8 @@ use crate::http::ident;
 use crate::http::state::State;
 use crate::store::failure::StoreError;
 use crate::store::taxpayers;
+
+pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
 
 /// The header `x-taxpayer-id`, where it is well formed.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +32,7 @@ impl FromRequest for Hint {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let text = request.headers().get("x-taxpayer-id").and_then(|value| value.to_str().ok());
+        let text = request.headers().get(TAXPAYER_ID).and_then(|value| value.to_str().ok());
         ready(Ok(Self(text.and_then(ident::number).map(TaxpayerId))))
     }
 }
@@ -76,8 +79,27 @@ async fn named(
     match name {
         Name::BusinessId(id) => taxpayers::owned_by_with_business_id(store, integrator, id).await,
         Name::Irn(irn) => taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await,
+        Name::ServiceId(id) => taxpayers::owned_by_with_service_id(store, integrator, id).await,
+        Name::Tin(tin) => taxpayers::owned_by_with_tin(store, integrator, tin).await,
         Name::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
     }
+}
+
+/// Whether a taxpayer's own key sends the service id of somebody else. An integrator may send any: it may have one
+/// of its own.
+pub(crate) async fn names_another(
+    state: &State,
+    caller: Caller,
+    body: &Map<String, Value>,
+) -> Result<bool, ApiError> {
+    let (Caller::Taxpayer(id), Some(service_id)) = (caller, service_id(body)) else { return Ok(false) };
+    let owner = taxpayers::with_service_id(&state.store, service_id).await?;
+    Ok(owner.is_some_and(|owner| owner != id))
+}
+
+fn service_id(body: &Map<String, Value>) -> Option<&str> {
+    let text = body.get("integrator_service_id").and_then(Value::as_str).map(str::trim);
+    text.filter(|text| is_service_id(text))
 }
 
 /// What names the taxpayer that an integrator means.
@@ -85,6 +107,8 @@ async fn named(
 enum Name<'a> {
     BusinessId(&'a str),
     Irn(Irn),
+    ServiceId(&'a str),
+    Tin(&'a str),
     Id(TaxpayerId),
 }
 
@@ -94,7 +118,9 @@ impl<'a> Name<'a> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);
         let irn = || text("irn").and_then(|irn| Irn::parse(irn).ok()).map(Self::Irn);
-        business_id.or_else(irn).or(hint.map(Self::Id))
+        let service_id = || service_id(body).map(Self::ServiceId);
+        let tin = || text("agent_tin").filter(|tin| !tin.is_empty()).map(Self::Tin);
+        business_id.or_else(irn).or_else(service_id).or_else(tin).or(hint.map(Self::Id))
     }
 }
 
@@ -116,7 +142,13 @@ mod tests {
             (json!({ "business_id": format!(" {BUSINESS} ") }), Some(Name::BusinessId(BUSINESS))),
             (json!({ "business_id": "odd", "irn": IRN }), irn()),
             (json!({ "business_id": 1, "irn": IRN }), irn()),
-            (json!({ "irn": "odd" }), Some(Name::Id(TaxpayerId(7)))),
+            (json!({ "irn": IRN, "integrator_service_id": "A1B2C3D4", "agent_tin": "1" }), irn()),
+            (
+                json!({ "irn": "odd", "integrator_service_id": " A1B2C3D4 ", "agent_tin": "1" }),
+                Some(Name::ServiceId("A1B2C3D4")),
+            ),
+            (json!({ "integrator_service_id": "my service", "agent_tin": " 1-2 " }), Some(Name::Tin("1-2"))),
+            (json!({ "irn": "odd", "agent_tin": " " }), Some(Name::Id(TaxpayerId(7)))),
         ];
         for (body, name) in cases {
             assert_eq!(Name::of(body.as_object().unwrap(), hint), name, "{body}");

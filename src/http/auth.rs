@@ -11,16 +11,23 @@ use crate::domain::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, T
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::http::code::Code;
 use crate::http::error::ApiError;
+use crate::http::limits;
 use crate::http::state::State;
 use crate::store::keys;
 
 const API_KEY: &str = "x-api-key";
 
 /// Whose key a request carried, as the access log names it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Account {
     kind: KeyKind,
     id: i64,
+}
+
+impl Account {
+    pub(crate) fn owner(self) -> (KeyKind, i64) {
+        (self.kind, self.id)
+    }
 }
 
 impl fmt::Display for Account {
@@ -29,20 +36,52 @@ impl fmt::Display for Account {
     }
 }
 
+/// What was found for the key of a request; it is looked up once.
+#[derive(Debug, Clone, Copy)]
+struct Recognised(Option<Account>);
+
+/// The account of the key, whatever its kind; none where there is no key, or nobody has it.
+pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<Account>, ApiError> {
+    let known = request.extensions().get::<Recognised>().copied();
+    if let Some(Recognised(account)) = known {
+        return Ok(account);
+    }
+    let key = request.headers().get(API_KEY).and_then(|value| value.to_str().ok());
+    let account = match key.and_then(|key| KeyKind::of(key).map(|kind| (kind, key))) {
+        None => None,
+        Some((kind, key)) => {
+            let owner = keys::owner(&state(request)?.store, kind, key).await?;
+            owner.map(|id| Account { kind, id })
+        }
+    };
+    request.extensions_mut().insert(Recognised(account));
+    Ok(account)
+}
+
+fn state(request: &HttpRequest) -> Result<&web::Data<State>, ApiError> {
+    request.app_data::<web::Data<State>>().ok_or_else(|| ApiError::internal("no state"))
+}
+
 /// The account of the key, if it is of one of these kinds; the code says what else there is.
 async fn account(request: HttpRequest, kinds: &[KeyKind], otherwise: Code) -> Result<Account, ApiError> {
-    let header = request.headers().get(API_KEY).filter(|value| !value.is_empty());
-    let Some(header) = header else {
-        return Err(ApiError::new(Code::Unauthenticated, "The x-api-key header is required"));
-    };
-    let unknown = || ApiError::new(otherwise, "The API key is not valid here");
-    let key = header.to_str().map_err(|_| unknown())?;
-    let kind = KeyKind::of(key).filter(|kind| kinds.contains(kind)).ok_or_else(unknown)?;
-    let state = request.app_data::<web::Data<State>>().ok_or_else(|| ApiError::internal("no state"))?;
-    let id = keys::owner(&state.store, kind, key).await?.ok_or_else(unknown)?;
-    let account = Account { kind, id };
+    let account = recognised(&request).await?.filter(|account| kinds.contains(&account.kind));
+    let Some(account) = account else { return Err(failed(&request, otherwise)) };
     request.extensions_mut().insert(account);
     Ok(account)
+}
+
+/// Why a request is not authenticated: for want of a good key or, after too many of those, for coming again.
+fn failed(request: &HttpRequest, otherwise: Code) -> ApiError {
+    let peer = request.peer_addr().map(|peer| peer.ip());
+    let counted =
+        state(request).map(|state| state.limits.failed_authentication(peer, state.now()).map(|_| None));
+    if let Err(error) = counted.and_then(|counted| limits::noted(request, counted)) {
+        return error;
+    }
+    match request.headers().get(API_KEY).filter(|value| !value.is_empty()) {
+        None => ApiError::new(Code::Unauthenticated, "The x-api-key header is required"),
+        Some(_) => ApiError::new(otherwise, "The API key is not valid here"),
+    }
 }
 
 /// Declares how a caller is extracted: the kinds of keys, the code for any other key, the value made of it.

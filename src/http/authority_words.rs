@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use crate::domain::fault::Fault;
 
-/// What its paths begin with.
-const ROOT: &str = "invoicerequest.invoice.";
+/// What its paths begin with, by what was asked.
+const ROOTS: [&str; 3] = ["invoicerequest.invoice.", "vatpostpaymentrequest.", "updateinvoicerequest."];
 
 /// The fault of the caller's field that a refusal speaks of, if it speaks of one.
 pub(crate) fn fault(words: &str, document: &Value) -> Option<Fault> {
-    let (path, rule) = words.trim().strip_prefix(ROOT)?.split_once(' ')?;
+    let words = words.trim();
+    let (path, rule) = ROOTS.iter().find_map(|root| words.strip_prefix(root))?.split_once(' ')?;
     let path = callers_path(path, document)?;
     let message = format!("The {path} field {}.", rule.trim_end_matches('.'));
     Some(Fault::new(path, "authority", message))
@@ -57,6 +58,9 @@ mod tests {
         assert_eq!(message, "The tax_total.0.tax_subtotal.0.tax_category.id field must be a known code.");
         let kind = said("invoicerequest.invoice.invoicekind must be one of B2B").unwrap();
         assert_eq!(kind.0, "invoice_category");
+        let report = json!({ "vat_status": "ZERO_VAT" });
+        let fault = fault("vatpostpaymentrequest.vatstatus must be one of STANDARD_VAT", &report).unwrap();
+        assert_eq!((fault.path.as_str(), fault.rule), ("vat_status", "authority"));
     }
 
     #[test]

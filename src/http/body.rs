@@ -4,9 +4,9 @@
 use std::future::{Ready, ready};
 use std::time::Duration;
 
-use actix_web::dev::Payload;
+use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -15,6 +15,7 @@ use crate::domain::fault::Fault;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::state::State;
+use crate::http::twins;
 
 /// What is reserved on the word of a header, before any byte has come.
 const BYTES_RESERVED_MAX: usize = 64 * 1024;
@@ -85,6 +86,12 @@ impl Body {
         Self { bytes_max, ..self }
     }
 
+    /// The JSON object that the body is; no body at all is an empty one.
+    pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>, ApiError> {
+        let text = self.text().await?;
+        if text.is_empty() { Ok(Map::new()) } else { parse(&text) }
+    }
+
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
         parse(&self.text().await?)
@@ -96,6 +103,10 @@ impl Body {
             let message = "The request body must be application/json in UTF-8, without content encoding";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
+        self.in_time().await
+    }
+
+    async fn in_time(self) -> Result<Vec<u8>, ApiError> {
         let limit = self.timeout;
         timeout(limit, self.bytes()).await.map_err(|_| too_slow(limit))?
     }
@@ -122,6 +133,13 @@ impl Body {
     }
 }
 
+/// A whole body before anybody asks for it, as long as any may be; what it is does not matter.
+pub(crate) async fn whole(request: &mut ServiceRequest, state: &State) -> Result<Vec<u8>, ApiError> {
+    let declared = Declared::of(request.headers());
+    let (bytes_max, timeout) = (state.settings.keyed_bytes_max, state.settings.body_timeout);
+    Body { payload: request.take_payload(), declared, bytes_max, timeout }.in_time().await
+}
+
 fn too_slow(limit: Duration) -> ApiError {
     let message = format!("The request body did not come in within {} s", limit.as_secs());
     ApiError::new(Code::RequestTimeout, message)
@@ -138,7 +156,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
         return Err(malformed("The request body is empty; a JSON object is expected."));
     }
     match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => Ok(object),
+        Ok(Value::Object(object)) => {
+            let faults = twins::find(bytes, &object);
+            if faults.is_empty() { Ok(object) } else { Err(faults.into()) }
+        }
         Ok(_) => Err(Fault::new("body", "type", "The request body must be a JSON object.").into()),
         Err(error) => Err(malformed(format!("The request body is not valid JSON: {error}."))),
     }

@@ -68,6 +68,13 @@ impl Answer {
         self
     }
 
+    /// Notes something about the answer for who passes it on; the caller does not see it.
+    #[must_use]
+    pub(crate) fn marked<T: 'static>(mut self, mark: T) -> Self {
+        self.0.extensions_mut().insert(mark);
+        self
+    }
+
     /// For answers that carry a secret: nobody on the way keeps them.
     #[must_use]
     pub(crate) fn unstored(self) -> Self {
@@ -78,6 +85,12 @@ impl Answer {
 /// A header carries printable ASCII; what else a field's name holds shows as `?`.
 fn visible(text: &str) -> String {
     text.chars().map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
+}
+
+impl From<Answer> for HttpResponse {
+    fn from(answer: Answer) -> Self {
+        answer.0
+    }
 }
 
 impl Responder for Answer {

@@ -7,12 +7,15 @@ use std::time::Duration;
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
+use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
+use crate::actors::webhook::NotSent;
 use crate::authority::Failure as AuthorityFailure;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::refusal::Refusal;
 use crate::http::code::Code;
+use crate::http::idempotency;
 use crate::store::failure::StoreError;
 
 /// What a caller is told to wait where nothing says how long.
@@ -65,6 +68,11 @@ impl ApiError {
         Self::new(Code::InternalError, message)
     }
 
+    /// Of a path that nothing takes, or that is not the caller's to know of.
+    pub(crate) fn route_not_found() -> Self {
+        Self::new(Code::RouteNotFound, "No such path")
+    }
+
     pub(crate) fn invoice_not_found() -> Self {
         Refusal::InvoiceNotFound.into()
     }
@@ -105,12 +113,14 @@ impl ApiError {
     }
 }
 
-/// Where nothing else is wrong, some faults have a code of their own.
+/// Some rules have a code of their own, which is told where nothing else is wrong.
 fn code_of(faults: &Faults) -> Code {
     let mut rules = faults.iter().map(|fault| fault.rule);
     match (rules.next(), rules.next()) {
         (Some("irn_malformed"), None) => Code::IrnMalformed,
         (Some("irn_service_id_mismatch"), None) => Code::IrnServiceIdMismatch,
+        (Some("category_conflict"), None) => Code::CategoryConflict,
+        (Some("payment_exceeds_payable"), None) => Code::PaymentExceedsPayable,
         (Some("batch_too_large"), None) => Code::BatchTooLarge,
         _ => Code::ValidationFailed,
     }
@@ -143,9 +153,18 @@ impl From<Refusal> for ApiError {
             Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
-            Refusal::InvalidTransition { .. } => (Code::InvalidTransition, Faults::default()),
+            Refusal::InvalidTransition { .. }
+            | Refusal::PaymentUnderWay
+            | Refusal::RunMove { .. }
+            | Refusal::RunUnsettled(_)
+            | Refusal::RunTookEffect
+            | Refusal::WebhookDisabled
+            | Refusal::TooManyReplays => (Code::InvalidTransition, Faults::default()),
+            Refusal::DeliveryNotFound => (Code::DeliveryNotFound, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),
+            Refusal::NotAddressedToCaller => (Code::NotAddressedToCaller, Faults::default()),
+            Refusal::AlreadyAcknowledged => (Code::AlreadyAcknowledged, Faults::default()),
         };
         Self::new(code, message).with_faults(faults)
     }
@@ -185,6 +204,7 @@ impl From<Failure> for ApiError {
             Failure::Overloaded { retry_after } => overloaded(retry_after),
             Failure::Interrupted { .. } => Self::interrupted().because(cause),
             Failure::Quarantined { .. } => Self::internal(cause),
+            Failure::CarriedOut => idempotency::in_progress(),
         }
     }
 }
@@ -211,11 +231,55 @@ pub(crate) fn sentence(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+impl From<NotSent> for ApiError {
+    fn from(failure: NotSent) -> Self {
+        match failure {
+            NotSent::Refused(refusal) => refusal.into(),
+            NotSent::Store(error) => error.into(),
+            NotSent::Secret(fault) => Self::internal(fault),
+        }
+    }
+}
+
 impl From<RelayFailure> for ApiError {
     fn from(failure: RelayFailure) -> Self {
         match failure {
             RelayFailure::Books(failure) => failure.into(),
             RelayFailure::Authority(failure) => failure.into(),
+            RelayFailure::Unreadable(error) => {
+                let message =
+                    "The authority sent a document that cannot be decrypted with this service's key";
+                Self::new(Code::AuthorityDocumentUnreadable, message).because(error)
+            }
+        }
+    }
+}
+
+impl From<InboxFailure> for ApiError {
+    fn from(failure: InboxFailure) -> Self {
+        match failure {
+            InboxFailure::Books(failure) => failure.into(),
+            InboxFailure::Authority(failure) => failure.into(),
+        }
+    }
+}
+
+/// Whatever came of a notice but success makes the authority send it again.
+impl From<Unresolved> for ApiError {
+    fn from(unresolved: Unresolved) -> Self {
+        let cause = unresolved.to_string();
+        match unresolved {
+            Unresolved::Nobody => Self::invoice_not_found(),
+            Unresolved::Busy => overloaded(RETRY_AFTER).because(cause),
+            Unresolved::Books(failure) => failure.into(),
+            Unresolved::Authority(_)
+            | Unresolved::TimedOut
+            | Unresolved::Sealed(_)
+            | Unresolved::Other(_) => {
+                let message = "The authority could not be asked about this invoice: send the notice again";
+                let error = Self::new(Code::AuthorityUnavailable, message).because(cause);
+                error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(AUTHORITY_RETRY_AFTER)
+            }
         }
     }
 }

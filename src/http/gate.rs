@@ -3,15 +3,20 @@
 
 use crate::domain::fault::Faults;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::party::Taxpayer;
 use crate::http::error::ApiError;
 use crate::http::state::State;
 use crate::store::taxpayers;
 
 /// The failure of a create whose form has faults.
 pub(crate) async fn or_faults(state: &State, id: TaxpayerId, faults: Faults) -> ApiError {
-    match taxpayers::with_id(state.store.reader(), id).await {
-        Ok(Some(taxpayer)) => taxpayer.may_create_invoices().map_or_else(ApiError::from, |()| faults.into()),
-        Ok(None) => ApiError::taxpayer_not_found(),
-        Err(error) => error.into(),
-    }
+    passed(state, id).await.map_or_else(|refused| refused, |_| faults.into())
+}
+
+/// The taxpayer, if it may create invoices.
+pub(crate) async fn passed(state: &State, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
+    let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    taxpayer.may_create_invoices()?;
+    Ok(taxpayer)
 }

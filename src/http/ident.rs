@@ -1,13 +1,17 @@
 //! Identifiers in paths and bodies. What is no integer names nothing: 404, never 400.
 
+use uuid::Uuid;
+
 use crate::actors::taxpayer::command::Which;
 use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::{IntegratorId, InvoiceId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::party::Taxpayer;
+use crate::domain::pipeline::Run;
+use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::state::State;
-use crate::store::taxpayers;
+use crate::store::{runs, taxpayers};
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
@@ -32,6 +36,18 @@ pub(crate) async fn taxpayer(
     let id = number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::owned_by_with_id(&state.store, integrator, id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
+}
+
+/// A run or a delivery by its id, as it is usually written; what is none names nothing.
+pub(crate) fn uuid(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
+}
+
+/// The run that a path names, whose ever it is.
+pub(crate) async fn run(state: &State, text: &str) -> Result<Run, ApiError> {
+    let not_found = || ApiError::new(Code::RunNotFound, "Pipeline run not found");
+    let id = uuid(text).ok_or_else(not_found)?;
+    runs::with_id(&state.store, id).await?.ok_or_else(not_found)
 }
 
 /// Decimal digits that do not begin with zero: an id has one spelling, and none is 0.

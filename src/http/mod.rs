@@ -5,27 +5,41 @@
 //! |---|---|
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
-//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
+//! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
+//! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
+//! | how much, and once | `admission`, `limits`, `idempotency` |
+//! | what comes in | `body`, `twins`, `query`, `ident`, `patience`, `forms` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
+//! | what comes in | `body`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
+//! | the document of the API | `openapi` |
 
 mod acting;
+mod admission;
 mod app;
 mod auth;
+mod authority;
 mod authority_words;
 mod body;
 mod code;
 mod core;
+mod created;
 mod envelope;
 mod error;
 mod forms;
 mod gate;
 mod health;
+mod idempotency;
 mod ident;
+mod limits;
 mod metrics;
+mod notice_token;
+pub mod openapi;
 mod ops;
 mod outcome;
 mod patience;
@@ -34,6 +48,7 @@ mod render;
 mod request;
 mod route;
 mod secrets;
+mod since;
 pub mod state;
 mod system_integrators;
 mod tax_payers;
@@ -42,6 +57,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turnstile;
+mod twins;
 mod views;
 
 use actix_web::http::Method;
@@ -49,49 +65,89 @@ use actix_web::web;
 
 pub use error::ApiError;
 pub use health::Health;
+pub use idempotency::UnderWay;
+pub use limits::{Limits, Rates};
 pub use metrics::Traffic;
 pub use request::accompany;
-use route::path;
+use route::{Path, path};
 pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
+const TRY: [Method; 2] = [Method::POST, Method::GET];
 
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
-pub fn routes(config: &mut web::ServiceConfig) {
+fn table() -> Vec<Path> {
     use {app as ap, system_integrators as si, tax_payers as tp};
-    config
-        .service(path("/v1/core/commons/invoice-categories").get(core::invoice_categories))
-        .service(path("/v1/core/commons/enums").get(core::enums))
-        .service(path("/v1/core/resources/{list}").get(core::resources))
+    vec![
+        path("/v1/core/commons/invoice-categories").get(core::invoice_categories),
+        path("/v1/core/commons/enums").get(core::enums),
+        path("/v1/core/resources/{list}").get(core::resources),
 
-        .service(path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice))
-        .service(path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no))
-        .service(path("/v1/tax-payers/invoices/update-status").patch(tp::update_status))
-        .service(path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status))
-        .service(path("/v1/tax-payers/invoices/bulk").post(tp::create_batch))
-        .service(path("/v1/tax-payers/invoices/batches/{batch_no}").get(tp::get_batch))
-        .service(path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice))
-        .service(path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline))
-        .service(path("/v1/tax-payers/events").get(tp::list_events))
+        path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice),
+        path("/v1/tax-payers/invoices/full").post(tp::create_full_invoice),
+        path("/v1/tax-payers/invoices/update").on([Method::PUT], tp::update_invoice),
+        path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no),
+        path("/v1/tax-payers/invoices/update-status").patch(tp::update_status),
+        path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status),
+        path("/v1/tax-payers/invoices/bulk").post(tp::create_batch),
+        path("/v1/tax-payers/invoices/batches/{batch_no}").get(tp::get_batch),
+        path("/v1/tax-payers/invoices/get-supplier-invoice").post(tp::get_supplier_invoice),
+        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").post(tp::acknowledge_supplier_invoice),
+        path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice),
+        path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline),
+        path("/v1/tax-payers/supplier-invoices").get(tp::list_supplier_invoices),
+        path("/v1/tax-payers/events").get(tp::list_events),
 
-        .service(path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer))
-        .service(path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer))
-        .service(path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile))
-        .service(path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook))
-        .service(path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret))
-        .service(path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key))
+        path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),
+        path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer),
+        path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),
+        path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
+        path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(si::get_integration_setup),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery),
+        path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
 
-        .service(path("/v1/app/invoices/submit").post(ap::submit))
-        .service(path("/v1/app/invoices/transmit").post(ap::transmit))
-        .service(path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt))
-        .service(path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm))
-        .service(path("/v1/app/invoices/{irn}/run").get(ap::get_run))
+        path("/v1/app/invoices/validate").post(ap::validate),
+        path("/v1/app/invoices/submit").post(ap::submit),
+        path("/v1/app/invoices/transmit").post(ap::transmit),
+        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt),
+        path("/v1/app/invoices/report").post(ap::report),
+        path("/v1/app/invoices/{irn}/update-payment-status").on(SET, ap::update_payment_status),
+        path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm),
+        path("/v1/app/invoices/{irn}/download").on(READ, ap::download),
+        path("/v1/app/invoices/{irn}/run").get(ap::get_run),
 
-        .service(path("/health/live").get(ops::live))
-        .service(path("/health/ready").get(ops::ready))
-        .service(path("/metrics").get(ops::metrics))
-        .service(path("/ops/supervision").get(ops::supervision))
-        .default_service(web::to(route::not_found));
+        path("/authority/notifications/{token}").post(authority::notifications),
+
+        path("/health/live").get(ops::live),
+        path("/health/ready").get(ops::ready),
+        path("/metrics").get(ops::metrics),
+        path("/openapi.json").get(ops::openapi),
+        path("/docs").get(ops::to_docs),
+        path("/docs/{file:.*}").get(ops::docs),
+        path("/ops/supervision").get(ops::supervision),
+        path("/ops/pipeline/runs").get(ops::list_runs),
+        path("/ops/pipeline/runs/{id}").get(ops::get_run),
+        path("/ops/pipeline/runs/{id}/pause").post(ops::pause_run),
+        path("/ops/pipeline/runs/{id}/resume").post(ops::resume_run),
+        path("/ops/pipeline/runs/{id}/retry").post(ops::retry_run),
+        path("/ops/pipeline/runs/{id}/cancel").post(ops::cancel_run),
+        path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
+        path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
+        path("/ops/breakers").get(ops::breakers),
+        path("/ops/audit").get(ops::list_audit),
+    ]
+}
+
+pub fn routes(config: &mut web::ServiceConfig) {
+    for path in table() {
+        config.service(path);
+    }
+    config.default_service(web::to(route::not_found));
 }

@@ -1,22 +1,23 @@
-//! What a run means for who asked for it: its result, its refusal, or when to ask again. Submit and
-//! Transmit fail with different statuses (decisions.md, sections 2 and 6).
+//! What a run means for who asked for it: its result, its refusal, or when to ask again. The operations fail
+//! with different statuses (decisions.md, sections 2 and 6).
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
 use crate::domain::fault::Faults;
-use crate::domain::pipeline::{Run, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
 use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
 use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
-use crate::http::views::run::{RunView, SubmissionResult, TransmissionResult};
+use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
 use crate::store::{invoices, runs};
 
 /// The longest wait a caller is told.
@@ -55,6 +56,40 @@ pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) ->
     }
 }
 
+/// Report's answer; each failure is a 500 that says whether the same call may succeed later.
+pub(crate) async fn reported(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
+    match run.state {
+        RunState::Succeeded => Ok(Answer::ok("Invoice reported successfully", ReportResult::from(run))),
+        RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = failed(Code::AuthorityUnavailable, unanswered(run)).retryable(true);
+            Err(error.retry_in(wait(run, state.now())))
+        }
+        RunState::Refused => {
+            let ApiError { message, faults, .. } = refused(run);
+            Err(failed(Code::ReportFailed, message).with_faults(faults).retryable(false))
+        }
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// The answer to a payment status that was relayed.
+pub(crate) async fn paid(state: &State, run: &Run, patience: Patience) -> Result<Answer, ApiError> {
+    let message = "Invoice payment status updated successfully";
+    match run.state {
+        RunState::Succeeded => PaymentResult::of(run)
+            .map(|view| Answer::ok(message, view))
+            .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
+        RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
+            Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(wait(run, state.now())))
+        }
+        RunState::Refused => Err(refused(run)),
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
 /// 202: the run, and where to look for its end.
 async fn under_way(state: &State, run: &Run) -> Result<Answer, ApiError> {
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
@@ -74,7 +109,12 @@ fn address(run: &Run) -> String {
             let _ = write!(encoded, "%{byte:02X}");
         }
     }
-    format!("/v1/app/invoices/{encoded}/run")
+    // Submit and Transmit are what the path shows unasked.
+    let which = match run.operation {
+        Operation::Submit | Operation::Transmit => String::new(),
+        other => format!("?operation={other}"),
+    };
+    format!("/v1/app/invoices/{encoded}/run{which}")
 }
 
 fn failed(code: Code, message: String) -> ApiError {
@@ -87,8 +127,12 @@ fn cancelled() -> ApiError {
 
 /// The authority's words, or ours, as a sentence; where they speak of a field, the caller's name of it.
 fn refused(run: &Run) -> ApiError {
-    let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
-    let fault = authority_words::fault(words, &run.document);
+    rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
+}
+
+/// The same, of a document that no run is about.
+pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
+    let fault = authority_words::fault(words, document);
     // Words about a field begin with the authority's path of it, which is quoted as it is.
     let message = if fault.is_some() { words.to_owned() } else { sentence(words) };
     ApiError::new(Code::AuthorityRejected, message).with_faults(fault.map(Faults::from).unwrap_or_default())

@@ -9,6 +9,9 @@ use actix_web::{FromRequest, HttpRequest};
 use url::form_urlencoded;
 
 use crate::domain::fault::Fault;
+use crate::domain::ids::TaxpayerId;
+use crate::http::ident;
+use crate::http::since::{SINCE, Since};
 
 /// The most items a page holds.
 const PER_PAGE_MAX: u64 = 100;
@@ -55,6 +58,42 @@ impl Query {
         let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
         let message = || format!("The {name} field must be a whole number of at least {min}.");
         number.map(Some).ok_or_else(|| Fault::new(name, "integer", message()))
+    }
+
+    /// A word of a fixed set; a word that is none of it would list what nobody asked for, so it is a fault.
+    pub(crate) fn word<T>(
+        &self,
+        name: &str,
+        parse: fn(&str) -> Option<T>,
+        allowed: fn() -> String,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let message = || format!("The {name} field must be one of {}.", allowed());
+        parse(text).map(Some).ok_or_else(|| Fault::new(name, "one_of", message()))
+    }
+
+    /// A place in the log.
+    pub(crate) fn since(&self, name: &str) -> Result<Option<Since>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        // The plus of an offset that was not encoded has become a blank.
+        let found = Since::parse(text).or_else(|| Since::parse(&text.replace(' ', "+")));
+        found.map(Some).ok_or_else(|| Fault::new(name, "format", format!("The {name} field {SINCE}.")))
+    }
+
+    /// A text that something has to be equal to; a NUL, which no database keeps, makes it equal to nothing.
+    pub(crate) fn equal(&self, name: &str) -> Option<String> {
+        self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
+    }
+
+    /// A text of this name that is not blank.
+    fn filled(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// An id; one that is no number is of nobody.
+    pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
+        self.filled(name).map(|text| TaxpayerId(ident::number(text).unwrap_or(0)))
     }
 
     /// A whole number of this name, not negative; none where it is odd.

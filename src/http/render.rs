@@ -12,7 +12,7 @@ use crate::http::error::ApiError;
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
 /// What of a request decides how its failure is written.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wishes {
     pub(crate) request_id: String,
     /// Whether the caller accepts `application/problem+json`.

@@ -32,6 +32,7 @@ where
 {
     let wishes = wishes(&request);
     let visit = Visit { method: request.method().clone(), started: Instant::now() };
+    request.extensions_mut().insert(wishes.clone());
     let state = request.app_data::<web::Data<State>>().cloned();
     let span = tracing::info_span!("request", request_id = wishes.request_id);
     async {
@@ -83,13 +84,19 @@ fn is_safe(id: &str) -> bool {
 /// Writes the failure that a response carries.
 fn written(response: ServiceResponse<BoxBody>, wishes: &Wishes) -> ServiceResponse<BoxBody> {
     let Some(error) = response.response().error() else { return response };
-    let answer = match error.as_error::<ApiError>() {
+    let mut answer = match error.as_error::<ApiError>() {
         Some(error) => {
             log(error);
             render::failure(error, wishes)
         }
         None => render::failure(&error_of(error, response.status()), wishes),
     };
+    // What was told along the way is told with the failure too.
+    for (name, value) in response.headers() {
+        if !answer.headers().contains_key(name) {
+            answer.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
     response.into_response(answer)
 }
 

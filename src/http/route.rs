@@ -4,19 +4,22 @@
 use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, Resource, Responder, web};
+use actix_web::middleware::from_fn;
+use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 
-use crate::http::code::Code;
+use crate::http::admission::Entrance;
 use crate::http::error::ApiError;
 
 /// A path with its methods.
 pub(crate) struct Path {
-    resource: Resource,
-    allowed: Vec<Method>,
+    pub(crate) pattern: &'static str,
+    routes: Vec<Route>,
+    entrance: Entrance,
+    pub(crate) allowed: Vec<Method>,
 }
 
-pub(crate) fn path(pattern: &str) -> Path {
-    Path { resource: web::resource(pattern), allowed: Vec::new() }
+pub(crate) fn path(pattern: &'static str) -> Path {
+    Path { pattern, routes: Vec::new(), entrance: Entrance::of(pattern), allowed: Vec::new() }
 }
 
 impl Path {
@@ -57,23 +60,25 @@ impl Path {
     {
         self.allowed.extend(methods.clone());
         let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
-        self.resource = self.resource.route(web::route().guard(guard::fn_guard(is_taken)).to(handler));
+        self.routes.push(web::route().guard(guard::fn_guard(is_taken)).to(handler));
         self
     }
 }
 
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
-        let allowed = self.allowed;
+        let Self { pattern, routes, entrance, allowed } = self;
         let refuse = move || {
             let allowed = allowed.clone();
             async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
         };
-        self.resource.default_service(web::to(refuse)).register(config);
+        let admit = from_fn(move |request, next| entrance.admit(request, next));
+        let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
+        resource.default_service(web::to(refuse)).wrap(admit).register(config);
     }
 }
 
 /// What no path takes.
 pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
-    std::future::ready(Err(ApiError::new(Code::RouteNotFound, "No such path"))).await
+    std::future::ready(Err(ApiError::route_not_found())).await
 }

@@ -5,16 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 
+use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::webhook::Satchel;
 use crate::authority::Authority;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
 use crate::http::health::Health;
+use crate::http::idempotency::UnderWay;
+use crate::http::limits::Limits;
 use crate::http::metrics::Traffic;
 use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
@@ -25,11 +30,14 @@ pub struct State {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
+    pub inbound: Arc<Inbound>,
     pub authority: Authority,
     pub catalog: SharedCatalog,
     pub clock: SharedClock,
     pub tree: Tree,
     pub webhook_urls: AddressPolicy,
+    /// What tests an endpoint.
+    pub satchel: Arc<Satchel>,
     pub settings: Settings,
     /// `Health::default()`.
     pub health: Health,
@@ -37,6 +45,9 @@ pub struct State {
     pub traffic: Traffic,
     /// `Turnstile::default()`.
     pub bulk: Turnstile,
+    pub limits: Limits,
+    /// `UnderWay::default()`.
+    pub under_way: UnderWay,
 }
 
 /// What the configuration says about this surface.
@@ -48,6 +59,10 @@ pub struct Settings {
     pub body_bytes_max: usize,
     /// The longest body of a bulk request, in bytes: `http.bulk_bytes_max`.
     pub bulk_bytes_max: usize,
+    /// The longest body of a request with an `Idempotency-Key`, which is read before its path is looked at.
+    pub keyed_bytes_max: usize,
+    /// How long the key of a request and its answer are kept: `http.idempotency_keep_s`.
+    pub idempotency_keep: Duration,
     /// How long a whole body may take: `http.body_timeout_s`.
     pub body_timeout: Duration,
     /// The authority's zone, in which "today" may begin before it does in UTC.
@@ -56,12 +71,36 @@ pub struct Settings {
     pub default_contact_password: SecretString,
     /// The ERP systems an integration may name: `options.erp_systems`.
     pub erp_systems: Vec<String>,
+    /// The right to send notices: `authority.notification_token`.
+    pub notification_token: SecretString,
     /// Whether `/metrics` needs no operator key.
     pub metrics_public: bool,
 }
 
 impl State {
+    /// The last day that is not in the future: of UTC, or of the authority's zone where that is ahead.
+    pub(crate) fn today(&self) -> Date {
+        last_day(self.clock.now(), self.settings.utc_offset)
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+}
+
+fn last_day(now: Timestamp, zone: Offset) -> Date {
+    Offset::UTC.to_datetime(now).date().max(zone.to_datetime(now).date())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_where_it_is_latest() {
+        let last = |now: &str, zone| last_day(now.parse().unwrap(), Offset::constant(zone)).to_string();
+        assert_eq!(last("2026-01-15T22:59:59Z", 1), "2026-01-15");
+        assert_eq!(last("2026-01-15T23:00:00Z", 1), "2026-01-16");
+        assert_eq!(last("2026-01-15T00:30:00Z", -1), "2026-01-15", "the day of UTC counts too");
     }
 }

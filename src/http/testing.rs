@@ -11,11 +11,13 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use tempfile::TempDir;
 
+use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
+use crate::actors::webhook::Satchel;
 use crate::authority::{Authority, Settings as Upstream};
 use crate::domain::caller::KeyKind;
 use crate::domain::catalog::SharedCatalog;
@@ -25,18 +27,19 @@ use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Place, Taxpayer};
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
-use crate::http::{Health, Traffic, Turnstile};
+use crate::http::{Health, Rates, Traffic, Turnstile, UnderWay};
 use crate::store::database::Store;
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::vault::Vault;
 use crate::store::{accounts, keys, taxpayers};
-use crate::webhook::AddressPolicy;
+use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
 pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
 pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
 pub(crate) const OTHER_INTEGRATOR_KEY: &str = "sik_other";
 pub(crate) const OPERATOR_KEY: &str = "opk_one";
+pub(crate) const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
 pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
 /// The state, and what it needs for as long as it is used.
@@ -57,14 +60,18 @@ fn settings() -> Settings {
         pipeline_wait: Duration::from_millis(10),
         body_bytes_max: 4_096,
         bulk_bytes_max: 8_192,
+        keyed_bytes_max: 8_192,
+        idempotency_keep: Duration::from_hours(24),
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
         default_contact_password: "a first password".into(),
+        notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
     }
 }
 
+/// Without limits on requests.
 pub(crate) async fn house() -> House {
     let files = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", files.path().join("test.db").display());
@@ -79,6 +86,13 @@ pub(crate) async fn house() -> House {
     let authority = nobody(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
+    let satchel = Arc::new(Satchel {
+        store: store.clone(),
+        taxpayers: Arc::clone(&taxpayers),
+        client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),
+        schedule: Schedule::default(),
+        clock: clock.clone(),
+    });
     let state = State {
         pipeline: Arc::new(Pipeline {
             taxpayers: Arc::clone(&taxpayers),
@@ -86,6 +100,7 @@ pub(crate) async fn house() -> House {
             authority: authority.clone(),
             waiters: wakers.waiters,
         }),
+        inbound: Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone())),
         store,
         taxpayers,
         authority,
@@ -93,10 +108,13 @@ pub(crate) async fn house() -> House {
         clock,
         tree,
         webhook_urls: AddressPolicy::default(),
+        satchel,
         settings: settings(),
         health: Health::default(),
         traffic: Traffic::default(),
         bulk: Turnstile::default(),
+        limits: Rates::default().into(),
+        under_way: UnderWay::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }
 }

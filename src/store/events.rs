@@ -1,5 +1,6 @@
 //! The event log: appended to in the transaction of the change, read in the order of its numbers.
 
+use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
@@ -96,6 +97,22 @@ pub async fn owned_by_with_sequences(
         .all(store.reader())
         .await?;
     rows.into_iter().map(Event::try_from).collect()
+}
+
+/// The number of the first event at or after a moment; one beyond the log where there is none.
+pub async fn first_at_or_after(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    moment: Timestamp,
+) -> Result<i64, StoreError> {
+    let first = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::At.gte(moment.as_microsecond()))
+        .order_by_asc(Column::At)
+        .order_by_asc(Column::Sequence)
+        .one(store.reader())
+        .await?;
+    Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
 /// Whether a command has left an event: how an interrupted commit is told from one that never was.

@@ -23,6 +23,7 @@ pub enum IdKind {
     Contact,
     Customer,
     Invoice,
+    Item,
     Webhook,
 }
 
@@ -35,6 +36,7 @@ impl IdKind {
             Self::Contact => "contact",
             Self::Customer => "customer",
             Self::Invoice => "invoice",
+            Self::Item => "item",
             Self::Webhook => "webhook",
         }
     }
@@ -42,7 +44,7 @@ impl IdKind {
     /// Accounts are few: their ids are taken one by one, so that they stay small and in order.
     fn block(self) -> i64 {
         match self {
-            Self::Customer | Self::Invoice => BLOCK,
+            Self::Customer | Self::Invoice | Self::Item => BLOCK,
             _ => 1,
         }
     }

@@ -16,6 +16,8 @@ pub enum LaneKind {
     Taxpayer,
     Run,
     Endpoint,
+    /// What one replica does for all.
+    Pull,
 }
 
 impl LaneKind {
@@ -24,6 +26,7 @@ impl LaneKind {
             Self::Taxpayer => "taxpayer",
             Self::Run => "run",
             Self::Endpoint => "endpoint",
+            Self::Pull => "pull",
         }
     }
 }

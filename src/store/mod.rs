@@ -7,23 +7,31 @@
 //! | sealed secrets | `vault` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `batches`, `customers`, `deliveries`, `events`, `invoices`, `invoice_list`, `keys`, `reference_lists`, `runs`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `pull_cursors`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
+pub mod audit;
 pub mod batches;
 pub mod customers;
 pub mod database;
 pub mod deliveries;
+pub mod delivery_log;
 pub mod entity;
 pub mod events;
 pub mod failure;
+pub mod idempotency;
 pub mod ids;
 pub mod invoice_list;
 pub mod invoices;
+pub mod items;
 pub mod keys;
 pub mod lanes;
+pub mod payments;
+pub mod pull_cursors;
 pub mod reference_lists;
+pub mod replays;
 pub mod runs;
+pub mod supplier_invoices;
 pub mod taxpayers;
 #[cfg(test)]
 pub(crate) mod testing;

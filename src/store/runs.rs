@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::domain::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, StepRecord, Verdict};
+use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, Verdict};
 use crate::store::database::Store;
 use crate::store::entity::run::{Column, Entity, Model};
 use crate::store::entity::{run, step};
@@ -37,6 +38,46 @@ pub async fn owned_by_with_id(
     id: RunId,
 ) -> Result<Option<Run>, StoreError> {
     Entity::find_by_id((taxpayer.0, id.to_string())).one(connection).await?.map(Run::try_from).transpose()
+}
+
+/// A run, whose ever it is: for operators.
+pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
+    let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
+    found.map(Run::try_from).transpose()
+}
+
+/// Which runs are asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunFilter {
+    pub state: Option<RunState>,
+    pub operation: Option<Operation>,
+    pub taxpayer_id: Option<TaxpayerId>,
+}
+
+/// A page of runs of all taxpayers, newest first, and how many there are.
+pub async fn page(
+    store: &Store,
+    filter: RunFilter,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<Run>, u64), StoreError> {
+    let mut found = Entity::find();
+    if let Some(state) = filter.state {
+        found = found.filter(Column::State.eq(state.as_str()));
+    }
+    if let Some(operation) = filter.operation {
+        found = found.filter(Column::Operation.eq(operation.as_str()));
+    }
+    if let Some(taxpayer) = filter.taxpayer_id {
+        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
+    }
+    let total = found.clone().count(store.reader()).await?;
+    let rows = found
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    Ok((rows.into_iter().map(Run::try_from).collect::<Result<_, _>>()?, total))
 }
 
 /// Writes runs as they are now, new and changed ones alike.
@@ -74,10 +115,9 @@ const CHANGING: [run::Column; 13] = [
 pub async fn begin_step(
     tx: &DatabaseTransaction,
     run: &Run,
-    attempt_id: uuid::Uuid,
+    (step, attempt_id): (Step, uuid::Uuid),
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let Some(step) = run.intent else { return Ok(()) };
     let row = step::Model {
         taxpayer_id: run.taxpayer_id.0,
         id: attempt_id.to_string(),

@@ -11,11 +11,15 @@ use sea_orm::{
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Contact, Taxpayer};
+use crate::domain::supplier_invoice::plain_tin;
 use crate::store::database::Store;
 use crate::store::entity::column::{caseless, contains};
 use crate::store::entity::contact;
 use crate::store::entity::taxpayer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
+
+/// A tax number without its separators, in the words of the index `taxpayers_by_plain_tin`.
+const PLAIN_TIN: &str = "REPLACE(REPLACE(REPLACE(REPLACE(tin_key, '-', ''), ' ', ''), '.', ''), '/', '')";
 
 fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
@@ -54,6 +58,34 @@ pub async fn owned_by_with_service_id(
 ) -> Result<Option<Taxpayer>, StoreError> {
     let same = Column::ServiceIdKey.eq(caseless(service_id));
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+}
+
+pub async fn owned_by_with_tin(
+    store: &Store,
+    integrator: IntegratorId,
+    tin: &str,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let same = Column::TinKey.eq(caseless(tin));
+    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+}
+
+/// The taxpayer to whom the authority gave a service id, whoever onboarded it.
+pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
+    let same = Column::ServiceIdKey.eq(caseless(service_id));
+    Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
+}
+
+/// The taxpayer whom a tax number on a document means: as it is written, else with other separators. Where those
+/// would fit several, none is meant: an invoice must not go to a stranger.
+pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<TaxpayerId>, StoreError> {
+    let same = Column::TinKey.eq(caseless(tin));
+    if let Some(row) = Entity::find().filter(same).one(store.reader()).await? {
+        return Ok(Some(TaxpayerId(row.id)));
+    }
+    let Some(plain) = plain_tin(tin) else { return Ok(None) };
+    let similar = Entity::find().filter(Expr::cust(PLAIN_TIN).eq(plain)).limit(2);
+    let found = similar.all(store.reader()).await?;
+    Ok(if let [row] = found.as_slice() { Some(TaxpayerId(row.id)) } else { None })
 }
 
 /// A page of an integrator's taxpayers, newest first, whose name, TIN or email contains a text.

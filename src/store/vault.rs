@@ -48,7 +48,7 @@ impl Vault {
 }
 
 fn corrupt(owner: &str, reason: &str) -> StoreError {
-    StoreError::Corrupt { table: "webhooks", id: owner.to_owned(), reason: reason.to_owned() }
+    StoreError::Corrupt { table: "secrets", id: owner.to_owned(), reason: reason.to_owned() }
 }
 
 #[cfg(test)]

@@ -56,9 +56,16 @@ pub async fn save(
         previous_secrets: json(&[(); 0]),
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
+        disabled_after: endpoint.disabled_after,
     };
-    let changing =
-        [Column::Url, Column::EnabledEvents, Column::IsActive, Column::DisabledReason, Column::UpdatedAt];
+    let changing = [
+        Column::Url,
+        Column::EnabledEvents,
+        Column::IsActive,
+        Column::DisabledReason,
+        Column::DisabledAfter,
+        Column::UpdatedAt,
+    ];
     Entity::insert(row.into_active_model())
         .on_conflict(OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned())
         .exec_without_returning(tx)

@@ -4,14 +4,21 @@ use serde_json::{Value, json};
 
 use crate::support::answer::{Answer, stable};
 use crate::support::bodies::{self, with};
-use crate::support::clients::{EVENTS, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE_PAYMENT, UPDATE_STATUS};
+use crate::support::clients::{
+    ACKNOWLEDGE, EVENTS, FULL, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE,
+    UPDATE_PAYMENT, UPDATE_STATUS,
+};
 use crate::support::world::on_every_database;
 
 /// Every path that takes a body, with a method it takes.
-const WRITES: [(&str, &str); 8] = [
+const WRITES: [(&str, &str); 12] = [
     ("POST", INVOICES),
+    ("POST", FULL),
+    ("PUT", UPDATE),
     ("PATCH", UPDATE_STATUS),
     ("PATCH", UPDATE_PAYMENT),
+    ("POST", GET_SUPPLIER_INVOICE),
+    ("POST", ACKNOWLEDGE),
     ("POST", TAXPAYERS),
     ("PATCH", "/v1/system-integrators/taxpayers/1/profile"),
     ("PUT", "/v1/system-integrators/taxpayers/1/webhook"),
@@ -48,6 +55,8 @@ fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
             ("/v1/core/commons/invoice-categories".to_owned(), "GET"),
             (INVOICES.to_owned(), "GET POST"),
             (format!("{INVOICES}/1"), "GET"),
+            (FULL.to_owned(), "POST"),
+            (UPDATE.to_owned(), "PUT"),
             (UPDATE_STATUS.to_owned(), "PATCH"),
             (UPDATE_PAYMENT.to_owned(), "PATCH"),
             (EVENTS.to_owned(), "GET"),
@@ -257,6 +266,103 @@ fn every_answer_of_v1_is_json_in_the_envelope() {
                 assert!(answer.body.get(name).is_some(), "{path}: {}", answer.text);
             }
             assert_eq!(answer.body["success"], json!(answer.status == 200), "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_key_that_a_body_has_twice_is_named_and_refused() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+        let payment = json!({
+            "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
+            "amount": 1,
+        });
+        let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"amount\":1000");
+        let answer = taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
+        assert_eq!(answer.message(), "The amount field must not be sent twice.");
+        let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"\\u0061mount\":1");
+        taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
+        assert_eq!(taxpayer.reread(&invoice).await["payment_status"], "PENDING");
+        let text = bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":2");
+        let answer = taxpayer.send_text("POST", INVOICES, text).await;
+        answer.expect_faults(&["invoice_lines.0.quantity"]);
+    });
+}
+
+#[test]
+fn amounts_that_cannot_be_kept_are_refused_wherever_they_come() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+        let payment = json!({
+            "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
+            "amount": 1,
+        });
+        let forty = "1234567890123456789012345678901234567890";
+        for digits in [forty, "1e400", "1e-400", "-1e400", "0.0000001", "1000000000000000"] {
+            let odd = with(&payment, "amount", bodies::exact(digits));
+            taxpayer.pay(&odd).await.expect_faults(&["amount"]);
+        }
+        for word in ["NaN", "Infinity", "-Infinity", "0x1", "1_000"] {
+            let text = payment.to_string().replace("\"amount\":1", &format!("\"amount\":{word}"));
+            taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_refusal(400, "MALFORMED_JSON");
+        }
+        let submission = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let path = "legal_monetary_total.payable_amount";
+        for digits in [forty, "1e400"] {
+            let odd = with(&submission, path, bodies::exact(digits));
+            let answer = taxpayer.send("POST", SUBMIT, &odd).await.expect_refusal(422, "VALIDATION_FAILED");
+            assert!(answer.faulty_paths().contains(&path), "{}", answer.text);
+        }
+    });
+}
+
+#[test]
+fn control_characters_are_refused_on_every_surface() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let status = json!({
+            "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": "approved", "remark": "fine",
+        });
+        let payment = with(&status, "payment_status", json!("pending"));
+        let webhook = json!({ "webhook_url": "http://127.0.0.1:9/" });
+        let webhook_path = format!("{TAXPAYERS}/{}/webhook", taxpayer.id);
+        let cases = [
+            ("PATCH", UPDATE_STATUS, &status, "remark"),
+            ("PATCH", UPDATE_STATUS, &status, "unique_no"),
+            ("PATCH", UPDATE_PAYMENT, &payment, "remark"),
+            ("PATCH", UPDATE_PAYMENT, &payment, "reference"),
+            ("POST", TAXPAYERS, &bodies::taxpayer(), "name"),
+            ("POST", TAXPAYERS, &bodies::taxpayer(), "contact_person.first_name"),
+            ("PUT", &webhook_path, &webhook, "webhook_url"),
+        ];
+        for (method, path, body, field) in cases {
+            let is_integrators = path.starts_with("/v1/system-integrators");
+            let integrator = world.integrator();
+            let caller = if is_integrators { &integrator.0 } else { &taxpayer };
+            for odd in ["http://127.0.0.1:9/\u{0}x", "http://127.0.0.1:9/\u{1b}x"] {
+                let answer = caller.send(method, path, &with(body, field, json!(odd))).await;
+                answer.expect_faults(&[field]);
+            }
+        }
+    });
+}
+
+#[test]
+fn text_in_any_script_and_direction_reads_back_as_it_was_sent() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for name in
+            ["\u{202e}desrever\u{202c}", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}", "e\u{301} \u{1f1f3}\u{1f1ec}"]
+        {
+            let body = with(&bodies::invoice(), "invoice_lines.0.item_name", json!(name));
+            let invoice = taxpayer.invoice(&body).await;
+            assert_eq!(taxpayer.reread(&invoice).await["invoice_lines"][0]["item_name"], json!(name));
         }
     });
 }

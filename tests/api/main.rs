@@ -5,9 +5,13 @@
 #![expect(clippy::unwrap_used, reason = "what a test cannot do without ends it")]
 
 mod app;
+mod authority;
 mod core;
 mod errors;
 mod health;
+mod idempotency;
+mod ops;
+mod rate_limits;
 mod support;
 mod system_integrators;
 mod tax_payers;

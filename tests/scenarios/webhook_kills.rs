@@ -70,6 +70,66 @@ async fn kill_while_delivering(backend: Backend) {
     receiver.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_survives_kills_on_sqlite() {
+    kill_while_replaying(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_survives_kills_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_while_replaying(backend).await;
+    }
+}
+
+/// Events from before there was a webhook, in more than one part, and live ones of the same IRNs beside them.
+async fn kill_while_replaying(backend: Backend) {
+    let mut scene = Scene::with(backend, &[SCHEDULE]).await;
+    let receiver = Receiver::start(7);
+    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("OLD{number}"))).collect();
+    let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
+    for round in 0..60 {
+        let status = ["approved", "draft"][round % 2];
+        let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, status));
+        assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
+    }
+    let missing = notified(&scene.taxpayer.events().await);
+    scene.set_webhook(&receiver.url()).await;
+    let path = format!("/v1/system-integrators/taxpayers/{}/webhook/replay", scene.taxpayer_id());
+    let body = json!({ "since": 0, "only": "missing" });
+    let begun = scene.integrator.call(reqwest::Method::POST, &path, Some(&body)).await.unwrap();
+    assert_eq!(begun.status, 200, "{begun:?}");
+    let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, "approved"));
+    assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
+    let mut chance = StdRng::seed_from_u64(13);
+    for round in 0..KILLS {
+        let seen = receiver.arrivals().len();
+        let what = format!("a replayed notification in round {round}");
+        eventually(&what, async || (receiver.arrivals().len() > seen).then_some(())).await;
+        sleep(Duration::from_millis(chance.random_range(0..100))).await;
+        scene.restart_after_kill().await;
+    }
+    let due = notified(&scene.intact_events().await);
+    assert_eq!(due.len(), missing.len() + INVOICES);
+    eventually("every notification to be accepted", async || {
+        let accepted = receiver.arrivals().into_iter().filter(|arrival| arrival.is_accepted);
+        (accepted.map(|arrival| arrival.sequence).collect::<BTreeSet<_>>() == due).then_some(())
+    })
+    .await;
+    assert_order(&receiver.arrivals());
+    let replay = scene.integrator.get(&path).await.unwrap().body["data"].clone();
+    assert_eq!(replay["state"], json!("done"));
+    assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
+    receiver.stop().await;
+}
+
+/// The numbers of the events that a scene's webhook is told of.
+fn notified(events: &[serde_json::Value]) -> BTreeSet<i64> {
+    let names = ["invoice.created", "invoice.status-updated"];
+    let is_named = |event: &&serde_json::Value| names.iter().any(|name| event["type"] == *name);
+    events.iter().filter(is_named).map(|event| event["sequence"].as_i64().unwrap()).collect()
+}
+
 /// Within an IRN an event arrives for the first time only after the one before it was accepted.
 fn assert_order(arrivals: &[Arrival]) {
     let mut by_irn: BTreeMap<&str, Vec<&Arrival>> = BTreeMap::new();

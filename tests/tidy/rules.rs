@@ -53,6 +53,8 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::pipeline", Floor::Actors),
     room("actors::webhook", Floor::Actors),
     room("actors::reference", Floor::Actors),
+    room("actors::sweeper", Floor::Actors),
+    room("actors::inbound", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),
@@ -89,15 +91,21 @@ pub(crate) const PARAMETERS_MAX: usize = 5;
 pub(crate) const MOD_DOC_LINES_MAX: usize = 8;
 
 /// Every function here is a handler; elsewhere in `src/http`, one with an attribute of `ROUTE_ATTRIBUTES` is.
-pub(crate) const HANDLER_HOMES: &[&str] =
-    &["src/http/core", "src/http/tax_payers", "src/http/system_integrators", "src/http/app", "src/http/ops"];
+pub(crate) const HANDLER_HOMES: &[&str] = &[
+    "src/http/authority",
+    "src/http/core",
+    "src/http/tax_payers",
+    "src/http/system_integrators",
+    "src/http/app",
+    "src/http/ops",
+];
 pub(crate) const ROUTE_ATTRIBUTES: &[&str] =
     &["get", "post", "put", "patch", "delete", "head", "options", "route", "routes"];
 
 /// The only functions a `mod.rs` may hold, and where: the route tables.
 pub(crate) const ROUTE_TABLE_FILES: &[&str] =
     &["sandbox/src/control/mod.rs", "src/http/mod.rs", "src/console/mod.rs"];
-pub(crate) const ROUTE_TABLE_FUNCTIONS: &[&str] = &["routes", "configure"];
+pub(crate) const ROUTE_TABLE_FUNCTIONS: &[&str] = &["routes", "configure", "table"];
 
 /// Last words, in the singular, that no type, module or file may have: they name a drawer, not a thing.
 pub(crate) const DRAWER_WORDS: &[&str] = &["manager", "helper", "util", "service", "data", "info"];

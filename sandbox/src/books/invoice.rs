@@ -7,7 +7,7 @@ use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Tally;
+use super::Ledger;
 use crate::{clock, route::Operation};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,6 @@ pub(crate) struct Invoice {
     pub(crate) transit: Transit,
     pub(crate) sign_count: u32,
     pub(crate) transmit_count: u32,
-    pub(crate) report_count: u32,
 }
 
 impl Invoice {
@@ -165,15 +164,18 @@ pub struct InvoiceSheet {
     pub transmit_attempts: u32,
     pub acknowledge_attempts: u32,
     pub confirm_attempts: u32,
-    /// How many reports were accepted for this reference number.
+    /// How many different reports were accepted for this reference number.
     pub report_count: u32,
+    pub report_attempts: u32,
+    pub update_attempts: u32,
     pub payment_status: Option<&'static str>,
     pub payment_reference: Option<String>,
 }
 
 impl InvoiceSheet {
-    pub(crate) fn of(irn: &str, invoice: Option<&Invoice>, tally: &Tally) -> Self {
-        let attempts = |operation: Operation| tally.of(operation, irn);
+    pub(crate) fn of(irn: &str, ledger: &Ledger) -> Self {
+        let invoice = ledger.invoice(irn);
+        let attempts = |operation: Operation| ledger.tally.of(operation, irn);
         Self {
             irn: irn.to_owned(),
             signed: invoice.is_some(),
@@ -185,7 +187,9 @@ impl InvoiceSheet {
             transmit_attempts: attempts(Operation::Transmit),
             acknowledge_attempts: attempts(Operation::Acknowledge),
             confirm_attempts: attempts(Operation::Confirm),
-            report_count: invoice.map_or(0, |found| found.report_count),
+            report_count: ledger.report_count(irn),
+            report_attempts: attempts(Operation::Report),
+            update_attempts: attempts(Operation::Update),
             payment_status: invoice.map(|found| found.payment.name()),
             payment_reference: invoice.and_then(|found| found.payment_reference.clone()),
         }

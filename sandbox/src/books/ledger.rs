@@ -27,6 +27,8 @@ pub(crate) struct Ledger {
     pub(crate) businesses: BTreeMap<String, Business>,
     pub(crate) parties: BTreeMap<String, Party>,
     pub(crate) tally: Tally,
+    /// The last report of each reference number, signed or not, and how many different ones there were.
+    reports: HashMap<String, (String, u32)>,
 }
 
 impl Ledger {
@@ -45,6 +47,19 @@ impl Ledger {
     /// Signed invoices in the order they were signed.
     pub(crate) fn oldest_first(&self) -> impl DoubleEndedIterator<Item = &Invoice> {
         self.order.iter().filter_map(|irn| self.invoices.get(irn))
+    }
+
+    /// Keeps a report in place of the one before. The same again is no other report.
+    pub(crate) fn report(&mut self, irn: &str, report: String) {
+        let (kept, count) = self.reports.entry(irn.to_owned()).or_default();
+        if *kept != report {
+            *kept = report;
+            *count += 1;
+        }
+    }
+
+    pub(crate) fn report_count(&self, irn: &str) -> u32 {
+        self.reports.get(irn).map_or(0, |(_, count)| *count)
     }
 
     /// Commits a signature; false, and nothing changes, when the reference number is taken.

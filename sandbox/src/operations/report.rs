@@ -1,6 +1,6 @@
 //! Value added tax after a payment: a report stands for itself and needs no signed invoice.
 //!
-//! Numbers come as strings. The same report again is accepted again: the authority keeps the last.
+//! Numbers come as strings. A report of the same invoice is accepted again: the authority keeps the last.
 
 use super::answer::{Answer, body};
 use crate::{call::Call, decimal, document::Node, reply::Refusal, state::State};
@@ -22,9 +22,7 @@ pub(super) fn report(call: &Call, state: &State) -> Answer {
     let root = Node::root("vatpostpaymentrequest", body(call)?);
     check(&root).map_err(Refusal::document)?;
     let irn = call.irn().unwrap_or_default();
-    if let Some(invoice) = state.books.open().invoice_mut(irn) {
-        invoice.report_count += 1;
-    }
+    state.books.open().report(irn, call.body.to_string());
     Ok(serde_json::json!({ "ok": true, "irn": irn }))
 }
 

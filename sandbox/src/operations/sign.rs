@@ -68,6 +68,5 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
         transit: Transit::Signed,
         sign_count: 0,
         transmit_count: 0,
-        report_count: 0,
     })
 }

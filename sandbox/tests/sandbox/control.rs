@@ -69,7 +69,7 @@ async fn an_invoice_tells_its_state_and_how_often_it_was_signed() {
     let expected = json!({
         "irn": IRN, "signed": true, "sign_count": 1, "sign_attempts": 2, "transmitted": false, "delivered": false,
         "transmit_count": 0, "transmit_attempts": 0, "acknowledge_attempts": 0, "confirm_attempts": 0,
-        "report_count": 0, "payment_status": "PENDING", "payment_reference": null,
+        "report_count": 0, "report_attempts": 0, "update_attempts": 0, "payment_status": "PENDING", "payment_reference": null,
     });
     assert_eq!(body, expected);
     let (_, body) = authority.control(Method::GET, "/invoices", &Value::Null).await;

@@ -4,17 +4,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
-use crate::authority::{Authority, Confirmation, Failure as AuthorityFailure};
+use crate::authority::{Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
+use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
+use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, Request, Run};
 use crate::domain::refusal::Refusal;
 use crate::store::database::Store;
-use crate::store::runs;
+use crate::store::{invoices, runs};
 
 /// How often a waiting caller looks for a run that ended on another replica.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -42,6 +45,9 @@ pub enum RelayFailure {
     Books(#[from] Failure),
     #[error(transparent)]
     Authority(#[from] AuthorityFailure),
+    /// The authority answered with a document that cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] CryptoError),
 }
 
 impl Pipeline {
@@ -78,24 +84,73 @@ impl Pipeline {
     }
 
     /// What the authority knows of an invoice.
-    pub async fn confirm(&self, irn: &Irn) -> Result<Confirmation, AuthorityFailure> {
-        self.authority.confirm(irn.as_str()).await
+    pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayFailure> {
+        let irn = self.spelled(taxpayer, irn).await?;
+        Ok(self.authority.confirm(irn.as_str()).await?)
+    }
+
+    /// The document of a signed invoice, decrypted.
+    pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayFailure> {
+        let irn = self.spelled(taxpayer, irn).await?;
+        let document = self.authority.download(irn.as_str()).await?;
+        Ok(self.authority.decrypt(&document)?)
+    }
+
+    /// Brings a payment status to the authority and into the books, as a run: dying between the two leaves
+    /// neither without the other. An authority that is out, or does not know the invoice, says so before
+    /// anything is begun.
+    pub async fn update_payment(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+        order: &PaymentOrder,
+        patience: Duration,
+    ) -> Result<Run, RelayFailure> {
+        let irn = self.spelled(taxpayer, irn).await?;
+        self.authority.confirm(irn.as_str()).await?;
+        let document = order.document(&irn);
+        let request = Request { operation: Operation::Payment, irn, document };
+        Ok(self.perform(taxpayer, request, patience).await?)
+    }
+
+    /// The authority knows one spelling of an IRN: that of its submission or of the stored invoice.
+    async fn spelled(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, Failure> {
+        let (reader, key) = (self.store.reader(), irn.key());
+        let runs = runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(Failure::Store)?;
+        if let Some(run) = runs.into_iter().find(|run| run.operation == Operation::Submit) {
+            return Ok(run.irn);
+        }
+        let kind = UniqueNoType::Irn;
+        let stored = invoices::owned_by_with_unique_no(&self.store, taxpayer, kind, irn.as_str()).await;
+        Ok(stored.map_err(Failure::Store)?.map_or_else(|| irn.clone(), |invoice| invoice.irn))
     }
 
     /// Confirms the receipt of a transmission. The authority takes it any number of times.
     pub async fn confirm_receipt(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Receipt, RelayFailure> {
+        let irn = &self.spelled(taxpayer, irn).await?;
         let answer = self.authority.acknowledge(irn.as_str()).await?;
         let confirmation = self.authority.confirm(irn.as_str()).await?;
         self.taxpayers.record_receipt(taxpayer, irn.clone()).await?;
         Ok(Receipt { already: answer.already.then_some(answer.message), confirmation })
     }
 
-    /// The latest run for an IRN: of Transmit where there is one, else of Submit.
-    pub async fn run(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Run, Failure> {
+    /// The run of an operation for an IRN. Where none is named it is that of Transmit, else of Submit, else the
+    /// latest of the others.
+    pub async fn run(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+        operation: Option<Operation>,
+    ) -> Result<Run, Failure> {
         let found = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
-        let runs = found.map_err(Failure::Store)?;
-        let latest =
-            runs.into_iter().max_by_key(|run| (run.operation == Operation::Transmit, run.updated_at));
+        let runs = found.map_err(Failure::Store)?.into_iter();
+        let rank = |run: &Run| match run.operation {
+            Operation::Transmit => 2,
+            Operation::Submit => 1,
+            Operation::Report | Operation::Payment => 0,
+        };
+        let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation));
+        let latest = meant.max_by_key(|run| (rank(run), run.updated_at));
         latest.ok_or(Failure::Refused(Refusal::RunNotFound))
     }
 }

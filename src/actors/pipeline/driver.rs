@@ -90,7 +90,7 @@ impl Gear {
         let run = run.intending(step, now);
         let attempt_id = clock::new_id();
         runs::save(&tx, &[&run]).await?;
-        runs::begin_step(&tx, &run, attempt_id, now).await?;
+        runs::begin_step(&tx, &run, (step, attempt_id), now).await?;
         tx.commit().await?;
         Ok(Some(Intent { run, step, attempt_id, resuming }))
     }

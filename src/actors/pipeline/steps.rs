@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::authority::{Authority, Confirmation, CryptoKeys, Failure, IrnCheck};
+use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
 
 /// What a call came to.
@@ -55,6 +56,8 @@ impl Caller<'_> {
             Step::AccessPoints => self.access_points(run).await.map_err(settled),
             Step::Send => self.send(run, resuming).await.map_err(settled),
             Step::Receipt => Ok(done()),
+            Step::Report => self.report(run, resuming).await.map_err(settled),
+            Step::Payment => self.update_payment(run, resuming).await.map_err(settled),
         };
         outcome.unwrap_or_else(Outcome::Failed)
     }
@@ -115,6 +118,27 @@ impl Caller<'_> {
         }
     }
 
+    /// The authority keeps one report for an IRN, the last, and nothing can be asked about it. So what is unknown
+    /// is sent again as it was: the content of a run cannot change once it may have been sent.
+    async fn report(&self, run: &Run, resuming: bool) -> Checked {
+        reported(self.authority.report(&run.document).await, resuming)
+    }
+
+    /// What stands already is not sent: the authority would refuse it.
+    async fn update_payment(&self, run: &Run, resuming: bool) -> Checked {
+        let unreadable = || Trouble::Refused("the run holds no payment status".to_owned());
+        let wanted = PaymentOrder::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
+        let stands = |confirmation: &Confirmation| confirmation.payment_status == wanted;
+        if stands(&self.authority.confirm(run.irn.as_str()).await?) {
+            let by = if resuming { ResolvedBy::Confirm } else { ResolvedBy::Unchanged };
+            return Ok(Outcome::Done { by, qr_code: None });
+        }
+        match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
+            Err(unknown @ Failure::Unknown { .. }) => self.resolve(run, unknown, stands, None).await,
+            answer => answered(answer),
+        }
+    }
+
     /// Asks what an unknown outcome was. Where it did not happen, the failure stands and is tried again.
     async fn resolve(
         &self,
@@ -153,10 +177,46 @@ fn settled(trouble: Trouble) -> Trouble {
     }
 }
 
+/// Where an earlier try may have arrived, the word that it has is as good as a yes.
+fn reported(answer: Result<(), Failure>, resuming: bool) -> Checked {
+    let says_so = |message: &str| message.to_lowercase().contains("already reported");
+    match answer {
+        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => {
+            Ok(Outcome::Done { by: ResolvedBy::Duplicate, qr_code: None })
+        }
+        answer => answered(answer),
+    }
+}
+
 fn done() -> Outcome {
     Outcome::Done { by: ResolvedBy::Answer, qr_code: None }
 }
 
 fn answered(answer: Result<(), Failure>) -> Checked {
     answer.map(|()| done()).map_err(Trouble::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_is_there_already_is_done_only_where_it_may_be_ours() {
+        let refused = |message: &str| {
+            Err(Failure::Refused {
+                status: 409,
+                message: message.to_owned(),
+                field_path: None,
+                authority_error: None,
+            })
+        };
+        let said = |message: &str, resuming| match reported(refused(message), resuming) {
+            Ok(Outcome::Done { by, .. }) => by.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(said("Invoice already reported", true), "duplicate");
+        assert_eq!(said("invoice already reported", false), "Err(Refused(\"invoice already reported\"))");
+        assert_eq!(said("tin is unknown", true), "Err(Refused(\"tin is unknown\"))");
+        assert!(matches!(reported(Ok(()), true), Ok(Outcome::Done { by: ResolvedBy::Answer, .. })));
+    }
 }

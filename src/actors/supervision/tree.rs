@@ -26,6 +26,7 @@ pub enum Kind {
     Pipeline,
     Webhook,
     Reference,
+    Inbound,
     Janitor,
 }
 
@@ -36,6 +37,7 @@ impl Kind {
             Self::Pipeline => "pipeline",
             Self::Webhook => "webhook",
             Self::Reference => "reference",
+            Self::Inbound => "inbound",
             Self::Janitor => "janitor",
         }
     }

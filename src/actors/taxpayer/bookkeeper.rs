@@ -8,17 +8,19 @@ use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Task, Tree, Worker,
 };
 use crate::actors::taxpayer::books::Books;
-use crate::actors::taxpayer::command::{Command, NotDone, Reply};
+use crate::actors::taxpayer::command::{Command, NotDone, Order, Reply};
 use crate::actors::taxpayer::decide::decide;
 use crate::actors::taxpayer::desk::Desk;
 use crate::actors::taxpayer::door::{Answer, Taxpayers};
 use crate::actors::taxpayer::load;
 use crate::actors::wake::Wakers;
+use crate::domain::claim::Claim;
 use crate::domain::clock::SharedClock;
 use crate::domain::ids::{CommandId as DomainCommandId, TaxpayerId};
 use crate::store::database::{Store, Transaction};
 use crate::store::events;
 use crate::store::failure::StoreError;
+use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind};
 
 /// How often an interrupted commit is asked about before its outcome is left to the caller.
@@ -60,19 +62,19 @@ impl Taxpayers {
 }
 
 impl Worker for Bookkeeper {
-    type Command = Command;
+    type Command = Order;
     type Reply = Answer;
 
-    fn name(command: &Command) -> &'static str {
-        command.name()
+    fn name(order: &Order) -> &'static str {
+        order.command.name()
     }
 
     /// So that no transaction grows beyond measure.
-    fn is_large(command: &Command) -> bool {
-        matches!(command, Command::CreateBatch(_))
+    fn is_large(order: &Order) -> bool {
+        matches!(order.command, Command::CreateBatch(_))
     }
 
-    async fn work(mut self, batch: Batch<Command>) -> (Self, Answers) {
+    async fn work(mut self, batch: Batch<Order>) -> (Self, Answers) {
         let answers = match self.together(&batch, batch.tasks()).await {
             Err(error) if is_worth_another_look(&error, batch.tasks()) => self.one_by_one(&batch).await,
             Err(error) => refuse_all(batch.tasks(), &error),
@@ -84,7 +86,7 @@ impl Worker for Bookkeeper {
 
 impl Bookkeeper {
     /// A row that only one command wants must not fail its neighbours.
-    async fn one_by_one(&mut self, batch: &Batch<Command>) -> Answers {
+    async fn one_by_one(&mut self, batch: &Batch<Order>) -> Answers {
         let mut answers = Vec::with_capacity(batch.tasks().len());
         for task in batch.tasks() {
             let task = std::slice::from_ref(task);
@@ -97,11 +99,7 @@ impl Bookkeeper {
     }
 
     /// Works tasks off in one transaction.
-    async fn together(
-        &mut self,
-        batch: &Batch<Command>,
-        tasks: &[Task<Command>],
-    ) -> Result<Answers, StoreError> {
+    async fn together(&mut self, batch: &Batch<Order>, tasks: &[Task<Order>]) -> Result<Answers, StoreError> {
         let ids = load::fresh_ids(&self.desktop.store, tasks).await?;
         let tx = self.desktop.store.begin().await?;
         let books = self.open_books(&tx).await?;
@@ -132,10 +130,9 @@ impl Bookkeeper {
 
     /// A commit that failed may have happened all the same: the log tells, once the lane's lock shows that the
     /// failed transaction has ended. When it cannot be asked for a while, the callers are told just that.
-    async fn settle(&self, tasks: &[Task<Command>], error: StoreError) -> Result<(), StoreError> {
-        let commands: Vec<_> = tasks.iter().map(|task| task.id.into()).collect();
+    async fn settle(&self, tasks: &[Task<Order>], error: StoreError) -> Result<(), StoreError> {
         for _ in 0..COMMIT_LOOKUPS {
-            match self.look_up(&commands).await {
+            match self.look_up(tasks).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(error),
                 Err(_) => tokio::time::sleep(COMMIT_LOOKUP_EVERY).await,
@@ -144,10 +141,12 @@ impl Bookkeeper {
         Err(StoreError::Unsettled)
     }
 
-    async fn look_up(&self, commands: &[DomainCommandId]) -> Result<bool, StoreError> {
+    async fn look_up(&self, tasks: &[Task<Order>]) -> Result<bool, StoreError> {
+        let commands: Vec<DomainCommandId> = tasks.iter().map(|task| task.id.into()).collect();
         let tx = self.desktop.store.begin().await?;
         lanes::hold(&tx, LaneKind::Taxpayer, &self.id.to_string()).await?;
-        let happened = events::any_of_commands(&tx, self.id, commands).await?;
+        let happened = events::any_of_commands(&tx, self.id, &commands).await?
+            || idempotency::any_of_commands(&tx, &claims(tasks), &commands).await?;
         tx.rollback().await?;
         Ok(happened)
     }
@@ -157,7 +156,7 @@ impl Bookkeeper {
         if !desk.changes.due_runs.is_empty() {
             wakers.runs.notify_one();
         }
-        if !desk.changes.deliveries.is_empty() {
+        if desk.changes.wakes_endpoint() {
             wakers.endpoints.notify_one();
         }
         for run in &desk.changes.runs {
@@ -167,16 +166,20 @@ impl Bookkeeper {
     }
 }
 
-/// Decides each command alone. A step's outcome counts only from whoever holds the run's lane.
-async fn answer(tx: &Transaction, desk: &mut Desk, tasks: &[Task<Command>]) -> Result<Answers, StoreError> {
+/// Decides each command alone. A step's outcome counts only from whoever holds the run's lane; of commands with
+/// the same key only the first is decided. The keys are looked up last: whatever else was read before is not
+/// newer, so a twin that came first elsewhere is known by its key before it is taken for a conflict.
+async fn answer(tx: &Transaction, desk: &mut Desk, tasks: &[Task<Order>]) -> Result<Answers, StoreError> {
+    let taken = idempotency::taken(tx, &claims(tasks), desk.now).await?;
     let mut answers = Vec::with_capacity(tasks.len());
     for task in tasks {
-        let held = match &**task {
+        let order: &Order = task;
+        let held = match &order.command {
             Command::RecordStep(outcome) => lanes::fence(tx, &outcome.lease).await,
             _ => Ok(()),
         };
-        let answer: Result<Reply, NotDone> = match held {
-            Ok(()) => decide(desk, task.id.into(), task).map_err(NotDone::Refused),
+        let answer = match held {
+            Ok(()) => carry_out(desk, task, &taken),
             Err(StoreError::Stale) => Err(NotDone::Store(StoreError::Stale)),
             Err(error) => return Err(error),
         };
@@ -185,9 +188,29 @@ async fn answer(tx: &Transaction, desk: &mut Desk, tasks: &[Task<Command>]) -> R
     Ok(answers)
 }
 
+/// Decides a command unless its key is taken; one that is carried out takes it. What is refused leaves no trace
+/// here: its answer is kept by who gives it.
+fn carry_out(desk: &mut Desk, task: &Task<Order>, taken: &[String]) -> Answer {
+    let Some(once) = &task.once else {
+        return decide(desk, task.id.into(), task).map_err(NotDone::Refused);
+    };
+    let id = &once.claim.id;
+    if taken.contains(id) || desk.changes.kept.iter().any(|entry| entry.claim.id == *id) {
+        return Err(NotDone::CarriedOut);
+    }
+    let reply: Reply = decide(desk, task.id.into(), task).map_err(NotDone::Refused)?;
+    let answer = once.tell.as_ref().and_then(|tell| tell(&reply));
+    desk.changes.kept.push(Entry { claim: once.claim.clone(), command_id: Some(task.id.into()), answer });
+    Ok(reply)
+}
+
+fn claims(tasks: &[Task<Order>]) -> Vec<&Claim> {
+    tasks.iter().filter_map(|task| task.once.as_ref()).map(|once| &once.claim).collect()
+}
+
 /// A row that another taxpayer took in the same moment is there to be seen now; and what only one command wants
 /// must not fail its neighbours.
-fn is_worth_another_look(error: &StoreError, tasks: &[Task<Command>]) -> bool {
+fn is_worth_another_look(error: &StoreError, tasks: &[Task<Order>]) -> bool {
     match error {
         StoreError::Duplicate(_) => true,
         StoreError::Unavailable(_) | StoreError::Unsettled => false,
@@ -195,6 +218,6 @@ fn is_worth_another_look(error: &StoreError, tasks: &[Task<Command>]) -> bool {
     }
 }
 
-fn refuse_all(tasks: &[Task<Command>], error: &StoreError) -> Answers {
+fn refuse_all(tasks: &[Task<Order>], error: &StoreError) -> Answers {
     tasks.iter().map(|task| (task.id, Err(NotDone::Store(error.clone())))).collect()
 }

@@ -3,21 +3,31 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::audit::AuditEntry;
 use crate::domain::batch::Batch;
 use crate::domain::caller::KeyKind;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::ids::{CustomerId, InvoiceId, RunId, TaxpayerId};
+use crate::domain::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
+use crate::domain::irn::Irn;
 use crate::domain::pipeline::Verdict;
+use crate::domain::replay::Replay;
+use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
+use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{batches, customers, deliveries, events, invoices, keys, runs, taxpayers, webhooks};
+use crate::store::{
+    audit, batches, customers, deliveries, events, invoices, items, keys, replays, runs, supplier_invoices,
+    taxpayers, webhooks,
+};
 
 /// How long a replaced signing secret signs along.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -27,6 +37,7 @@ const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 pub(crate) struct Changes {
     pub(crate) invoices: BTreeSet<InvoiceId>,
     pub(crate) customers: BTreeSet<CustomerId>,
+    pub(crate) items: BTreeSet<ItemId>,
     pub(crate) runs: BTreeSet<RunId>,
     pub(crate) batches: Vec<Batch>,
     pub(crate) taxpayer: bool,
@@ -37,10 +48,18 @@ pub(crate) struct Changes {
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payment_entry::Model>,
     pub(crate) ended_steps: Vec<EndedStep>,
-    pub(crate) due_runs: Vec<RunId>,
+    /// New in the inbox, with their documents.
+    pub(crate) received: Vec<(SupplierInvoice, Value)>,
+    pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
+    pub(crate) replays: Vec<Replay>,
+    pub(crate) audit: Vec<AuditEntry>,
+    /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
+    pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<(Lease, Option<Duration>)>,
     pub(crate) key: Option<SecretString>,
     pub(crate) secret: Option<SecretString>,
+    /// Keys of the commands that were carried out, also of those that changed nothing.
+    pub(crate) kept: Vec<Entry>,
 }
 
 /// A call of a run whose outcome is known.
@@ -57,18 +76,29 @@ pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
 }
 
 impl Changes {
+    /// Whether the endpoint has something to do: also what waited for one that was disabled.
+    pub(crate) fn wakes_endpoint(&self) -> bool {
+        !self.deliveries.is_empty() || self.endpoint.is_some() || !self.replays.is_empty()
+    }
+
     /// Whether there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.invoices.is_empty()
             && self.customers.is_empty()
+            && self.items.is_empty()
             && self.runs.is_empty()
             && self.batches.is_empty()
             && !self.taxpayer
             && self.endpoint.is_none()
             && self.events.is_empty()
+            && self.replays.is_empty()
+            && self.audit.is_empty()
             && self.ended_steps.is_empty()
+            && self.received.is_empty()
+            && self.acknowledged.is_empty()
             && self.secret.is_none()
             && self.key.is_none()
+            && self.kept.is_empty()
     }
 }
 
@@ -78,7 +108,9 @@ impl Desk {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
         self.write_runs(tx).await?;
-        self.write_events(tx).await
+        self.write_inbox(tx).await?;
+        self.write_events(tx).await?;
+        idempotency::keep(store, tx, &self.changes.kept, self.now).await
     }
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
@@ -123,6 +155,8 @@ impl Desk {
         let dirty: Vec<_> =
             self.customers.iter().filter(|one| self.changes.customers.contains(&one.id)).collect();
         customers::save(tx, self.id, &dirty, self.now).await?;
+        let dirty: Vec<_> = self.changes.items.iter().filter_map(|id| self.items.get(*id)).collect();
+        items::save(tx, self.id, &dirty, self.now).await?;
         let dirty: Vec<_> = self.invoices.iter().filter(|invoice| changed(&invoice.id)).collect();
         invoices::save(tx, &dirty).await?;
         for batch in &self.changes.batches {
@@ -145,12 +179,23 @@ impl Desk {
         lanes::make_due(tx, LaneKind::Run, &due).await
     }
 
+    async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
+        for (invoice, document) in &self.changes.received {
+            supplier_invoices::add(tx, invoice, document).await?;
+        }
+        for (irn, at) in &self.changes.acknowledged {
+            supplier_invoices::acknowledge(tx, self.id, irn, *at).await?;
+        }
+        Ok(())
+    }
+
     async fn write_events(&self, tx: &Transaction) -> Result<(), StoreError> {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         deliveries::add(tx, &changes.deliveries, self.now).await?;
-        // A new URL also wakes what waits for an endpoint that was disabled.
-        if changes.deliveries.is_empty() && changes.endpoint.is_none() {
+        replays::save(tx, &changes.replays).await?;
+        audit::append(tx, &changes.audit).await?;
+        if !changes.wakes_endpoint() {
             return Ok(());
         }
         lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await

@@ -1,18 +1,28 @@
 //! What may be asked of a taxpayer's actor, and what it answers. A command has passed every check that
 //! needs no books; whatever the books say against it is a refusal in the reply.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use secrecy::SecretString;
 
+use crate::domain::audit;
 use crate::domain::batch::{Batch, Candidate};
+use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
-use crate::domain::ids::IntegratorId;
+use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run, Step, Verdict};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::{Replay, ReplayRange, ReplayScope};
+use crate::domain::revision::Revision;
+use crate::domain::run_move::RunMove;
+use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 
@@ -21,18 +31,25 @@ use crate::store::lanes::Lease;
 pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
+    Revise { which: Which, revision: Box<Revision> },
     CreateBatch(Vec<Candidate>),
     SetStatus { which: Which, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<Request>),
     RecordStep(Box<StepOutcome>),
     RecordReceipt { irn: Irn },
+    RecordTransit { irn: Irn, is_delivered: bool },
+    ReceiveSupplierInvoice(Box<SupplierDocument>),
+    AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
     SetWebhook { url: String, enabled_events: Option<Vec<String>> },
     RotateSecret { secret: SecretString },
     RotateKey { key: SecretString },
     DisableEndpoint { reason: String },
+    EnableEndpoint { replay: Option<ReplayScope> },
+    Replay(Box<ReplayOrder>),
+    MoveRun(Box<RunOrder>),
 }
 
 impl Command {
@@ -40,18 +57,25 @@ impl Command {
         match self {
             Self::Onboard(_) => "onboard",
             Self::Create(_) => "create",
+            Self::Revise { .. } => "revise",
             Self::CreateBatch(_) => "create-batch",
             Self::SetStatus { .. } => "set-status",
             Self::Pay(_) => "pay",
             Self::OpenRun(_) => "open-run",
             Self::RecordStep(_) => "record-step",
             Self::RecordReceipt { .. } => "record-receipt",
+            Self::RecordTransit { .. } => "record-transit",
+            Self::ReceiveSupplierInvoice(_) => "receive-supplier-invoice",
+            Self::AcknowledgeSupplierInvoice { .. } => "acknowledge-supplier-invoice",
             Self::ChangeProfile(_) => "change-profile",
             Self::SetSubscription(_) => "set-subscription",
             Self::SetWebhook { .. } => "set-webhook",
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
+            Self::EnableEndpoint { .. } => "enable-endpoint",
+            Self::Replay(_) => "replay",
+            Self::MoveRun(_) => "move-run",
         }
     }
 
@@ -63,6 +87,39 @@ impl Command {
             _ => (None, &[] as &[Candidate]),
         };
         one.into_iter().chain(many.iter().filter_map(|one| one.draft.as_deref().ok()))
+    }
+}
+
+/// A command as it is sent.
+#[derive(Debug)]
+pub struct Order {
+    pub command: Command,
+    /// What it is carried out once under, where its request has a key.
+    pub once: Option<Once>,
+}
+
+impl Deref for Order {
+    type Target = Command;
+
+    fn deref(&self) -> &Command {
+        &self.command
+    }
+}
+
+/// How a reply is told to who asked. It is called in the transaction of the change, which keeps the answer.
+pub type Tell = Arc<dyn Fn(&Reply) -> Option<KeptAnswer> + Send + Sync>;
+
+/// What makes one command of all those with the same key: who comes first is carried out.
+#[derive(Clone)]
+pub struct Once {
+    pub claim: Claim,
+    /// None where the answer holds a secret, which is shown once and kept nowhere.
+    pub tell: Option<Tell>,
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("claim", &self.claim).finish_non_exhaustive()
     }
 }
 
@@ -119,16 +176,37 @@ pub struct StepOutcome {
     pub duration_ms: i64,
 }
 
+/// A replay that is wanted; where an operator wants it, of which delivery and why.
+#[derive(Debug, Clone)]
+pub struct ReplayOrder {
+    pub range: ReplayRange,
+    pub by: Option<(audit::Order, uuid::Uuid)>,
+}
+
+/// A move of a run that an operator wants.
+#[derive(Debug, Clone)]
+pub struct RunOrder {
+    pub run: RunId,
+    pub irn: Irn,
+    pub to: RunMove,
+    pub by: audit::Order,
+}
+
 /// What a command came to.
 #[derive(Debug)]
 pub enum Reply {
     Done,
     Taxpayer(Box<Taxpayer>),
     Created(Box<Created>),
+    Revised(Box<Revised>),
     Batch(Box<Batch>),
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),
+    SupplierInvoice(Box<SupplierInvoice>),
+    /// An endpoint that is back in service, and what is replayed to it.
+    Enabled(Box<Endpoint>, Option<Replay>),
+    Replay(Box<Replay>),
 }
 
 /// The invoice that exists after a create, and whether it did before.
@@ -136,6 +214,13 @@ pub enum Reply {
 pub struct Created {
     pub invoice: Invoice,
     pub duplicate: Option<Duplicate>,
+}
+
+/// The invoice after an update, and whether a submission of what it was before was called off.
+#[derive(Debug, Clone)]
+pub struct Revised {
+    pub invoice: Invoice,
+    pub withdrawn: bool,
 }
 
 /// How the invoice that existed before compares with the one that was sent.
@@ -152,10 +237,36 @@ pub enum NotDone {
     Refused(Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A command with the same key was carried out before; its answer is kept.
+    #[error("a command with this key was carried out before")]
+    CarriedOut,
 }
 
 impl From<Refusal> for NotDone {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
+}
+
+/// Declares which reply holds which value.
+macro_rules! replies {
+    ($($reply:ident => $value:ty;)+) => {$(
+        impl<'r> TryFrom<&'r Reply> for &'r $value {
+            type Error = ();
+
+            fn try_from(reply: &'r Reply) -> Result<Self, ()> {
+                if let Reply::$reply(value) = reply { Ok(value) } else { Err(()) }
+            }
+        }
+    )+};
+}
+
+replies! {
+    Taxpayer => Taxpayer;
+    Created => Created;
+    Revised => Revised;
+    Batch => Batch;
+    Invoice => Invoice;
+    Run => Run;
+    Endpoint => Endpoint;
 }

@@ -11,16 +11,19 @@ use crate::actors::taxpayer::command::Which;
 use crate::actors::taxpayer::shelf::{Customers, Invoices};
 use crate::domain::clock;
 use crate::domain::codes::UniqueNoType;
-use crate::domain::delivery::{Delivery, DeliveryState};
+use crate::domain::delivery::Delivery;
 use crate::domain::event::{EventKind, Occurrence, Seal};
 use crate::domain::fault::Faults;
-use crate::domain::ids::{CommandId, CustomerId, InvoiceId, TaxpayerId};
+use crate::domain::ids::{CommandId, CustomerId, InvoiceId, ItemId, TaxpayerId};
 use crate::domain::invoice::Invoice;
 use crate::domain::irn::Irn;
+use crate::domain::item::{Item, Items};
 use crate::domain::object::InvoiceObject;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::Replay;
+use crate::domain::supplier_invoice::SupplierInvoice;
 
 /// What a batch works on.
 pub(crate) struct Desk {
@@ -29,7 +32,11 @@ pub(crate) struct Desk {
     pub(crate) books: Books,
     pub(crate) invoices: Invoices,
     pub(crate) customers: Customers,
+    pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
+    pub(crate) supplier_invoices: Vec<SupplierInvoice>,
+    /// The replays that are under way.
+    pub(crate) replays: Vec<Replay>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
     /// What other taxpayers have already, for the commands that ask for it.
@@ -42,6 +49,7 @@ pub(crate) struct Desk {
 pub(crate) struct FreshIds {
     pub(crate) invoices: std::ops::Range<i64>,
     pub(crate) customers: std::ops::Range<i64>,
+    pub(crate) items: std::ops::Range<i64>,
     pub(crate) contact: i64,
     pub(crate) webhook: i64,
 }
@@ -78,12 +86,21 @@ impl Desk {
         self.runs.iter().find(|run| run.operation == operation && run.irn.key() == key)
     }
 
+    pub(crate) fn supplier_invoice(&self, irn: &Irn) -> Option<&SupplierInvoice> {
+        let key = irn.key();
+        self.supplier_invoices.iter().find(|invoice| invoice.irn.key() == key)
+    }
+
     pub(crate) fn next_invoice_id(&mut self) -> InvoiceId {
         InvoiceId(self.ids.invoices.next().unwrap_or_default())
     }
 
     pub(crate) fn next_customer_id(&mut self) -> CustomerId {
         CustomerId(self.ids.customers.next().unwrap_or_default())
+    }
+
+    pub(crate) fn next_item_id(&mut self) -> ItemId {
+        ItemId(self.ids.items.next().unwrap_or_default())
     }
 
     pub(crate) fn taken(&self, command: CommandId) -> Faults {
@@ -101,9 +118,23 @@ impl Desk {
         self.customers.put(customer);
     }
 
+    pub(crate) fn put_item(&mut self, item: Item) {
+        self.changes.items.insert(item.id);
+        self.items.put(item);
+    }
+
     pub(crate) fn put_run(&mut self, run: Run) {
         self.changes.runs.insert(run.id);
         put(&mut self.runs, run, |one, other| one.id == other.id);
+    }
+
+    pub(crate) fn put_supplier_invoice(&mut self, invoice: SupplierInvoice) {
+        put(&mut self.supplier_invoices, invoice, |one, other| one.irn.key() == other.irn.key());
+    }
+
+    pub(crate) fn put_replay(&mut self, replay: Replay) {
+        self.changes.replays.push(replay.clone());
+        self.replays.push(replay);
     }
 
     pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {
@@ -117,16 +148,7 @@ impl Desk {
         let seal = Seal { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
         let event = self.books.head.append(occurrence, seal);
         if self.books.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
-            let delivery = Delivery {
-                id: clock::new_id(),
-                taxpayer_id: self.id,
-                event_id: event.id,
-                sequence: event.sequence,
-                order_key: event.irn.clone().unwrap_or_else(|| event.id.to_string()),
-                state: DeliveryState::Pending,
-                attempts: 0,
-                next_attempt_at: Some(self.now),
-            };
+            let delivery = Delivery::due(clock::new_id(), &event, self.now);
             self.changes.deliveries.push((delivery, kind));
         }
         let sequence = event.sequence;

@@ -1,12 +1,14 @@
 //! The way to the taxpayers' actors: one method a command, each with its own reply.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, PaymentUpdate, Reply, StepOutcome, Which,
+    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, ReplayOrder, Reply, Revised, RunOrder,
+    StepOutcome, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -17,6 +19,9 @@ use crate::domain::irn::Irn;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
+use crate::domain::replay::{Replay, ReplayScope};
+use crate::domain::revision::Revision;
+use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 
 /// Why the books did not change.
@@ -35,12 +40,19 @@ pub enum Failure {
     Interrupted { command_id: CommandId },
     #[error("command {reference} failed twice and was put aside")]
     Quarantined { reference: CommandId },
+    /// A command with the same key was carried out before.
+    #[error("a request with this key was carried out before")]
+    CarriedOut,
 }
 
 pub(crate) type Answer = Result<Reply, NotDone>;
 
 /// Every taxpayer's actor, started when it is first asked.
-pub struct Taxpayers(Registry<TaxpayerId, Command, Answer>);
+#[derive(Clone)]
+pub struct Taxpayers {
+    registry: Arc<Registry<TaxpayerId, Order, Answer>>,
+    once: Option<Once>,
+}
 
 /// Sends a command and takes the one reply that belongs to it.
 macro_rules! ask {
@@ -57,12 +69,18 @@ macro_rules! ask {
 }
 
 impl Taxpayers {
-    pub(super) fn to(registry: Registry<TaxpayerId, Command, Answer>) -> Self {
-        Self(registry)
+    pub(super) fn to(registry: Registry<TaxpayerId, Order, Answer>) -> Self {
+        Self { registry: Arc::new(registry), once: None }
     }
 
-    pub fn registry(&self) -> &Registry<TaxpayerId, Command, Answer> {
-        &self.0
+    pub fn registry(&self) -> &Registry<TaxpayerId, Order, Answer> {
+        &self.registry
+    }
+
+    /// The same door for the one command of a request that has a key.
+    #[must_use]
+    pub fn under(&self, once: Option<Once>) -> Self {
+        Self { registry: Arc::clone(&self.registry), once }
     }
 
     /// Adds a taxpayer under an id that was taken for it.
@@ -72,6 +90,12 @@ impl Taxpayers {
 
     pub async fn create(&self, id: TaxpayerId, draft: Draft) -> Result<Created, Failure> {
         ask!(self, id, Command::Create(Box::new(draft)), Reply::Created(created) => *created)
+    }
+
+    /// Replaces customer, lines and details of an invoice.
+    pub async fn revise(&self, id: TaxpayerId, which: Which, revision: Revision) -> Result<Revised, Failure> {
+        let command = Command::Revise { which, revision: Box::new(revision) };
+        ask!(self, id, command, Reply::Revised(revised) => *revised)
     }
 
     /// Creates invoices together, each judged alone.
@@ -107,6 +131,30 @@ impl Taxpayers {
         ask!(self, id, Command::RecordReceipt { irn }, Reply::Done => ())
     }
 
+    /// Records what the authority says of an invoice that was sent: it is on its way, or has arrived.
+    pub async fn record_transit(&self, id: TaxpayerId, irn: Irn, is_delivered: bool) -> Result<(), Failure> {
+        ask!(self, id, Command::RecordTransit { irn, is_delivered }, Reply::Done => ())
+    }
+
+    /// Puts a supplier's invoice into the inbox, once.
+    pub async fn receive_supplier_invoice(
+        &self,
+        id: TaxpayerId,
+        document: SupplierDocument,
+    ) -> Result<(), Failure> {
+        ask!(self, id, Command::ReceiveSupplierInvoice(Box::new(document)), Reply::Done => ())
+    }
+
+    /// Records that the authority has the acknowledgement of a supplier's invoice.
+    pub async fn acknowledge_supplier_invoice(
+        &self,
+        id: TaxpayerId,
+        irn: Irn,
+    ) -> Result<SupplierInvoice, Failure> {
+        let command = Command::AcknowledgeSupplierInvoice { irn };
+        ask!(self, id, command, Reply::SupplierInvoice(invoice) => *invoice)
+    }
+
     pub async fn change_profile(&self, id: TaxpayerId, change: ProfileChange) -> Result<Taxpayer, Failure> {
         ask!(self, id, Command::ChangeProfile(Box::new(change)), Reply::Taxpayer(taxpayer) => *taxpayer)
     }
@@ -138,11 +186,33 @@ impl Taxpayers {
         ask!(self, id, Command::DisableEndpoint { reason }, Reply::Done => ())
     }
 
+    /// Puts the webhook back into service, and replays what it did not get.
+    pub async fn enable_endpoint(
+        &self,
+        id: TaxpayerId,
+        replay: Option<ReplayScope>,
+    ) -> Result<(Endpoint, Option<Replay>), Failure> {
+        let command = Command::EnableEndpoint { replay };
+        ask!(self, id, command, Reply::Enabled(endpoint, replay) => (*endpoint, replay))
+    }
+
+    /// Begins a replay, or joins the one that does the same.
+    pub async fn replay(&self, id: TaxpayerId, order: ReplayOrder) -> Result<Replay, Failure> {
+        ask!(self, id, Command::Replay(Box::new(order)), Reply::Replay(replay) => *replay)
+    }
+
+    /// Moves a run as an operator wants it.
+    pub async fn move_run(&self, id: TaxpayerId, order: RunOrder) -> Result<Run, Failure> {
+        ask!(self, id, Command::MoveRun(Box::new(order)), Reply::Run(run) => *run)
+    }
+
     async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {
-        match self.0.send(&id, command).await {
+        let order = Order { command, once: self.once.clone() };
+        match self.registry.send(&id, order).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(NotDone::Refused(refusal))) => Err(Failure::Refused(refusal)),
             Ok(Err(NotDone::Store(error))) => Err(Failure::Store(error)),
+            Ok(Err(NotDone::CarriedOut)) => Err(Failure::CarriedOut),
             Err(Refused::Busy { retry_after }) => Err(Failure::Busy { retry_after }),
             Err(Refused::Overloaded { retry_after }) => Err(Failure::Overloaded { retry_after }),
             Err(Refused::Interrupted { command_id }) => Err(Failure::Interrupted { command_id }),

@@ -5,25 +5,34 @@ use jiff::Timestamp;
 
 use crate::actors::supervision::Task;
 use crate::actors::taxpayer::books::Books;
-use crate::actors::taxpayer::command::{Command, PaymentUpdate, Which};
+use crate::actors::taxpayer::command::{Command, Order, PaymentUpdate, Which};
 use crate::actors::taxpayer::desk::{Desk, FreshIds};
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, TaxpayerId};
+use crate::domain::invoice::{Invoice, Line};
 use crate::domain::irn::Irn;
+use crate::domain::party::CustomerDetails;
+use crate::domain::revision::RevisedLine;
 use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::invoices::Names;
-use crate::store::{customers, invoices, runs, taxpayers};
+use crate::store::items::ItemNames;
+use crate::store::{customers, invoices, items, replays, runs, supplier_invoices, taxpayers};
 
 /// Takes the ids that the commands may use.
-pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<FreshIds, StoreError> {
+pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {
     let count = |wanted: fn(&Command) -> bool| tasks.iter().filter(|task| wanted(task)).count();
     let mut ids = FreshIds::default();
-    let creates = tasks.iter().map(|task| task.drafts().count()).sum();
+    let creates: usize = tasks.iter().map(|task| task.drafts().count()).sum();
+    let revisions = count(|command| matches!(command, Command::Revise { .. }));
     if creates > 0 {
         ids.invoices = store.ids().take(IdKind::Invoice, creates).await?;
-        ids.customers = store.ids().take(IdKind::Customer, creates).await?;
+    }
+    if creates + revisions > 0 {
+        ids.customers = store.ids().take(IdKind::Customer, creates + revisions).await?;
+        let lines = tasks.iter().map(|task| line_count(task)).sum();
+        ids.items = store.ids().take(IdKind::Item, lines).await?;
     }
     if count(|command| matches!(command, Command::Onboard(_))) > 0 {
         ids.contact = store.ids().next(IdKind::Contact).await?;
@@ -34,13 +43,25 @@ pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Command>]) -> Result<
     Ok(ids)
 }
 
+/// The lines of a command, each of which may bring a new item.
+fn line_count(command: &Command) -> usize {
+    let revised = match command {
+        Command::Revise { revision, .. } => revision.lines.len(),
+        _ => 0,
+    };
+    command.drafts().map(|draft| draft.lines.len()).sum::<usize>() + revised
+}
+
 /// What the commands name.
 #[derive(Default)]
 struct Wanted {
     invoices: Names,
     customer_numbers: Vec<String>,
     tins: Vec<String>,
+    items: ItemNames,
     run_irn_keys: Vec<String>,
+    supplier_irn_keys: Vec<String>,
+    replays: bool,
 }
 
 impl Wanted {
@@ -50,16 +71,27 @@ impl Wanted {
             let service_id = books.taxpayer.as_ref().map(|taxpayer| taxpayer.service_id.as_str());
             let built = || Irn::of_invoice(&draft.invoice_no, service_id?, draft.invoice_date).ok();
             self.invoices.irn_keys.extend(draft.irn.clone().or_else(built).map(|irn| irn.key()));
-            self.customer_numbers.push(draft.customer.no.clone());
-            self.tins.extend(draft.customer.tin.clone());
+            self.add_customer(&draft.customer);
+            draft.lines.iter().for_each(|line| self.add_item(line));
         }
         match command {
+            Command::Revise { which, revision } => {
+                self.add_which(which);
+                let original = revision.original.as_deref().and_then(|text| Irn::parse(text).ok());
+                self.invoices.irn_keys.extend(original.map(|irn| irn.key()));
+                self.add_customer(&revision.customer);
+                revision.lines.iter().for_each(|line| self.add_revised_item(line));
+            }
             Command::SetStatus { which, .. } | Command::Pay(PaymentUpdate { which, .. }) => {
                 self.add_which(which);
             }
             Command::OpenRun(request) => self.add_irn(&request.irn),
             Command::RecordStep(outcome) => self.add_irn(&outcome.run.irn),
-            Command::RecordReceipt { irn } => self.add_irn(irn),
+            Command::RecordReceipt { irn } | Command::RecordTransit { irn, .. } => self.add_irn(irn),
+            Command::ReceiveSupplierInvoice(sent) => self.supplier_irn_keys.push(sent.irn.key()),
+            Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
+            Command::MoveRun(order) => self.add_irn(&order.irn),
+            Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }
     }
@@ -67,6 +99,33 @@ impl Wanted {
     /// A name that no invoice can have finds nothing, which the decision then says.
     fn add_which(&mut self, which: &Which) {
         let _ = self.invoices.add(which.kind, &which.text);
+    }
+
+    fn add_customer(&mut self, customer: &CustomerDetails) {
+        self.customer_numbers.push(customer.no.clone());
+        self.tins.extend(customer.tin.clone());
+    }
+
+    fn add_item(&mut self, line: &Line) {
+        match &line.item_no {
+            Some(no) => self.items.numbers.insert(no.clone()),
+            None => self.items.names.insert(line.item_name.clone()),
+        };
+    }
+
+    fn add_revised_item(&mut self, line: &RevisedLine) {
+        match (line.item_id, &line.item_no, &line.item_name) {
+            (Some(id), _, _) => drop(self.items.ids.insert(id)),
+            (None, Some(no), _) => drop(self.items.numbers.insert(no.clone())),
+            (None, None, Some(name)) => drop(self.items.names.insert(name.clone())),
+            (None, None, None) => {}
+        }
+    }
+
+    /// An update is also about the submission of its invoice, which it may name without its IRN.
+    fn add_submissions(&mut self, created: Vec<String>, stored: &[Invoice]) {
+        self.run_irn_keys.extend(created);
+        self.run_irn_keys.extend(stored.iter().map(|invoice| invoice.irn.key()));
     }
 
     fn add_irn(&mut self, irn: &Irn) {
@@ -80,7 +139,7 @@ pub(crate) async fn desk(
     tx: &Transaction,
     id: TaxpayerId,
     books: Books,
-    (tasks, ids): (&[Task<Command>], FreshIds),
+    (tasks, ids): (&[Task<Order>], FreshIds),
     now: Timestamp,
 ) -> Result<Desk, StoreError> {
     let mut wanted = Wanted::default();
@@ -88,15 +147,25 @@ pub(crate) async fn desk(
         wanted.add(task, &books);
     }
     let taken = taken(tx, id, &books, (tasks, now)).await?;
+    let names = std::mem::take(&mut wanted.invoices);
+    let irn_keys = names.irn_keys.clone();
+    let invoices = invoices::owned_by_with_names(tx, id, names).await?;
+    if tasks.iter().any(|task| matches!(***task, Command::Revise { .. })) {
+        wanted.add_submissions(irn_keys, &invoices);
+    }
     Ok(Desk {
         id,
         now,
         invoices: invoices::owned_by_with_names(tx, id, wanted.invoices).await?.into_iter().collect(),
+        items: items::owned_by_with_names(tx, id, wanted.items).await?,
         customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)
             .await?
             .into_iter()
             .collect(),
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
+        supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
+            .await?,
+        replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
         ids,
         taken,
         books,
@@ -109,11 +178,11 @@ async fn taken(
     tx: &Transaction,
     id: TaxpayerId,
     books: &Books,
-    (tasks, now): (&[Task<Command>], Timestamp),
+    (tasks, now): (&[Task<Order>], Timestamp),
 ) -> Result<Vec<(CommandId, Faults)>, StoreError> {
     let mut taken = Vec::new();
     for task in tasks {
-        let faults = match (&**task, &books.taxpayer) {
+        let faults = match (&***task, &books.taxpayer) {
             (Command::Onboard(onboarding), _) => {
                 let login = Some(onboarding.contact.email.as_str());
                 taxpayers::taken(tx, &onboarding.taxpayer(id, now), login).await?

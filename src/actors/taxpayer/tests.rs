@@ -10,10 +10,12 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::Desktop;
-use super::command::{Duplicate, NewContact, Onboarding, PaymentUpdate, Which};
+use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, Which};
 use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::wake::Wakers;
+use crate::domain::caller::KeyKind;
+use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::clock::{Clock, SharedClock, SystemClock};
 use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
 use crate::domain::event::Head;
@@ -26,7 +28,7 @@ use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Operation, Request};
 use crate::domain::refusal::Refusal;
 use crate::store::testing::{TestStore, stores};
-use crate::store::{events, webhooks};
+use crate::store::{events, idempotency, webhooks};
 use crate::webhook::Secret;
 
 struct House {
@@ -243,6 +245,19 @@ async fn other_content_replaces_what_was_not_signed_yet() {
 }
 
 #[actix_rt::test]
+async fn contents_that_replace_each_other_at_once_make_their_run_due_once() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        let irn = "TWINS-00000061-20260131";
+        let notes: Vec<_> = (0..16).map(|n| n.to_string()).collect();
+        let runs = notes.iter().map(|note| house.taxpayers.open_run(ID, submission(irn, note)));
+        let ids: Vec<_> = join_all(runs).await.into_iter().map(|run| run.unwrap().id).collect();
+        assert!(ids.iter().all(|id| *id == ids[0]));
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
 async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
@@ -259,6 +274,41 @@ async fn every_secret_replaced_within_a_day_signs_along() {
         let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();
         let (_, secrets) = webhooks::with_secrets(&house.test.store, ID, later).await.unwrap().unwrap();
         assert_eq!(secrets, expected[..1]);
+        house.close().await;
+    }
+}
+
+/// A key as it comes with a payment; the answer that is kept says how much was paid.
+fn once(key: &str, body: &[u8]) -> Once {
+    let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
+    let tell = |reply: &Reply| {
+        let Reply::Invoice(invoice) = reply else { return None };
+        Some(KeptAnswer { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
+    };
+    Once { claim: Claim::new((KeyKind::Taxpayer, 1), key, &[body], until), tell: Some(Arc::new(tell)) }
+}
+
+#[actix_rt::test]
+async fn of_commands_with_one_key_the_first_is_carried_out_and_its_answer_kept() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        house.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        let approved = SettableStatus::Approved;
+        let keyed = house.taxpayers.under(Some(once("refused", b"10")));
+        assert!(matches!(keyed.pay(ID, part("INV-1", 10)).await, Err(Failure::Refused(_))), "not approved");
+        house.taxpayers.set_status(ID, by_number("INV-1"), approved, "fine".into()).await.unwrap();
+        // A refusal has not taken the key.
+        keyed.pay(ID, part("INV-1", 10)).await.unwrap();
+        let doors: Vec<_> = (0..32).map(|_| house.taxpayers.under(Some(once("k", b"5")))).collect();
+        let paid = join_all(doors.iter().map(|door| door.pay(ID, part("INV-1", 5)))).await;
+        assert_eq!(paid.iter().filter(|one| one.is_ok()).count(), 1);
+        assert_eq!(paid.iter().filter(|one| matches!(one, Err(Failure::CarriedOut))).count(), 31);
+        let other_body = house.taxpayers.under(Some(once("k", b"7")));
+        assert!(matches!(other_body.pay(ID, part("INV-1", 7)).await, Err(Failure::CarriedOut)));
+        let kept = idempotency::find(&house.test.store, &once("k", b"5").claim, SystemClock.now()).await;
+        assert_eq!(kept.unwrap().unwrap().answer.unwrap().body, "15");
+        let invoice = house.taxpayers.pay(ID, part("INV-1", 1)).await.unwrap();
+        assert_eq!(invoice.payment.paid, 16.into());
         house.close().await;
     }
 }

@@ -1,5 +1,6 @@
 //! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. An
-//! attempt's outcome is written under the endpoint's lane; a process that dies in between delivers again.
+//! attempt's outcome is written under the endpoint's lane; a process that dies in between delivers again. Where
+//! there is room beside what is due, a replay queues its next part (`replay`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +15,14 @@ use crate::domain::clock::{self, SharedClock};
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, Lease};
-use crate::store::{deliveries, events, webhooks};
-use crate::webhook::{self, GuardedClient, Message, Outcome, Post, Schedule, Secret};
+use crate::store::{deliveries, events, replays, webhooks};
+use crate::webhook::{self, GuardedClient, Outcome, Post, Schedule, Secret};
 
 /// Deliveries to one endpoint at once.
-const AT_ONCE: u64 = 16;
+const AT_ONCE: usize = 16;
 
 /// What delivering takes.
 pub struct Satchel {
@@ -51,12 +52,19 @@ impl Satchel {
         let now = self.clock.now();
         let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
         let Some((endpoint, secrets)) = found.filter(|(endpoint, _)| endpoint.is_active) else {
-            self.release(lease, None).await?;
+            self.release(lease, taxpayer).await?;
             return Ok(Handled::Released);
         };
-        let ready = deliveries::ready_owned_by(&self.store, taxpayer, now, AT_ONCE).await?;
+        let ready = deliveries::ready_owned_by(&self.store, taxpayer, now, AT_ONCE as u64).await?;
+        let replays = replays::open_owned_by(self.store.reader(), taxpayer).await?;
+        let ready = self.keep_order(ready, &replays).await?;
+        let has_room = ready.len() < AT_ONCE;
+        let is_replaying = has_room && self.queue_next(lease, &endpoint, replays).await?;
         if ready.is_empty() {
-            self.release(lease, Some(taxpayer)).await?;
+            if is_replaying {
+                return Ok(Handled::More);
+            }
+            self.release(lease, taxpayer).await?;
             return Ok(Handled::Released);
         }
         let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
@@ -86,25 +94,10 @@ impl Satchel {
         let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
         Ok(join_all(pairs.into_iter().map(|(delivery, event)| async move {
             let at = self.clock.now();
-            let attempt = self.attempt(endpoint, secrets, &event, at).await;
+            let attempt = self.attempt((endpoint, secrets), &event, at, Post::KEPT_FOR_LOG).await;
             (delivery, event, attempt, at)
         }))
         .await)
-    }
-
-    async fn attempt(
-        &self,
-        endpoint: &Endpoint,
-        secrets: &[Secret],
-        event: &Event,
-        at: Timestamp,
-    ) -> webhook::Attempt {
-        let body = event.notification();
-        let id = event.id.to_string();
-        let message = Message { id: &id, timestamp: at.as_second(), body: body.as_bytes() };
-        let headers = message.headers(secrets);
-        let keep = Post::KEPT_FOR_LOG;
-        self.client.post(Post { url: &endpoint.url, headers: &headers, body: body.as_bytes(), keep }).await
     }
 
     /// Writes what came of the attempts; whether the endpoint wants no more.
@@ -137,7 +130,7 @@ impl Satchel {
             delivery.state = DeliveryState::Delivered;
             return delivery;
         }
-        let made = usize::try_from(delivery.attempts).unwrap_or(usize::MAX);
+        let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
         match self.schedule.next(made, attempt.retry_after, clock::chance().random()) {
             Some(delay) => {
                 delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX));
@@ -147,19 +140,30 @@ impl Satchel {
         delivery
     }
 
-    /// Gives the lane back: due when the next delivery of the taxpayer is, or not by itself. The lane is
-    /// locked first, so that what is added meanwhile makes it due again afterwards.
-    async fn release(&self, lease: &Lease, taxpayer: Option<TaxpayerId>) -> Result<(), StoreError> {
+    /// Gives the lane back: due when there is something to do next, or not by itself. The lane is locked before
+    /// anything is looked at, so that what is added afterwards makes it due again.
+    async fn release(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         lanes::fence(&tx, lease).await?;
-        let next = match taxpayer {
-            Some(taxpayer) => deliveries::next_due_owned_by(&tx, taxpayer).await?,
-            None => None,
-        };
-        let now = self.clock.now();
-        let delay = next.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+        let delay = self.idle_time(&tx, taxpayer).await?;
         lanes::release(&tx, lease, delay).await?;
         tx.commit().await.map_err(StoreError::from)
+    }
+
+    /// How long there is nothing to do; `None` where there is nothing at all.
+    async fn idle_time(
+        &self,
+        tx: &Transaction,
+        taxpayer: TaxpayerId,
+    ) -> Result<Option<Duration>, StoreError> {
+        if !webhooks::owned_by(tx, taxpayer).await?.is_some_and(|endpoint| endpoint.is_active) {
+            return Ok(None);
+        }
+        if !replays::open_owned_by(tx, taxpayer).await?.is_empty() {
+            return Ok(Some(Duration::ZERO));
+        }
+        let (next, now) = (deliveries::next_due_owned_by(tx, taxpayer).await?, self.clock.now());
+        Ok(next.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default()))
     }
 }
 

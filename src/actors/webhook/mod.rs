@@ -4,9 +4,14 @@
 //! |---|---|
 //! | the actor of an endpoint, and who feeds it | `worker` |
 //! | attempts, their order and their log | `courier` |
+//! | replays, part by part | `replay` |
+//! | one attempt, and the test of an endpoint | `rehearsal` |
 
 mod courier;
+mod rehearsal;
+mod replay;
 mod worker;
 
 pub use courier::Satchel;
+pub use rehearsal::NotSent;
 pub use worker::{WebhookActors, dispatcher};

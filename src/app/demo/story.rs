@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::app::demo::buyer;
 use crate::app::demo::client::{Answer, Client};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
@@ -18,7 +19,7 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::webhook::{Message, Secret};
 
 /// How long the notifications may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const INVOICE_NO: &str = "DEMO0001";
 /// What a receiver takes as present.
 const TOLERANCE: Duration = Duration::from_mins(5);
@@ -66,7 +67,10 @@ impl Story {
     pub(super) async fn tell(&self) -> Result<(), StartError> {
         let secret = self.set_up_webhook().await?;
         let irn = self.create_and_approve().await?;
+        let buyer = self.onboard_buyer().await?;
         self.send_to_the_authority(&irn).await?;
+        self.receive(&buyer, &irn).await?;
+        self.confirm_receipt(&irn).await?;
         self.pay(&irn).await?;
         self.rotate_the_key().await?;
         self.check_the_authority(&irn)?;
@@ -102,11 +106,17 @@ impl Story {
         let submit = (Method::POST, "/v1/app/invoices/submit");
         self.taxpayer(submit, Some(&submission(irn)), 200).await?;
         self.taxpayer((Method::POST, "/v1/app/invoices/transmit"), Some(&json!({ "irn": irn })), 200).await?;
+        Ok(())
+    }
+
+    /// The buyer's acknowledgement is the receipt: confirmed again, the authority says so in its own words.
+    async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
         self.taxpayer((Method::PATCH, &receipt), None, 200).await?;
         let confirmed =
             self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200).await?;
         expect("the transmission is confirmed", confirmed.body["data"]["transmitted"] == json!(true))?;
+        expect("it was delivered", confirmed.body["data"]["delivered"] == json!(true))?;
         let run = self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200).await?;
         expect("the run has succeeded", run.body["data"]["state"] == json!("succeeded"))
     }
@@ -169,16 +179,26 @@ impl Story {
         expect("every event arrived", kinds == EVENTS)
     }
 
+    pub(super) async fn as_taxpayer(
+        &self,
+        key: &SecretString,
+        call: (Method, &str),
+        body: Option<&Value>,
+        status: u16,
+    ) -> Result<Answer, StartError> {
+        expect_status(self.client.call(call, key, body).await?, status)
+    }
+
     async fn taxpayer(
         &self,
         call: (Method, &str),
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        expect_status(self.client.call(call, &self.taxpayer, body).await?, status)
+        self.as_taxpayer(&self.taxpayer, call, body, status).await
     }
 
-    async fn integrator(
+    pub(super) async fn integrator(
         &self,
         call: (Method, &str),
         body: Option<&Value>,
@@ -195,7 +215,7 @@ fn expect_status(answer: Answer, status: u16) -> Result<Answer, StartError> {
     Err(StartError::Demo(format!("expected {status}, came back with {} {}", answer.status, answer.body)))
 }
 
-fn expect(what: &str, holds: bool) -> Result<(), StartError> {
+pub(super) fn expect(what: &str, holds: bool) -> Result<(), StartError> {
     if holds { Ok(()) } else { Err(StartError::Demo(format!("not as expected: {what}"))) }
 }
 
@@ -216,7 +236,7 @@ fn submission(irn: &str) -> Value {
             "postal_address": address("1 Marina Road", "Lagos"),
         },
         "accounting_customer_party": {
-            "party_name": "Retail Stores Ltd", "tin": "87654321-0001", "email": "buyer@retail.example",
+            "party_name": "Retail Stores Ltd", "tin": buyer::TIN, "email": "buyer@retail.example",
             "postal_address": address("5 Broad Street", "Abuja"),
         },
         "legal_monetary_total": {

@@ -14,7 +14,7 @@ pub(crate) async fn confirm(
     irn: web::Path<String>,
 ) -> Result<Answer, ApiError> {
     let irn = ident::irn(&irn)?;
-    acting::for_irn(&state, caller, &irn).await?;
-    let confirmation = state.pipeline.confirm(&irn).await?;
+    let taxpayer = acting::for_irn(&state, caller, &irn).await?;
+    let confirmation = state.pipeline.confirm(taxpayer.id, &irn).await?;
     Ok(Answer::ok("Invoice confirmed successfully", confirmation))
 }

@@ -2,12 +2,11 @@
 
 use std::future::{Ready, ready};
 
-use serde_json::json;
-
 use crate::http::envelope::Answer;
+use crate::http::views::choice::{Choice, InvoiceCategories};
 
 pub(crate) fn invoice_categories() -> Ready<Answer> {
-    let options = ["Blank", "B2B", "B2C", "B2G"].map(|name| json!({ "label": name, "value": name }));
-    let data = json!({ "invoice_categories": options });
+    let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
+    let data = InvoiceCategories { invoice_categories: choices.into() };
     ready(Answer::ok("Invoice categories retrieved successfully", data))
 }

@@ -6,7 +6,7 @@ use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
 /// The shortest description of a business, in characters.
-const DESCRIPTION_MIN: usize = 5;
+pub(crate) const DESCRIPTION_MIN: usize = 5;
 
 /// A business and a government body need a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {

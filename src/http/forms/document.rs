@@ -1,4 +1,4 @@
-//! The parties, totals, taxes and lines of an authority document (spec.md, "Submit").
+//! The parties, totals, taxes and lines of an authority document (spec.md, "Submit" and "Validate").
 
 use crate::domain::catalog::List;
 use crate::domain::money::Amount;
@@ -16,18 +16,18 @@ pub(crate) fn party(reader: &mut Reader<'_>) -> Option<()> {
     let what = "must be a + followed by 6 to 15 digits";
     reader.optional("telephone").shaped("telephone", what, is_telephone);
     reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
-    reader.required("postal_address").object(address)
+    reader.required("postal_address").object(|reader| address(reader, true))
 }
 
-fn is_telephone(text: &str) -> bool {
+pub(crate) fn is_telephone(text: &str) -> bool {
     let digits = text.strip_prefix('+').unwrap_or_default();
     PHONE_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn address(reader: &mut Reader<'_>) -> Option<()> {
+pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("street_name").text(TEXT_MAX);
     reader.required("city_name").text(TEXT_MAX);
-    reader.required("postal_zone").text(TEXT_MAX);
+    reader.required_if(needs_zone, "postal_zone").text(TEXT_MAX);
     let is_country = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     let what = "must be a country code of 2 letters";
     reader.required("country").shaped("country", what, is_country).map(drop)
@@ -39,22 +39,46 @@ pub(crate) struct Totals {
     pub(crate) lines: Amount,
     pub(crate) exclusive: Amount,
     pub(crate) inclusive: Amount,
+    pub(crate) payable: Amount,
 }
 
 pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let lines = reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE);
     let exclusive = reader.required("tax_exclusive_amount").amount(Bounds::NOT_NEGATIVE);
     let inclusive = reader.required("tax_inclusive_amount").amount(Bounds::NOT_NEGATIVE);
-    reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE)?;
-    let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive? };
+    let payable = reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE);
+    let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive?, payable: payable? };
     if totals.inclusive < totals.exclusive {
         reader.fault("tax_inclusive_amount", "min", "must not be less than tax_exclusive_amount");
     }
     Some(totals)
 }
 
-/// A line; its amount counts towards the total of the lines.
+/// The lines, each read with a form of Submit's or Validate's, and what they come to.
+pub(crate) fn lines(
+    reader: &mut Reader<'_>,
+    totals: Option<Totals>,
+    line: fn(&mut Reader<'_>) -> Option<Amount>,
+) {
+    let amounts = reader.required("invoice_line").objects(1, line);
+    let Some((amounts, totals)) = amounts.zip(totals) else { return };
+    if !Amount::sum(amounts).is_some_and(|sum| sum.about(totals.lines)) {
+        let what = "must add up to legal_monetary_total.line_extension_amount";
+        reader.fault("invoice_line", "sum", what);
+    }
+}
+
+/// A line of Submit; its amount counts towards the total of the lines.
 pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
+    line_of(reader, true)
+}
+
+/// A line of Validate, whose item needs no description.
+pub(crate) fn terse_line(reader: &mut Reader<'_>) -> Option<Amount> {
+    line_of(reader, false)
+}
+
+fn line_of(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
     let is_service = reader.has("isic_code") || reader.has("service_category");
     let is_product = !is_service || reader.has("hsn_code") || reader.has("product_category");
     reader.required_if(is_product, "hsn_code").text(TEXT_MAX);
@@ -68,15 +92,16 @@ pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
     for amount in ["discount_amount", "fee_amount"] {
         reader.optional(amount).amount(Bounds::NOT_NEGATIVE);
     }
-    reader.required("item").object(item);
+    reader.required("item").object(|reader| item(reader, needs_description));
     reader.required("price").object(price);
     reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE)
 }
 
-fn item(reader: &mut Reader<'_>) -> Option<()> {
-    reader.required("name").text(TEXT_MAX);
+fn item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
+    let name = reader.required("name").text(TEXT_MAX);
     reader.optional("sellers_item_identification").text(TEXT_MAX);
-    reader.required("description").long_text(0, LONG_TEXT_MAX).map(drop)
+    reader.required_if(needs_description, "description").long_text(0, LONG_TEXT_MAX);
+    name.map(drop)
 }
 
 fn price(reader: &mut Reader<'_>) -> Option<()> {
@@ -95,7 +120,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     Some(())
 }
 
-fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
+pub(crate) fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
     reader.required("taxable_amount").amount(Bounds::NOT_NEGATIVE);
     reader.required("tax_category").object(tax_category);
     reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE)

@@ -9,8 +9,10 @@ use crate::domain::email::is_email;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
+use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::{self, Accepted, Report};
+use crate::http::since::{SINCE, Since};
 
 /// The length of a text where the specification gives none, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
@@ -18,6 +20,7 @@ pub(crate) const TEXT_MAX: usize = 255;
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
 /// The length of an IRN: an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
+const IRN_SHAPE: &str = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
 /// The most items of a list where the specification gives none.
 const ITEMS_MAX: usize = 10_000;
 
@@ -29,6 +32,8 @@ pub(crate) struct Field<'f> {
     pub(super) value: Option<&'f Value>,
     pub(super) is_required: bool,
     pub(super) report: &'f Report<'f>,
+    /// Where the form is asked what it asks for: the field is drawn there, with what its caller needs.
+    pub(super) sketch: Option<(&'f Sketch, Need)>,
 }
 
 /// An item of a list as it was sent, and what was read of it.
@@ -46,6 +51,7 @@ pub(crate) enum Bounds {
 impl Bounds {
     pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
     pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
+    pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
     fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
@@ -65,17 +71,17 @@ impl Bounds {
 impl<'f> Field<'f> {
     /// A line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.checked(|text| line(text, 0, max))
+        self.drawn(|| Shape::Text { min: 0, max }).checked(|text| line(text, 0, max))
     }
 
     /// A password, of which blanks are a part.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.checked_as_sent(|text| line(text, min, max))
+        self.drawn(|| Shape::Text { min, max }).checked_as_sent(|text| line(text, min, max))
     }
 
     /// A text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Text { min, max }).checked(|text| {
             chars(text, min, max)?;
             let is_odd = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
             if text.chars().any(is_odd) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
@@ -83,7 +89,7 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn email(self) -> Option<String> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Email).checked(|text| {
             chars(text, 0, TEXT_MAX)?;
             let odd = || fails("email", "must be a valid email address");
             if is_email(text) { Ok(text.to_owned()) } else { Err(odd()) }
@@ -92,7 +98,7 @@ impl<'f> Field<'f> {
 
     /// `YYYY-MM-DD`, and a day that exists.
     pub(crate) fn date(self) -> Option<Date> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Date).checked(|text| {
             strict_date(text).ok_or_else(|| fails("date", "must be a date written YYYY-MM-DD"))
         })
     }
@@ -104,20 +110,41 @@ impl<'f> Field<'f> {
         what: &'static str,
         fits: impl FnOnce(&str) -> bool,
     ) -> Option<String> {
-        self.checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(fails(rule, what)) })
+        let shape = || Shape::Formatted { rule, what };
+        self.drawn(shape)
+            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(fails(rule, what)) })
+    }
+
+    /// A code of this picture, in which each 9 is a digit.
+    pub(crate) fn picture(self, picture: &'static str) -> Option<String> {
+        let shape = || Shape::Picture { picture, list: None };
+        self.drawn(shape).checked(|text| drawn_as(picture, text).map(|()| text.to_owned()))
     }
 
     /// A text that a check elsewhere passes; the check says which rule is broken, and how.
     pub(crate) fn checked_by(
         self,
+        (rule, what): (&'static str, &'static str),
         check: impl FnOnce(&str) -> Result<(), (&'static str, &'static str)>,
     ) -> Option<String> {
-        self.checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
+        self.drawn(|| Shape::Formatted { rule, what })
+            .checked(|text| check(text).map(|()| text.to_owned()).map_err(Broken::from))
+    }
+
+    /// A place in the log: the number of an event, or a moment.
+    pub(crate) fn since(self) -> Option<Since> {
+        let field = self.drawn(|| Shape::Since);
+        let text = match field.present()? {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => return field.broken(&fails("type", "must be a number or a string")),
+        };
+        Since::parse(&text).or_else(|| field.broken(&fails("format", SINCE)))
     }
 
     /// One of a fixed set of words, in any case.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
-        self.checked(|text| {
+        self.drawn(|| Shape::Word(allowed())).checked(|text| {
             parse(text).ok_or_else(|| Broken::new("one_of", format!("must be one of {}", allowed())))
         })
     }
@@ -130,16 +157,46 @@ impl<'f> Field<'f> {
     /// A code of one of the lists, with a length of its own.
     pub(crate) fn short_code(self, max: usize, list: List) -> Option<String> {
         let report = self.report;
-        self.checked(|text| {
+        self.drawn(|| Shape::Code { max, list }).checked(|text| {
             chars(text, 0, max)?;
             listed(report, list, text)
         })
     }
 
+    /// A code of a picture, and one of a list.
+    pub(crate) fn listed_picture(self, picture: &'static str, list: List) -> Option<String> {
+        let report = self.report;
+        self.drawn(|| Shape::Picture { picture, list: Some(list) })
+            .checked(|text| drawn_as(picture, text).and_then(|()| listed(report, list, text)))
+    }
+
+    /// A country: two letters, and one of the list; shown in capitals.
+    pub(crate) fn country(self) -> Option<String> {
+        let report = self.report;
+        self.drawn(|| Shape::Country).checked(|text| {
+            if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+                return Err(fails("country", "must be a country code of 2 letters"));
+            }
+            listed(report, List::Countries, &text.to_ascii_uppercase())
+        })
+    }
+
+    /// A portal id.
+    pub(crate) fn id(self) -> Option<i64> {
+        let field = self.drawn(|| Shape::Id);
+        match field.present()? {
+            Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
+                Some(id) => Some(id),
+                None => field.broken(&fails("integer", "must be a whole number above 0")),
+            },
+            _ => field.broken(&fails("type", "must be an integer")),
+        }
+    }
+
     /// A currency: three letters, and one of the list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
-        self.checked(|text| {
+        self.drawn(|| Shape::Currency).checked(|text| {
             if text.len() != 3 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
                 return Err(fails("currency", "must be a currency code of 3 letters"));
             }
@@ -148,37 +205,47 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
-        self.checked(|text| {
-            chars(text, 0, IRN_MAX)?;
-            let what = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
-            Irn::parse(text).map_err(|_| fails("irn_malformed", what))
+        self.short_irn(IRN_MAX)
+    }
+
+    /// An IRN with a length of its own.
+    pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
+        self.drawn(|| Shape::Irn { max }).checked(|text| {
+            chars(text, 0, max)?;
+            Irn::parse(text).map_err(|_| fails("irn_malformed", IRN_SHAPE))
         })
     }
 
     /// A JSON number, by its digits; text is not a number.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
-        let Value::Number(number) = self.present()? else {
-            return self.broken(&fails("type", "must be a number"));
+        let field = self.drawn(|| Shape::Number(bounds));
+        let Value::Number(number) = field.present()? else {
+            return field.broken(&fails("type", "must be a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
             Ok(amount) => amount,
-            Err(fault) => return self.broken(&Broken::new("digits", fault.to_string())),
+            Err(fault) => return field.broken(&Broken::new("digits", fault.to_string())),
         };
         match bounds.broken_by(amount) {
-            Some((rule, what)) => self.broken(&Broken::new(rule, what)),
+            Some((rule, what)) => field.broken(&Broken::new(rule, what)),
             None => Some(amount),
         }
     }
 
     pub(crate) fn boolean(self) -> Option<bool> {
-        match self.present()? {
+        let field = self.drawn(|| Shape::Boolean);
+        match field.present()? {
             Value::Bool(value) => Some(*value),
-            _ => self.broken(&fails("type", "must be true or false")),
+            _ => field.broken(&fails("type", "must be true or false")),
         }
     }
 
     /// A nested object, read with its own form.
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
+        if self.sketch.is_some() {
+            self.drawn(|| Shape::Object(Outline::of(form)));
+            return None;
+        }
         let Value::Object(object) = self.present()? else {
             return self.broken(&fails("type", "must be an object"));
         };
@@ -191,8 +258,9 @@ impl<'f> Field<'f> {
         min: usize,
         mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let report = self.report;
-        self.items(min, |place, item| match item {
+        let field = self.drawn(|| Shape::Objects { min, of: Outline::of(&mut form) });
+        let report = field.report;
+        field.items(min, |place, item| match item {
             Value::Object(object) => Reader::read(object, place, report, &mut form),
             _ => fault(report, &place, &fails("type", "must be an object")),
         })
@@ -220,8 +288,9 @@ impl<'f> Field<'f> {
 
     /// A list of texts.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        let report = self.report;
-        self.items(0, |place, item| match item {
+        let field = self.drawn(|| Shape::Texts { max });
+        let report = field.report;
+        field.items(0, |place, item| match item {
             Value::String(text) => match line(text.trim(), 0, max) {
                 Ok(text) => Some(text),
                 Err(broken) => fault(report, &place, &broken),
@@ -248,6 +317,14 @@ impl<'f> Field<'f> {
             return None;
         }
         read.into_iter().collect()
+    }
+
+    /// Says what the field may be, where the form is asked for that.
+    fn drawn(self, shape: impl FnOnce() -> Shape) -> Self {
+        if let Some((sketch, need)) = self.sketch {
+            sketch.draw(Property { name: self.name, need, shape: shape() });
+        }
+        self
     }
 
     /// A text that passes a check, without the blanks around it.
@@ -338,6 +415,14 @@ fn chars(text: &str, min: usize, max: usize) -> Result<(), Broken> {
         return Err(Broken::new("max", format!("must not be greater than {max} characters")));
     }
     Ok(())
+}
+
+fn drawn_as(picture: &str, text: &str) -> Result<(), Broken> {
+    let fits = |(byte, drawn): (u8, u8)| if drawn == b'9' { byte.is_ascii_digit() } else { byte == drawn };
+    if text.len() == picture.len() && text.bytes().zip(picture.bytes()).all(fits) {
+        return Ok(());
+    }
+    Err(Broken::new("format", format!("must be written {picture}")))
 }
 
 pub(super) fn strict_date(text: &str) -> Option<Date> {

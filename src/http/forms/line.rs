@@ -30,6 +30,7 @@ pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<L
     let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
     refuse_other_category(reader, item_type);
     Some(Line {
+        item_id: None,
         item_name: item_name?,
         item_no: Some(item_no?),
         item_type: item_type?,
@@ -46,7 +47,7 @@ pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<L
 }
 
 /// A product has no service category, a service no product category.
-fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
+pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
     let other = match item_type {
         Some(ItemType::Product) => "service_category",
         Some(ItemType::Service) => "product_category",
@@ -63,18 +64,14 @@ pub(crate) fn unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_MAX, List::QuantityCodes)
 }
 
-/// `9999.99`
+/// How the codes of products and of services are written (spec.md, "Constants of value formats").
+pub(crate) const PRODUCT_CODE: &str = "9999.99";
+pub(crate) const SERVICE_CODE: &str = "9999";
+
 pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
-    field.shaped("format", "must be written 9999.99", |text| {
-        let is_digits =
-            |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
-        text.split_once('.').is_some_and(|(heading, rest)| is_digits(heading, 4) && is_digits(rest, 2))
-    })
+    field.picture(PRODUCT_CODE)
 }
 
-/// `9999`
 pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
-    field.shaped("format", "must be written 9999", |text| {
-        text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    field.picture(SERVICE_CODE)
 }

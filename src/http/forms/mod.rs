@@ -4,29 +4,53 @@
 //! | Concept | File |
 //! |---|---|
 //! | reading fields, and the kinds of values they have | `reader`, `field`, `report` |
+//! | what a form asks for, told by itself | `outline` |
+//! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
+//! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
-//! | Submit, Transmit | `submission` and the parts of its document, `transmit` |
+//! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
+//! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
+//! | Submit, Transmit | `submission`, `transmit` |
+//! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
+//! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `own`, `heading`, `document`, `taxes`, `references`, `as_sent`, `sent` |
 
+pub(crate) mod as_sent;
 pub(crate) mod batch;
 pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
+pub(crate) mod full_customer;
+pub(crate) mod full_invoice;
+pub(crate) mod full_line;
+pub(crate) mod heading;
 pub(crate) mod invoice_filters;
 pub(crate) mod line;
+pub(crate) mod notice;
+pub(crate) mod outline;
+pub(crate) mod own;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
+pub(crate) mod reason;
 pub(crate) mod references;
+pub(crate) mod relayed_payment;
+pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod sent;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
+pub(crate) mod supplier_irn;
+pub(crate) mod taxes;
 pub(crate) mod taxpayer;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod transmit;
 pub(crate) mod unique_no;
+pub(crate) mod update_invoice;
 pub(crate) mod update_status;
+pub(crate) mod validation;
+pub(crate) mod vat_report;
 pub(crate) mod webhook;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::fault::Fault;
 use crate::http::forms::field::Field;
+use crate::http::forms::outline::{Need, Sketch};
 use crate::http::forms::report::Report;
 
 /// Where in the body something stands. Its text is put together only for a fault.
@@ -42,6 +43,7 @@ pub(crate) struct Reader<'r> {
     place: Place<'r>,
     report: &'r Report<'r>,
     asked: Vec<&'static str>,
+    sketch: Option<&'r Sketch>,
 }
 
 impl<'r> Reader<'r> {
@@ -52,7 +54,7 @@ impl<'r> Reader<'r> {
         report: &'r Report<'r>,
         form: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
-        let mut reader = Self { object, place, report, asked: Vec::new() };
+        let mut reader = Self { object, place, report, asked: Vec::new(), sketch: None };
         let value = form(&mut reader);
         for name in object.keys().filter(|name| !reader.asked.contains(&name.as_str())) {
             report.unknown(Place::Field(&place, name).steps());
@@ -60,21 +62,31 @@ impl<'r> Reader<'r> {
         value
     }
 
+    /// Reads nothing: the form only says what it asks for.
+    pub(crate) fn sketched(
+        object: &'r Map<String, Value>,
+        place: Place<'r>,
+        report: &'r Report<'r>,
+        sketch: &'r Sketch,
+    ) -> Self {
+        Self { object, place, report, asked: Vec::new(), sketch: Some(sketch) }
+    }
+
     /// A field that has to be there: null and blank text are as good as absent.
     pub(crate) fn required(&mut self, name: &'static str) -> Field<'_> {
-        self.field(name, true)
+        self.field(name, Need::Required, true)
     }
 
     pub(crate) fn optional(&mut self, name: &'static str) -> Field<'_> {
-        self.field(name, false)
+        self.field(name, Need::Optional, false)
     }
 
     /// A field that is required on a condition.
     pub(crate) fn required_if(&mut self, condition: bool, name: &'static str) -> Field<'_> {
-        self.field(name, condition)
+        self.field(name, Need::Conditional, condition)
     }
 
-    fn field(&mut self, name: &'static str, is_required: bool) -> Field<'_> {
+    fn field(&mut self, name: &'static str, need: Need, is_required: bool) -> Field<'_> {
         self.asked.push(name);
         Field {
             parent: &self.place,
@@ -82,6 +94,7 @@ impl<'r> Reader<'r> {
             value: self.object.get(name).filter(|value| !is_absent(value)),
             is_required,
             report: self.report,
+            sketch: self.sketch.map(|sketch| (sketch, need)),
         }
     }
 

@@ -1,5 +1,5 @@
 //! The parts of an authority document beside its parties, lines and totals, shaped as in Create Invoice
-//! (Full): periods, references to other documents, payment means, charges.
+//! (Full): periods, references to other documents, charges; and one of the payment means.
 
 use crate::domain::catalog::List;
 use crate::http::forms::field::{Bounds, IRN_MAX};
@@ -21,7 +21,6 @@ pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
         reader.optional(name).object(reference);
     }
     reader.optional("additional_document_reference").objects(0, reference);
-    reader.optional("payment_means").objects(0, means);
     reader.optional("allowance_charge").objects(0, charge);
 }
 
@@ -40,7 +39,7 @@ fn reference(reader: &mut Reader<'_>) -> Option<()> {
     irn.zip(issue_date).map(drop)
 }
 
-fn means(reader: &mut Reader<'_>) -> Option<()> {
+pub(crate) fn means(reader: &mut Reader<'_>) -> Option<()> {
     reader.optional("payment_due_date").date();
     reader.required("payment_means_code").code(List::PaymentMeans).map(drop)
 }

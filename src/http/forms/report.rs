@@ -61,13 +61,7 @@ fn read_up_to<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
-    let report = Report {
-        catalog,
-        faults: RefCell::new(Faults::up_to(faults_max)),
-        unknown: RefCell::default(),
-        unchecked: RefCell::default(),
-        notes: RefCell::default(),
-    };
+    let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, Place::Root, &report, form);
     let warnings = report.warnings();
     let unknown = report.unknown.take();
@@ -78,7 +72,17 @@ fn read_up_to<T>(
     }
 }
 
-impl Report<'_> {
+impl<'c> Report<'c> {
+    pub(crate) fn new(catalog: &'c Catalog, faults_max: usize) -> Self {
+        Self {
+            catalog,
+            faults: RefCell::new(Faults::up_to(faults_max)),
+            unknown: RefCell::default(),
+            unchecked: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
     pub(crate) fn fault(&self, fault: Fault) {
         self.faults.borrow_mut().push(fault);
     }

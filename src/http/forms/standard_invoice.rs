@@ -13,8 +13,8 @@ use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::totals;
 use crate::http::forms::field::{Bounds, IRN_MAX, TEXT_MAX};
+use crate::http::forms::own::is_taken_by_authority;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::submission::is_taken_by_authority;
 use crate::http::forms::{customer, line};
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
@@ -60,9 +60,7 @@ pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> 
 
 fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
-    if invoice_no.as_deref().is_some_and(|no| !is_taken_by_authority(no)) {
-        reader.warn(NOT_SUBMITTABLE);
-    }
+    warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let kind = Kind::read(reader);
     let original = original(reader, kind.is_credit_note());
@@ -92,6 +90,13 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
         batch_no: None,
     };
     Some(StandardInvoice { draft, original })
+}
+
+/// An invoice number that the authority does not take is accepted; it is only for those who never submit.
+pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
+    if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
+        reader.warn(NOT_SUBMITTABLE);
+    }
 }
 
 /// What kind of invoice it is: free text, a code of the authority, or both.

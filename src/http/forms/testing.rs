@@ -13,6 +13,9 @@ pub(crate) fn catalog() -> Catalog {
     catalog.load(List::InvoiceTypes, &codes(&["380", "381", "384"]));
     catalog.load(List::QuantityCodes, &codes(&["EA", "KGM"]));
     catalog.load(List::PaymentMeans, &codes(&["10"]));
+    catalog.load(List::ServiceCodes, &codes(&["6201"]));
+    catalog.load(List::ProductCodes, &json!([{ "hscode": "1006.30" }]));
+    catalog.load(List::Countries, &json!([{ "alpha_2": "NG" }]));
     catalog.load(List::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
     let rates = r#"[{"code":"STANDARD_VAT","percent":7.5},{"code":"REDUCED_VAT","percent":5},
         {"code":"STANDARD_GST","percent":0},{"code":"ZERO_VAT","percent":0}]"#;
@@ -95,6 +98,52 @@ pub(crate) fn standard_invoice() -> Value {
             "item_name": "Rice", "item_no": "R1", "item_type": "PRODUCT", "unit_price": 100, "quantity": 2,
             "price_unit": "KGM", "tax_category": "STANDARD_VAT", "product_category": "1006.30"
         }]
+    })
+}
+
+pub(crate) fn full_invoice() -> Value {
+    json!({
+        "invoice_no": "INV001",
+        "invoice_category": "B2B",
+        "irn": "INV001-94AD90FB-20261121",
+        "issue_date": "2026-11-21",
+        "due_date": "2026-12-21",
+        "invoice_type_code": "381",
+        "document_currency_code": "NGN",
+        "accounting_customer_party": {
+            "customer_no": "C1", "party_name": "Dangoyaro Mills", "email": "books@example.com",
+            "tin": "12345678-0001", "business_description": "Flour mills", "telephone": "+234 (803) 000-0000",
+            "postal_address":
+                { "street_name": "1 Marina", "city_name": "Lagos", "postal_zone": "100001", "country": "NG" },
+        },
+        "legal_monetary_total": {
+            "line_extension_amount": 200, "tax_exclusive_amount": 200,
+            "tax_inclusive_amount": 215, "payable_amount": 215,
+        },
+        "invoice_line": [{
+            "item": {
+                "name": "Rice", "description": "Parboiled", "sellers_item_identification": "R1",
+                "type": "PRODUCT",
+            },
+            "price": { "price_amount": 100, "base_quantity": 1, "price_unit": "KGM" },
+            "invoiced_quantity": 2, "line_extension_amount": 200, "product_category": "1006.30",
+            "hsn_code": "1006.30", "tax_category": "STANDARD_VAT", "total_tax": 15,
+        }],
+    })
+}
+
+pub(crate) fn update_invoice() -> Value {
+    json!({
+        "unique_no": "INV001",
+        "unique_no_type": "INTERNAL_INVOICE_NO",
+        "customer": standard_invoice()["customer"],
+        "invoice_category": "B2B",
+        "invoice_type": "381",
+        "due_date": "2026-12-21",
+        "lines": [{
+            "item_name": "Rice", "item_no": "R1", "item_type": "PRODUCT", "tax_category": "STANDARD_VAT",
+            "product_category": "1006.30", "quantity": 2, "unit_price": 100, "price_unit": "KGM",
+        }],
     })
 }
 

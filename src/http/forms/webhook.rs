@@ -15,7 +15,8 @@ pub(crate) struct Webhook {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
-    let url = reader.required("webhook_url").checked_by(|text| match policy.check_url(text) {
+    let kind = ("url", "an https URL of a public host, at most 500 characters");
+    let url = reader.required("webhook_url").checked_by(kind, |text| match policy.check_url(text) {
         Ok(_) => Ok(()),
         Err(fault) => Err((rule(fault), what(fault))),
     });

@@ -1,11 +1,29 @@
-//! Outside `/v1`: what probes, scrapers and operators read.
+//! Outside `/v1`: what probes, scrapers and operators read, and what operators do.
 
+mod breakers;
+mod docs;
+mod get_run;
+mod list_audit;
+mod list_dead_letters;
+mod list_runs;
 mod live;
 mod metrics;
+mod move_run;
+mod openapi;
 mod ready;
+mod replay_dead_letter;
 mod supervision;
 
+pub(super) use breakers::breakers;
+pub(super) use docs::{docs, to_docs};
+pub(super) use get_run::get_run;
+pub(super) use list_audit::list_audit;
+pub(super) use list_dead_letters::list_dead_letters;
+pub(super) use list_runs::list_runs;
 pub(super) use live::live;
 pub(super) use metrics::metrics;
+pub(super) use move_run::{cancel_run, pause_run, resume_run, retry_run};
+pub(super) use openapi::openapi;
 pub(super) use ready::ready;
+pub(super) use replay_dead_letter::replay_dead_letter;
 pub(super) use supervision::supervision;

@@ -6,11 +6,13 @@ use actix_web::web;
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::domain::caller::IntegratorCaller;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::Taxpayer;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::report;
 use crate::http::forms::taxpayer::{self, ContactPerson, NewTaxpayer};
+use crate::http::idempotency::Keyed;
 use crate::http::secrets;
 use crate::http::state::State;
 use crate::http::views::taxpayer::CreatedTaxpayer;
@@ -19,16 +21,19 @@ use crate::store::ids::IdKind;
 pub(crate) async fn create_taxpayer(
     state: web::Data<State>,
     IntegratorCaller(integrator): IntegratorCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), taxpayer::read)?;
     let onboarding = onboarding(&state, integrator, form.value).await?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let taxpayer = state.taxpayers.onboard(id, onboarding).await?;
-    let view = CreatedTaxpayer::from(&taxpayer);
-    let answer = Answer::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
-    Ok(answer.warn(&form.warnings))
+    let show = move |taxpayer: &Taxpayer| {
+        let view = CreatedTaxpayer::from(taxpayer);
+        let answer = Answer::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
+        answer.warn(&form.warnings)
+    };
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
 async fn onboarding(

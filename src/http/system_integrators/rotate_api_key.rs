@@ -3,22 +3,24 @@
 
 use actix_web::web;
 use secrecy::ExposeSecret;
-use serde_json::json;
 
 use crate::domain::caller::{IntegratorCaller, KeyKind};
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
+use crate::http::idempotency::Keyed;
 use crate::http::state::State;
+use crate::http::views::secret::RotatedKey;
 use crate::http::{ident, secrets};
 
 pub(crate) async fn rotate_api_key(
     state: web::Data<State>,
     IntegratorCaller(integrator): IntegratorCaller,
+    keyed: Keyed,
     id: web::Path<String>,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let key = secrets::key(KeyKind::Taxpayer)?;
-    state.taxpayers.rotate_key(taxpayer.id, key.clone()).await?;
-    let data = json!({ "taxpayer_id": taxpayer.id, "api_key": key.expose_secret() });
+    keyed.unshown(&state.taxpayers).rotate_key(taxpayer.id, key.clone()).await?;
+    let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
     Ok(Answer::ok("API key rotated successfully", data).unstored())
 }

@@ -2,11 +2,14 @@
 
 use actix_web::web;
 
+use crate::actors::taxpayer::door::Taxpayers;
 use crate::domain::caller::IntegratorCaller;
+use crate::domain::party::Taxpayer;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{profile, report};
+use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::taxpayer::ProfileView;
@@ -16,12 +19,17 @@ pub(crate) async fn update_profile(
     state: web::Data<State>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let form = report::read(&body.object().await?, &state.catalog.get(), profile::read)?;
-    let taxpayer = state.taxpayers.change_profile(taxpayer.id, form.value).await?;
+    let (change, warnings) = (form.value, form.warnings);
     let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
-    let view = ProfileView::new(&taxpayer, &contacts);
-    Ok(Answer::ok("Taxpayer profile updated successfully", view).warn(&form.warnings))
+    let show = move |taxpayer: &Taxpayer| {
+        let view = ProfileView::new(taxpayer, &contacts);
+        Answer::ok("Taxpayer profile updated successfully", view).warn(&warnings)
+    };
+    let send = async |taxpayers: Taxpayers| taxpayers.change_profile(taxpayer.id, change).await;
+    keyed.answer(&state.taxpayers, show, send).await
 }

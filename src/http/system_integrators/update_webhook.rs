@@ -2,12 +2,15 @@
 
 use actix_web::web;
 
+use crate::actors::taxpayer::door::Taxpayers;
 use crate::domain::caller::IntegratorCaller;
+use crate::domain::delivery::Endpoint;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{report, webhook};
+use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::integration::Integration;
@@ -16,6 +19,7 @@ pub(crate) async fn update_webhook(
     state: web::Data<State>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
@@ -23,7 +27,9 @@ pub(crate) async fn update_webhook(
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &state.webhook_urls);
     let form = report::read(&body, &state.catalog.get(), read)?;
     let (url, events) = (form.value.url, form.value.enabled_events);
-    let endpoint = state.taxpayers.set_webhook(taxpayer.id, url, events).await?;
-    let answer = Answer::ok("Webhook updated successfully", Integration::from(&endpoint));
-    Ok(answer.warn(&form.warnings))
+    let show = move |endpoint: &Endpoint| {
+        Answer::ok("Webhook updated successfully", Integration::from(endpoint)).warn(&form.warnings)
+    };
+    let send = async |taxpayers: Taxpayers| taxpayers.set_webhook(taxpayer.id, url, events).await;
+    keyed.answer(&state.taxpayers, show, send).await
 }

@@ -4,7 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 
-use crate::domain::batch::Candidate;
+use crate::domain::batch::{Batch, Candidate};
 use crate::domain::caller::TaxpayerCaller;
 use crate::domain::catalog::Catalog;
 use crate::domain::fault::Faults;
@@ -14,12 +14,14 @@ use crate::http::error::ApiError;
 use crate::http::forms::batch;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::gate;
+use crate::http::idempotency::Keyed;
 use crate::http::state::State;
 use crate::http::views::batch::BatchCreated;
 
 pub(crate) async fn create_batch(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let _seat = state.bulk.seat()?;
@@ -32,11 +34,15 @@ pub(crate) async fn create_batch(
         Ok(form) => form,
         Err(faults) => return Err(gate::or_faults(&state, id, faults).await),
     };
-    let batch = state.taxpayers.create_batch(id, form.value).await?;
+    let (candidates, warnings) = (form.value, form.warnings);
+    let show = move |batch: &Batch| answer(batch).warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create_batch(id, candidates).await).await
+}
+
+fn answer(batch: &Batch) -> Answer {
     let place = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
     let message = "Invoices created successfully";
-    let answer = Answer::with_status(StatusCode::CREATED, message, BatchCreated::from(&batch));
-    Ok(answer.located(&place).warn(&form.warnings))
+    Answer::with_status(StatusCode::CREATED, message, BatchCreated::from(batch)).located(&place)
 }
 
 type Read = Result<Accepted<Vec<Candidate>>, Faults>;

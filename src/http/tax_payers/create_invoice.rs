@@ -1,26 +1,23 @@
 //! POST /v1/tax-payers/invoices: Create Invoice (Standard). An invoice with the same number is no error.
 
-use actix_web::http::StatusCode;
-use actix_web::http::header::HeaderName;
 use actix_web::web;
 
-use crate::actors::taxpayer::command::{Created, Duplicate, Which};
+use crate::actors::taxpayer::command::{Created, Which};
 use crate::domain::caller::TaxpayerCaller;
 use crate::domain::ids::TaxpayerId;
-use crate::domain::object::InvoiceObject;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, standard_invoice};
+use crate::http::idempotency::Keyed;
 use crate::http::state::State;
-use crate::http::{gate, ident};
+use crate::http::{created, gate, ident};
 use crate::store::invoices;
-
-const DUPLICATE: HeaderName = HeaderName::from_static("x-duplicate");
 
 pub(crate) async fn create_invoice(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
@@ -31,22 +28,9 @@ pub(crate) async fn create_invoice(
     if let Some(original) = &form.value.original {
         form.warnings.extend(unresolved(&state, id, original).await?);
     }
-    let created = state.taxpayers.create(id, form.value.draft).await?;
-    Ok(answer(&created).warn(&form.warnings))
-}
-
-fn answer(created: &Created) -> Answer {
-    let invoice = InvoiceObject::from(&created.invoice);
-    match created.duplicate {
-        None => Answer::with_status(StatusCode::CREATED, "Invoice created successfully", invoice),
-        Some(duplicate) => {
-            let word = match duplicate {
-                Duplicate::Identical => "identical",
-                Duplicate::Different => "different",
-            };
-            Answer::ok("Invoice already exist", invoice).header(DUPLICATE, word)
-        }
-    }
+    let (draft, warnings) = (form.value.draft, form.warnings);
+    let show = move |made: &Created| created::answer(made, "Invoice already exist").warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
 /// The original may be older than this service, so that not knowing it is a warning.

@@ -1,22 +1,32 @@
-//! GET /v1/tax-payers/invoices/{id}: Get Invoice by ID.
+//! GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` shows more of it.
 
 use actix_web::web;
 
 use crate::domain::caller::TaxpayerCaller;
-use crate::domain::object::InvoiceObject;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
+use crate::http::query::Query;
 use crate::http::state::State;
-use crate::store::invoices;
+use crate::http::views::invoice::{Included, InvoiceView};
+use crate::store::{invoices, payments};
 
 pub(crate) async fn get_invoice(
     state: web::Data<State>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     id: web::Path<String>,
+    query: Query,
 ) -> Result<Answer, ApiError> {
     let id = ident::invoice_id(&id)?;
+    let included = Included::of(query.text("include").unwrap_or_default());
     let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    Ok(Answer::ok("Invoice retrieved successfully", InvoiceObject::from(&invoice)))
+    let entries = if included.ledger {
+        Some(payments::owned_by_of_invoice(&state.store, taxpayer, id).await?)
+    } else {
+        None
+    };
+    let view = InvoiceView::new(&invoice, &included, entries);
+    let unknown = included.unknown.iter().map(|word| format!("include knows lines and ledger, not {word}"));
+    Ok(Answer::ok("Invoice retrieved successfully", view).warn(&unknown.take(20).collect::<Vec<_>>()))
 }

@@ -4,23 +4,28 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::caller::TaxpayerCaller;
+use crate::domain::invoice::Invoice;
 use crate::domain::object::InvoiceObject;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{payment_update, report};
+use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 
 pub(crate) async fn update_payment_status(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), payment_update::read)?;
     let update = PaymentUpdate { which: ident::which(form.value.which)?, ..form.value };
-    let invoice = state.taxpayers.pay(id, update).await?;
-    let answer = Answer::ok("Invoice payment status updated successfully", InvoiceObject::from(&invoice));
-    Ok(answer.warn(&form.warnings))
+    let show = move |invoice: &Invoice| {
+        let answer = Answer::ok("Invoice payment status updated successfully", InvoiceObject::from(invoice));
+        answer.warn(&form.warnings)
+    };
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.pay(id, update).await).await
 }

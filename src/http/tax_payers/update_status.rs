@@ -2,25 +2,33 @@
 
 use actix_web::web;
 
+use crate::actors::taxpayer::door::Taxpayers;
 use crate::domain::caller::TaxpayerCaller;
+use crate::domain::invoice::Invoice;
 use crate::domain::object::InvoiceObject;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{report, update_status as form};
+use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 
 pub(crate) async fn update_status(
     state: web::Data<State>,
     TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), form::read)?;
     let update = form.value;
     let which = ident::which(update.which)?;
-    let invoice = state.taxpayers.set_status(id, which, update.status, update.remark).await?;
-    let answer = Answer::ok("Invoice status updated successfully", InvoiceObject::from(&invoice));
-    Ok(answer.warn(&form.warnings))
+    let show = move |invoice: &Invoice| {
+        let answer = Answer::ok("Invoice status updated successfully", InvoiceObject::from(invoice));
+        answer.warn(&form.warnings)
+    };
+    let send =
+        async |taxpayers: Taxpayers| taxpayers.set_status(id, which, update.status, update.remark).await;
+    keyed.answer(&state.taxpayers, show, send).await
 }

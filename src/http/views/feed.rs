@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::EventId;
 use crate::domain::object::precise;
 use crate::store::failure::StoreError;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EventFeed)]
 pub(crate) struct Feed {
     events: Vec<EventView>,
     /// What to ask for next.
@@ -16,8 +18,10 @@ pub(crate) struct Feed {
     has_more: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
 struct EventView {
+    #[schema(value_type = uuid::Uuid)]
     id: EventId,
     r#type: EventKind,
     sequence: i64,

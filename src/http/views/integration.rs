@@ -2,12 +2,13 @@
 //! with the value it has until then.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::object::plain;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Integration<'a> {
     id: i64,
     taxpayer_id: TaxpayerId,

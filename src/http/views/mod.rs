@@ -2,18 +2,36 @@
 //!
 //! | Concept | File |
 //! |---|---|
+//! | an invoice with its lines and its ledger | `invoice` |
 //! | a page of a list | `paginator` |
 //! | what became of a batch | `batch` |
 //! | what happened to an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
-//! | a pipeline run | `run` |
+//! | the supplier inbox | `inbox` |
+//! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
+//! | deliveries and their replay | `delivery`, `replay` |
+//! | what an endpoint answered to a test | `endpoint_answer` |
+//! | the authority's breakers, what operators did | `breaker`, `audit` |
 //! | the event feed | `feed` |
+//! | option lists | `choice` |
+//! | what is shown once | `secret` |
 
+pub(crate) mod audit;
 pub(crate) mod batch;
+pub(crate) mod breaker;
+pub(crate) mod choice;
+pub(crate) mod delivery;
+pub(crate) mod endpoint_answer;
 pub(crate) mod feed;
+pub(crate) mod inbox;
 pub(crate) mod integration;
+pub(crate) mod invoice;
+pub(crate) mod operated_run;
 pub(crate) mod paginator;
+pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod secret;
 pub(crate) mod taxpayer;
 pub(crate) mod timeline;
+pub(crate) mod validated;

@@ -1,11 +1,15 @@
-//! A pipeline run with its steps (decisions.md, section 3), and what Submit and Transmit say of one.
+//! A pipeline run with its steps (decisions.md, section 3), and what each operation says of one.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::domain::object::precise;
+use crate::domain::codes::RelayedPaymentStatus;
+use crate::domain::object::{plain, precise};
+use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Run)]
 pub(crate) struct RunView<'a> {
     irn: &'a str,
     operation: Operation,
@@ -19,8 +23,9 @@ pub(crate) struct RunView<'a> {
     steps: Vec<StepView<'a>>,
 }
 
-#[derive(Debug, Serialize)]
-struct StepView<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunStep)]
+pub(crate) struct StepView<'a> {
     step: Step,
     attempt: u32,
     outcome: Option<&'a str>,
@@ -60,7 +65,7 @@ impl<'a> From<&'a StepRecord> for StepView<'a> {
 }
 
 /// The submission result, which Submit puts under `message`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionResult<'a> {
     ok: bool,
     irn: &'a str,
@@ -82,7 +87,7 @@ impl<'a> From<&'a Run> for SubmissionResult<'a> {
 }
 
 /// What Transmit answers (decisions.md, point 13).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TransmissionResult<'a> {
     ok: bool,
     irn: &'a str,
@@ -95,5 +100,35 @@ impl<'a> TransmissionResult<'a> {
     pub(crate) fn new(run: &'a Run, delivered: bool) -> Self {
         let transmitted_at = precise(run.updated_at);
         Self { ok: true, irn: run.irn.as_str(), transmitted: true, delivered, transmitted_at }
+    }
+}
+
+/// What Report answers (spec.md, "Report").
+#[derive(Debug, Serialize)]
+pub(crate) struct ReportResult<'a> {
+    invoice_number: &'a str,
+    ok: bool,
+    irn: &'a str,
+}
+
+impl<'a> From<&'a Run> for ReportResult<'a> {
+    fn from(run: &'a Run) -> Self {
+        Self { invoice_number: run.irn.invoice_no(), ok: true, irn: run.irn.as_str() }
+    }
+}
+
+/// What the payment update of the access point surface answers (decisions.md, point 14).
+#[derive(Debug, Serialize)]
+pub(crate) struct PaymentResult<'a> {
+    irn: &'a str,
+    payment_status: RelayedPaymentStatus,
+    remark: Option<String>,
+    updated_at: String,
+}
+
+impl<'a> PaymentResult<'a> {
+    pub(crate) fn of(run: &'a Run) -> Option<Self> {
+        let PaymentOrder { payment_status, remark } = PaymentOrder::of(&run.document)?;
+        Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain(run.updated_at) })
     }
 }

@@ -2,13 +2,14 @@
 //! stamps differ (spec.md, "Taxpayer object").
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::object::{plain, precise};
 use crate::domain::party::{Contact, Taxpayer};
 
 /// As Create Taxpayer answers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CreatedTaxpayer<'a> {
     id: TaxpayerId,
     name: &'a str,
@@ -40,7 +41,8 @@ impl<'a> From<&'a Taxpayer> for CreatedTaxpayer<'a> {
 }
 
 /// As it is read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Taxpayer)]
 pub(crate) struct TaxpayerView<'a> {
     id: TaxpayerId,
     name: &'a str,
@@ -56,7 +58,7 @@ pub(crate) struct TaxpayerView<'a> {
 }
 
 /// A contact person; never a password or its hash.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct User<'a> {
     id: i64,
     first_name: &'a str,
@@ -100,7 +102,8 @@ impl<'a> From<&'a Contact> for User<'a> {
 }
 
 /// As it is read, with the fields that complete the business profile.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Profile)]
 pub(crate) struct ProfileView<'a> {
     #[serde(flatten)]
     taxpayer: TaxpayerView<'a>,

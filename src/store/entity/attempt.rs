@@ -2,6 +2,10 @@
 
 use sea_orm::entity::prelude::*;
 
+use crate::domain::delivery::Attempt;
+use crate::store::entity::column::Row;
+use crate::store::failure::StoreError;
+
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "attempts")]
 pub struct Model {
@@ -22,3 +26,19 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Attempt {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "attempts", id: format!("{}/{}", row.delivery_id, row.attempt) };
+        let status = row.status.map(u16::try_from).transpose().map_err(|fault| at.corrupt(fault))?;
+        Ok(Self {
+            at: at.moment(row.at)?,
+            status,
+            failure: row.failure,
+            duration_ms: row.duration_ms,
+            response: row.response,
+        })
+    }
+}

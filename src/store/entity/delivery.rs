@@ -24,6 +24,7 @@ pub struct Model {
     pub next_attempt_at: Option<i64>,
     pub created_at: i64,
     pub updated_at: i64,
+    pub attempts_before: i32,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -44,6 +45,7 @@ impl TryFrom<Model> for Delivery {
             order_key: row.order_key,
             state: at.parse(&row.state)?,
             attempts: at.count(row.attempts)?,
+            attempts_before: at.count(row.attempts_before)?,
             next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
         })
     }
@@ -63,6 +65,7 @@ impl Model {
             next_attempt_at: delivery.next_attempt_at.map(Timestamp::as_microsecond),
             created_at: now.as_microsecond(),
             updated_at: now.as_microsecond(),
+            attempts_before: count(delivery.attempts_before),
         }
     }
 }

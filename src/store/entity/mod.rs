@@ -3,6 +3,7 @@
 
 pub mod api_key;
 pub mod attempt;
+pub mod audit;
 pub mod batch;
 pub(crate) mod column;
 pub mod contact;
@@ -10,13 +11,19 @@ pub mod counter;
 pub mod customer;
 pub mod delivery;
 pub mod event;
+pub mod idempotency_key;
 pub mod integrator;
 pub mod invoice;
+pub mod item;
 pub mod lane;
 pub mod operator;
 pub mod payment_entry;
+pub mod pull_cursor;
 pub mod reference_list;
+pub mod replay;
 pub mod run;
 pub mod step;
+pub mod supplier_document;
+pub mod supplier_invoice;
 pub mod taxpayer;
 pub mod webhook;

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::Invoice;
-use crate::domain::payment::Posting;
+use crate::domain::payment::{Entry, Posting};
+use crate::store::entity::column::Row;
+use crate::store::failure::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "payment_entries")]
@@ -25,6 +27,20 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Entry {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "payment_entries", id: row.sequence };
+        Ok(Self {
+            at: at.moment(row.at)?,
+            posting: Posting { status: at.parse(&row.status)?, amount: at.parse(&row.amount)? },
+            reference: row.reference,
+            remark: row.remark,
+        })
+    }
+}
 
 impl Model {
     /// The entry of a posting; its number is that of the event it caused.

@@ -21,6 +21,7 @@ pub struct Model {
     pub previous_secrets: String,
     pub created_at: i64,
     pub updated_at: i64,
+    pub disabled_after: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -42,6 +43,7 @@ impl TryFrom<Model> for Endpoint {
             url: row.url,
             is_active: row.is_active,
             disabled_reason: row.disabled_reason,
+            disabled_after: row.disabled_after,
         })
     }
 }

@@ -3,7 +3,12 @@
 mod acting;
 mod confirm;
 mod confirm_receipt;
+mod download;
+mod methods;
+mod report;
 mod run;
 mod submit;
 mod submit_fields;
 mod transmit;
+mod update_payment_status;
+mod validate;

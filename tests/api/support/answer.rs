@@ -75,6 +75,13 @@ impl Answer {
         answer
     }
 
+    /// The same where the payload as a whole is judged: Validate's 400.
+    #[track_caller]
+    pub(crate) fn expect_invalid(self, paths: &[&str]) -> Self {
+        assert_eq!(self.status, 400, "{}", self.text);
+        Self { status: 422, ..self }.expect_faults(paths)
+    }
+
     /// The message is the first sentence, and how many more there are.
     #[track_caller]
     fn assert_sentences(&self) {

@@ -11,13 +11,20 @@ static HTTP: LazyLock<reqwest::Client> =
     LazyLock::new(|| reqwest::Client::builder().no_proxy().build().unwrap());
 
 pub(crate) const INVOICES: &str = "/v1/tax-payers/invoices";
+pub(crate) const FULL: &str = "/v1/tax-payers/invoices/full";
+pub(crate) const UPDATE: &str = "/v1/tax-payers/invoices/update";
 pub(crate) const BULK: &str = "/v1/tax-payers/invoices/bulk";
 pub(crate) const BATCHES: &str = "/v1/tax-payers/invoices/batches";
 pub(crate) const UPDATE_STATUS: &str = "/v1/tax-payers/invoices/update-status";
 pub(crate) const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
+pub(crate) const INBOX: &str = "/v1/tax-payers/supplier-invoices";
+pub(crate) const GET_SUPPLIER_INVOICE: &str = "/v1/tax-payers/invoices/get-supplier-invoice";
+pub(crate) const ACKNOWLEDGE: &str = "/v1/tax-payers/invoices/acknowledge-supplier-invoice";
 pub(crate) const EVENTS: &str = "/v1/tax-payers/events";
 pub(crate) const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 pub(crate) const SUBMIT: &str = "/v1/app/invoices/submit";
+pub(crate) const VALIDATE: &str = "/v1/app/invoices/validate";
+pub(crate) const REPORT: &str = "/v1/app/invoices/report";
 pub(crate) const TRANSMIT: &str = "/v1/app/invoices/transmit";
 
 /// Any caller: the address, and a key where there is one.
@@ -48,6 +55,11 @@ impl Caller {
 
     pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
         Answer::to(self.request(method, path).json(body)).await
+    }
+
+    /// A write with an `Idempotency-Key`.
+    pub(crate) async fn send_keyed(&self, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+        Answer::to(self.request(method, path).header("idempotency-key", key).json(body)).await
     }
 
     /// A body as it is, JSON or not.
@@ -150,8 +162,58 @@ impl Integrator {
         answer.data()["secret"].as_str().unwrap().to_owned()
     }
 
+    pub(crate) async fn test_webhook(&self, id: i64) -> Answer {
+        self.call("POST", &format!("{}/test", webhook(id))).await
+    }
+
+    pub(crate) async fn enable_webhook(&self, id: i64, replay: &str) -> Answer {
+        self.send("POST", &format!("{}/enable", webhook(id)), &json!({ "replay": replay })).await
+    }
+
+    pub(crate) async fn deliveries(&self, id: i64, query: &str) -> Answer {
+        self.get(&format!("{}/deliveries{query}", webhook(id))).await
+    }
+
+    /// Delivers a part of the log once more, from a place on.
+    pub(crate) async fn replay(&self, id: i64, since: Value, only: &str) -> Answer {
+        let body = json!({ "since": since, "only": only });
+        self.send("POST", &format!("{}/replay", webhook(id)), &body).await
+    }
+
     pub(crate) fn app(&self) -> AppClient {
         AppClient(self.0.clone())
+    }
+}
+
+/// Where a payment status is relayed.
+pub(crate) fn relay(irn: &str) -> String {
+    format!("/v1/app/invoices/{irn}/update-payment-status")
+}
+
+impl Operator {
+    pub(crate) async fn runs(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/pipeline/runs{query}")).await
+    }
+
+    /// Pauses, resumes, retries or cancels a run.
+    pub(crate) async fn move_run(&self, id: &str, to: &str) -> Answer {
+        let body = json!({ "reason": format!("to {to} it") });
+        self.send("POST", &format!("/ops/pipeline/runs/{id}/{to}"), &body).await
+    }
+
+    /// The latest run of a taxpayer, with its steps.
+    pub(crate) async fn run_of(&self, taxpayer: &Taxpayer) -> Value {
+        let listed = self.runs(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
+        let id = listed.data()["data"][0]["id"].as_str().unwrap().to_owned();
+        self.runs(&format!("/{id}")).await.expect_status(200).data().clone()
+    }
+
+    pub(crate) async fn dead_letters(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/webhooks/dead-letters{query}")).await
+    }
+
+    pub(crate) async fn audit(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/audit{query}")).await
     }
 }
 
@@ -197,6 +259,25 @@ impl Taxpayer {
         self.send("POST", INVOICES, body).await
     }
 
+    pub(crate) async fn create_full(&self, body: &Value) -> Answer {
+        self.send("POST", FULL, body).await
+    }
+
+    /// A full invoice that was created just now.
+    pub(crate) async fn full(&self, body: &Value) -> Value {
+        self.create_full(body).await.expect_status(201).data().clone()
+    }
+
+    pub(crate) async fn update(&self, body: &Value) -> Answer {
+        self.send("PUT", UPDATE, body).await
+    }
+
+    /// An invoice with its lines and its ledger.
+    pub(crate) async fn whole(&self, invoice: &Value) -> Value {
+        let path = format!("{INVOICES}/{}?include=lines,ledger", invoice["id"]);
+        self.get(&path).await.expect_status(200).data().clone()
+    }
+
     /// An invoice that was created just now.
     pub(crate) async fn invoice(&self, body: &Value) -> Value {
         self.create_invoice(body).await.expect_status(201).data().clone()
@@ -240,10 +321,44 @@ impl Taxpayer {
         self.send("PATCH", UPDATE_PAYMENT, body).await
     }
 
+    pub(crate) async fn inbox(&self, query: &str) -> Answer {
+        self.get(&format!("{INBOX}{query}")).await
+    }
+
+    /// The lines of the inbox, newest first.
+    pub(crate) async fn inbox_lines(&self) -> Vec<Value> {
+        let answer = self.inbox("").await.expect_status(200);
+        answer.data()["data"].as_array().unwrap().clone()
+    }
+
+    pub(crate) async fn supplier_invoice(&self, irn: &str) -> Answer {
+        self.send("POST", GET_SUPPLIER_INVOICE, &json!({ "supplier_irn": irn })).await
+    }
+
+    pub(crate) async fn acknowledge(&self, irn: &str) -> Answer {
+        self.send("POST", ACKNOWLEDGE, &json!({ "supplier_irn": irn })).await
+    }
+
+    /// How many events of a name the log has.
+    pub(crate) async fn count_of(&self, name: &str) -> usize {
+        self.event_names().await.iter().filter(|event| *event == name).count()
+    }
+
     /// The events of this taxpayer, from the first on.
     pub(crate) async fn events(&self) -> Vec<Value> {
         let answer = self.get(&format!("{EVENTS}?limit=1000")).await.expect_status(200);
         answer.data()["events"].as_array().unwrap().clone()
+    }
+
+    /// The events that speak of an invoice.
+    pub(crate) async fn invoice_events(&self) -> Vec<Value> {
+        self.events().await.into_iter().filter(|event| event["irn"].is_string()).collect()
+    }
+
+    /// Their names, in order.
+    pub(crate) async fn invoice_event_names(&self) -> Vec<String> {
+        let events = self.invoice_events().await;
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The names of the events, in order.
@@ -272,6 +387,28 @@ impl AppClient {
 
     pub(crate) async fn confirm(&self, irn: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/confirm")).await
+    }
+
+    pub(crate) async fn validate(&self, body: &Value) -> Answer {
+        self.send("POST", VALIDATE, body).await
+    }
+
+    pub(crate) async fn report(&self, body: &Value) -> Answer {
+        self.send("POST", REPORT, body).await
+    }
+
+    /// Relays a payment status.
+    pub(crate) async fn pay(&self, irn: &str, status: &str) -> Answer {
+        self.send("PATCH", &relay(irn), &json!({ "payment_status": status })).await
+    }
+
+    pub(crate) async fn download(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/download")).await
+    }
+
+    /// The run of an operation that is not the one shown unasked.
+    pub(crate) async fn run_of(&self, irn: &str, operation: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await
     }
 
     pub(crate) async fn run(&self, irn: &str) -> Answer {

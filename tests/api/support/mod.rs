@@ -6,10 +6,12 @@
 //! | what came back | `answer` |
 //! | callers, one a role | `clients` |
 //! | an endpoint that takes notifications | `receiver` |
+//! | what suppliers send | `supplies` |
 //! | bodies that pass, of which a test changes a field | `bodies` |
 
 pub(crate) mod answer;
 pub(crate) mod bodies;
 pub(crate) mod clients;
 pub(crate) mod receiver;
+pub(crate) mod supplies;
 pub(crate) mod world;

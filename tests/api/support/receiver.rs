@@ -25,6 +25,8 @@ const SLOW: Duration = Duration::from_secs(4);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
     Status(u16),
+    /// With this body.
+    Text(u16, &'static str),
     /// Too late to count.
     Slow,
 }
@@ -146,6 +148,7 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
     };
     match reply {
         Reply::Status(status) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).finish(),
+        Reply::Text(status, text) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(text),
         Reply::Slow => {
             tokio::time::sleep(SLOW).await;
             HttpResponse::NoContent().finish()

@@ -13,9 +13,11 @@ use einvoice::config::Settings;
 use einvoice::domain::codes::Subscription;
 use sandbox::State;
 use sea_orm::{ConnectionTrait, Database};
+use secrecy::ExposeSecret;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use super::answer::Answer;
 use super::bodies;
 use super::clients::{Anonymous, Integrator, Operator, Taxpayer};
 
@@ -32,9 +34,10 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Quick schedules, and no limits but those a test asks for.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 12] = [
     ("HTTP__BIND", "127.0.0.1:0"),
     ("AUTHORITY__MODE", "sandbox"),
+    ("AUTHORITY__PULL_EVERY_S", "3600"),
     ("PIPELINE__WAIT_S", "10"),
     ("PIPELINE__RETRY_INITIAL_MS", "20"),
     ("PIPELINE__RETRY_MAX_S", "1"),
@@ -129,6 +132,18 @@ impl World {
         Integrator::new(self.root(), &self.integrator_key)
     }
 
+    /// The path that the authority sends its notices to.
+    pub(crate) fn notices_path(&self) -> String {
+        let token = self.settings.authority.notification_token.expose_secret();
+        format!("/authority/notifications/{token}")
+    }
+
+    /// A notice of the authority.
+    pub(crate) async fn notice(&self, irn: &str, message: &str) -> Answer {
+        let body = json!({ "irn": irn, "message": message });
+        self.anonymous().send("POST", &self.notices_path(), &body).await
+    }
+
     /// Another integrator, without taxpayers.
     pub(crate) async fn new_integrator(&self) -> Integrator {
         Integrator::new(self.root(), &new_integrator(&self.settings).await)
@@ -159,6 +174,11 @@ impl World {
         let id = made.data()["id"].as_i64().unwrap();
         let rotated = integrator.rotate_api_key(id).await.expect_status(200);
         Taxpayer::new(self.root(), rotated.data()["api_key"].as_str().unwrap(), id, &body)
+    }
+
+    /// A taxpayer that was onboarded with this body.
+    pub(crate) fn taxpayer_with_key(&self, key: &str, id: i64, body: &serde_json::Value) -> Taxpayer {
+        Taxpayer::new(self.root(), key, id, body)
     }
 
     /// Says whether a taxpayer may create invoices, as the command line does beside a running service.

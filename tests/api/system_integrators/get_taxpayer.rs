@@ -63,6 +63,20 @@ fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts() {
 }
 
 #[test]
+fn the_integration_setup_is_the_taxpayer_and_no_erp_reading() {
+    on_every_database(async |world| {
+        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+        let path = format!("{TAXPAYERS}/{}", taxpayer.id);
+        let read = integrator.get(&path).await.expect_status(200);
+        let setup = integrator.get(&format!("{path}/integration/setup")).await.expect_status(200);
+        assert_eq!(setup.body, read.body);
+        assert_eq!(setup.data()["users"].as_array().unwrap().len(), 1);
+        let answer = integrator.call("POST", &format!("{path}/integration/setup")).await;
+        answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
+    });
+}
+
+#[test]
 fn a_password_is_never_shown() {
     on_every_database(async |world| {
         let password = "a password to remember";
@@ -76,13 +90,41 @@ fn a_password_is_never_shown() {
     });
 }
 
+/// Every path below a taxpayer, with each of its methods.
+fn paths_below(id: &str) -> Vec<(&'static str, String)> {
+    let delivery = "00000000-0000-7000-8000-000000000000";
+    let table: [(&[&str], String); 11] = [
+        (&["GET"], String::new()),
+        (&["GET"], "/integration/setup".into()),
+        (&["PATCH"], "/profile".into()),
+        (&["GET", "PUT", "PATCH", "POST"], "/webhook".into()),
+        (&["POST", "GET"], "/webhook/test".into()),
+        (&["POST"], "/webhook/secret".into()),
+        (&["POST"], "/webhook/enable".into()),
+        (&["GET", "POST"], "/webhook/replay".into()),
+        (&["GET"], "/webhook/deliveries".into()),
+        (&["POST"], format!("/webhook/deliveries/{delivery}/replay")),
+        (&["POST", "PUT", "PATCH"], "/api-key/rotate".into()),
+    ];
+    let path = |end: &str| format!("{TAXPAYERS}/{id}{end}");
+    let each = table.iter().flat_map(|(methods, end)| methods.iter().map(|method| (*method, path(end))));
+    each.collect()
+}
+
+/// A body that every one of them takes.
+fn body_for_all() -> serde_json::Value {
+    json!({ "city": "Jos", "webhook_url": "http://127.0.0.1:9/", "since": 0, "only": "all", "replay": "none" })
+}
+
 #[test]
-fn what_names_no_taxpayer_is_not_found() {
+fn what_names_no_taxpayer_is_not_found_on_any_path() {
     on_every_database(async |world| {
-        for id in ["999999999", "0", "-1", "abc", "1.5", "99999999999999999999999", "%00"] {
-            let answer = world.integrator().get(&format!("{TAXPAYERS}/{id}")).await;
-            let answer = answer.expect_refusal(404, "TAXPAYER_NOT_FOUND");
-            assert_eq!(answer.message(), "Taxpayer not found", "{id}");
+        for id in ["999999999", "0", "-1", "abc", "1.5", "99999999999999999999999", "%00", "01", "%20"] {
+            for (method, path) in paths_below(id) {
+                let answer = world.integrator().send(method, &path, &body_for_all()).await;
+                let answer = answer.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+                assert_eq!(answer.message(), "Taxpayer not found", "{method} {path}");
+            }
         }
     });
 }
@@ -92,18 +134,23 @@ fn the_taxpayer_of_another_integrator_is_not_found_on_any_path() {
     on_every_database(async |world| {
         let id = world.newcomer().await.id;
         let other = world.new_integrator().await;
-        let path = format!("{TAXPAYERS}/{id}");
-        for (method, path) in [
-            ("GET", path.clone()),
-            ("PATCH", format!("{path}/profile")),
-            ("GET", format!("{path}/webhook")),
-            ("PUT", format!("{path}/webhook")),
-            ("POST", format!("{path}/webhook/secret")),
-            ("POST", format!("{path}/api-key/rotate")),
-        ] {
-            let body = json!({ "city": "Jos", "webhook_url": "http://127.0.0.1:9/" });
-            let answer = other.send(method, &path, &body).await;
-            assert_eq!((answer.status, answer.message()), (404, "Taxpayer not found"), "{method} {path}");
+        for (method, path) in paths_below(&id.to_string()) {
+            let answer = other.send(method, &path, &body_for_all()).await;
+            let answer = answer.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+            assert_eq!(answer.message(), "Taxpayer not found", "{method} {path}");
+        }
+    });
+}
+
+#[test]
+fn only_an_integrators_key_opens_any_of_these_paths() {
+    on_every_database(async |world| {
+        let (taxpayer, operator) = (world.newcomer().await, world.new_operator().await);
+        for (method, path) in paths_below(&taxpayer.id.to_string()) {
+            let body = body_for_all();
+            world.anonymous().send(method, &path, &body).await.expect_refusal(401, "UNAUTHENTICATED");
+            taxpayer.send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
+            operator.send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
         }
     });
 }

@@ -1,8 +1,11 @@
 //! `/v1/system-integrators`.
 
 mod create_taxpayer;
+mod deliveries;
 mod get_taxpayer;
 mod list_taxpayers;
 mod profile;
+mod replay;
 mod rotate_api_key;
 mod webhook;
+mod webhook_test;

@@ -1,10 +1,19 @@
 //! Requests to a service. A call without an answer is `None`: its effect is not known.
 
-use reqwest::Method;
 use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::support::patience::{PATIENCE, eventually};
+
+const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
+
+fn instalment(irn: &str, reference: &str) -> Value {
+    json!({
+        "unique_no": irn, "unique_no_type": "IRN", "payment_status": "partial", "amount": 1,
+        "reference": reference, "remark": "an instalment",
+    })
+}
 
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -41,8 +50,15 @@ impl Client {
     }
 
     pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Option<Answer> {
-        let mut request = self.http.request(method, format!("{}{path}", self.url));
-        request = request.header("x-api-key", &self.key).header("prefer", "respond-async");
+        self.ask(self.request(method, path), body).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        request.header("x-api-key", &self.key).header("prefer", "respond-async")
+    }
+
+    async fn ask(&self, mut request: RequestBuilder, body: Option<&Value>) -> Option<Answer> {
         if let Some(body) = body {
             request = request.json(body);
         }
@@ -78,15 +94,15 @@ impl Client {
         answer.status
     }
 
-    pub(crate) async fn run(&self, irn: &str) -> Option<Value> {
-        let answer = self.get(&format!("/v1/app/invoices/{irn}/run")).await?;
+    pub(crate) async fn run(&self, irn: &str, operation: &str) -> Option<Value> {
+        let answer = self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await?;
         (answer.status == 200).then(|| answer.body["data"].clone())
     }
 
     /// Waits until the run of this operation has succeeded, and asks for nothing but its state.
     pub(crate) async fn succeeded(&self, irn: &str, operation: &str) -> Value {
         eventually(&format!("the end of {operation} of {irn}"), async || {
-            let run = self.run(irn).await?;
+            let run = self.run(irn, operation).await?;
             let is_it = run["operation"] == operation;
             let state = run["state"].as_str().unwrap_or_default();
             assert!(!is_it || ["running", "waiting", "succeeded"].contains(&state), "the run ended: {run}");
@@ -102,11 +118,13 @@ impl Client {
 
     /// A partial payment of 1.00.
     pub(crate) async fn pay_one(&self, irn: &str, reference: &str) -> Option<Answer> {
-        let body = json!({
-            "unique_no": irn, "unique_no_type": "IRN", "payment_status": "partial", "amount": 1,
-            "reference": reference, "remark": "an instalment",
-        });
-        self.call(Method::PATCH, "/v1/tax-payers/invoices/update-payment-status", Some(&body)).await
+        self.ask(self.request(Method::PATCH, UPDATE_PAYMENT), Some(&instalment(irn, reference))).await
+    }
+
+    /// The same under an `Idempotency-Key`, which is its reference.
+    pub(crate) async fn pay_one_once(&self, irn: &str, reference: &str) -> Option<Answer> {
+        let request = self.request(Method::PATCH, UPDATE_PAYMENT).header("idempotency-key", reference);
+        self.ask(request, Some(&instalment(irn, reference))).await
     }
 
     /// The whole event log.
@@ -122,6 +140,13 @@ impl Client {
                 return events;
             }
         }
+    }
+
+    /// Relays a payment status; the run goes on in the background.
+    pub(crate) async fn relay_payment(&self, irn: &str, status: &str) -> u16 {
+        let path = format!("/v1/app/invoices/{irn}/update-payment-status");
+        let body = json!({ "payment_status": status });
+        self.call(Method::PATCH, &path, Some(&body)).await.expect("an answer to a payment").status
     }
 
     /// The workflow status of an invoice.

@@ -32,6 +32,16 @@ fn priced(invoice_no: &str, unit_price: u32, tax_category: &str) -> Value {
     })
 }
 
+/// What Report takes for an invoice of `invoice`.
+pub(crate) fn report(irn: &str) -> Value {
+    json!({
+        "agent_tin": "12345678-0001", "beneficiary_tin": "87654321-0001", "irn": irn, "currency": "NGN",
+        "item_description": "Two laptops", "transaction_date": "2026-01-15", "base_amount": 1000,
+        "vat_rate": 5, "vat_calculated": 50, "total_amount": 1050, "integrator_service_id": "94CD90AA",
+        "vat_status": "STANDARD_VAT",
+    })
+}
+
 /// What Submit takes for an invoice of `invoice`.
 pub(crate) fn submission(invoice_no: &str, irn: &str) -> Value {
     let address = |street: &str, city: &str| json!({ "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG" });

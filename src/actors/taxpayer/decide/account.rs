@@ -85,30 +85,27 @@ pub(super) fn rotate_key(desk: &mut Desk, cause: CommandId, key: &SecretString) 
     Ok(Reply::Done)
 }
 
-/// The first call makes the record and activates it; later ones change URL and events. A new URL puts a
-/// disabled endpoint back into service.
+/// The first call makes the record and activates it; later ones change URL and events. A disabled endpoint is
+/// back in service with it: whoever says where notifications go wants them there.
 pub(super) fn set_webhook(desk: &mut Desk, url: &str, events: Option<&[String]>) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     let now = desk.now;
-    let mut endpoint = desk.books.endpoint.clone().unwrap_or_else(|| Endpoint {
+    let endpoint = desk.books.endpoint.clone().unwrap_or_else(|| Endpoint {
         id: desk.ids.webhook,
         taxpayer_id: desk.id,
         url: url.to_owned(),
         enabled_events: Vec::new(),
         is_active: true,
         disabled_reason: None,
+        disabled_after: None,
         created_at: now,
         updated_at: now,
     });
-    if endpoint.url != url {
-        endpoint.is_active = true;
-        endpoint.disabled_reason = None;
-    }
+    let mut endpoint = endpoint.enabled(now);
     url.clone_into(&mut endpoint.url);
     if let Some(events) = events {
         endpoint.enabled_events = events.to_vec();
     }
-    endpoint.updated_at = now;
     put_endpoint(desk, endpoint.clone());
     Ok(Reply::Endpoint(Box::new(endpoint)))
 }
@@ -124,6 +121,9 @@ pub(super) fn rotate_secret(desk: &mut Desk, secret: &SecretString) -> Result<Re
 
 pub(super) fn disable_endpoint(desk: &mut Desk, reason: &str) -> Result<Reply, Refusal> {
     let mut endpoint = desk.books.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)?;
+    if endpoint.is_active {
+        endpoint.disabled_after = Some(desk.books.head.sequence);
+    }
     endpoint.is_active = false;
     endpoint.disabled_reason = Some(reason.to_owned());
     endpoint.updated_at = desk.now;
@@ -132,7 +132,7 @@ pub(super) fn disable_endpoint(desk: &mut Desk, reason: &str) -> Result<Reply, R
 }
 
 /// A secret is drawn each time and kept only by a record that is new.
-fn put_endpoint(desk: &mut Desk, endpoint: Endpoint) {
+pub(super) fn put_endpoint(desk: &mut Desk, endpoint: Endpoint) {
     desk.changes.endpoint = Some(Secret::generate(&mut clock::chance()).text());
     desk.books.endpoint = Some(endpoint);
 }

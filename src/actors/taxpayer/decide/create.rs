@@ -1,17 +1,18 @@
-//! Creating an invoice: the gates, the twin that may exist already, the customer, the IRN.
+//! Creating an invoice: the gates, the twin that may exist already, the customer, the items, the IRN.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::actors::taxpayer::command::{Created, Duplicate, Reply};
+use crate::actors::taxpayer::decide::matching;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::event::EventKind;
 use crate::domain::fault::Fault;
 use crate::domain::ids::CommandId;
 use crate::domain::invoice::{Draft, Identity, Invoice};
 use crate::domain::irn::Irn;
-use crate::domain::party::{Customer, InvoiceCustomer, Taxpayer};
+use crate::domain::party::Taxpayer;
 use crate::domain::refusal::Refusal;
 use crate::store::entity::payment_entry;
 
@@ -27,21 +28,16 @@ pub(super) fn add(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Cr
     if let Some(twin) = twin(desk, draft, &irn) {
         return Ok(Created { invoice: twin.clone(), duplicate: Some(compare(draft, twin)) });
     }
-    let customer = customer(desk, draft);
+    let customer = matching::customer(desk, &draft.customer, draft.category);
     let identity = Identity {
         id: desk.next_invoice_id(),
         taxpayer_id: desk.id,
         provisional_qr: provisional_qr(&irn),
         irn,
-        customer: InvoiceCustomer {
-            id: customer.id,
-            external_customer_no: draft.customer.no.clone(),
-            name: customer.details.name.clone(),
-            tin: customer.details.tin.clone(),
-            email: customer.details.email.clone(),
-        },
+        customer: matching::shown(&customer, &draft.customer),
     };
-    let (invoice, posting) = draft.clone().into_invoice(identity, desk.now);
+    let (mut invoice, posting) = draft.clone().into_invoice(identity, desk.now);
+    matching::note_items(desk, &mut invoice.lines);
     desk.put_customer(customer);
     let sequence =
         desk.emit_about(cause, EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
@@ -65,23 +61,18 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     }
 }
 
+/// The invoice that has the number or the IRN already. Where they name two, what the caller gave by itself goes
+/// first: the IRN on Full, the number elsewhere.
 fn twin<'a>(desk: &'a Desk, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
-    let by_number = desk.invoices.with_number(&draft.invoice_no);
-    by_number.or_else(|| desk.invoice_with_irn(irn))
+    let by_number = || desk.invoices.with_number(&draft.invoice_no);
+    let by_irn = || desk.invoice_with_irn(irn);
+    if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
 }
 
+/// An invoice that was edited is no longer what was sent to create it.
 fn compare(draft: &Draft, twin: &Invoice) -> Duplicate {
-    if draft.digest() == twin.content_digest { Duplicate::Identical } else { Duplicate::Different }
-}
-
-/// The stored customer, with its tax number filled in where it had none; else a new one.
-fn customer(desk: &mut Desk, draft: &Draft) -> Customer {
-    if let Some(stored) = desk.customer(&draft.customer) {
-        let mut stored = stored.clone();
-        stored.fill_tin(draft.customer.tin.as_ref());
-        return stored;
-    }
-    Customer { id: desk.next_customer_id(), category: draft.category, details: draft.customer.clone() }
+    let is_identical = twin.edited_at.is_none() && draft.digest() == twin.content_digest;
+    if is_identical { Duplicate::Identical } else { Duplicate::Different }
 }
 
 /// What the QR code says until the authority's signature: the reference number alone.

@@ -3,16 +3,30 @@
 //!
 //! | Commands | File |
 //! |---|---|
+//! | create | `create` |
+//! | update | `revise` |
+//! | the customer and the items that both are about | `matching` |
 //! | create, create together | `create`, `batch` |
-//! | set status, pay, receipt | `invoice` |
+//! | set status, pay | `invoice`, `payment` |
+//! | what the authority says of a transmission: on its way, arrived | `transit` |
+//! | receive and acknowledge a supplier's invoice | `supplier` |
 //! | open a run, record a step | `pipeline` |
+//! | what operators do to a run | `operate` |
 //! | onboard, profile, subscription, key, webhook | `account` |
+//! | replay, enable a webhook | `webhook` |
 
 mod account;
 mod batch;
 mod create;
 mod invoice;
+mod matching;
+mod operate;
+mod payment;
 mod pipeline;
+mod revise;
 mod route;
+mod supplier;
+mod transit;
+mod webhook;
 
 pub(crate) use route::decide;

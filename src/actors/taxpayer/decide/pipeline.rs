@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::actors::taxpayer::changes::EndedStep;
 use crate::actors::taxpayer::command::{Reply, StepOutcome};
+use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::clock;
 use crate::domain::codes::{AuthorityStatus, WorkflowStatus};
@@ -21,20 +22,28 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     permit(desk, request)?;
     let run = match desk.run(request.operation, &request.irn).cloned() {
         None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
+        Some(run) if payment::stays(desk, &run, request) => return Ok(reply(run)),
+        Some(run) if run.operation.repeats() && !run.state.is_open() && run.is_replaceable() => {
+            run.replaced(request.clone(), desk.now)
+        }
         Some(run) if run.digest == request.digest() => match run.state {
             RunState::Running | RunState::Succeeded => return Ok(reply(run)),
-            // A submission keeps its appointment; a transmission is tried again whenever it is asked for.
+            // A submission keeps its appointment; the others are tried again whenever they are asked for.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
             RunState::Waiting => run.hurried(desk.now),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(desk.now),
         },
         Some(run) if run.is_replaceable() => run.replaced(request.clone(), desk.now),
+        Some(_) if request.operation.repeats() => return Err(Refusal::PaymentUnderWay),
         Some(_) => return Err(Refusal::IrnContentChanged),
     };
-    if let Some(invoice) = desk.invoice_with_irn(&request.irn).cloned() {
-        show(desk, invoice, AuthorityStatus::Queued);
+    match desk.invoice_with_irn(&request.irn).cloned() {
+        Some(invoice) if run.operation != Operation::Payment => {
+            show(desk, invoice, (request.operation, AuthorityStatus::Queued));
+        }
+        _ => {}
     }
-    desk.changes.due_runs.push(run.id);
+    desk.changes.due_runs.insert(run.id);
     desk.put_run(run.clone());
     Ok(reply(run))
 }
@@ -47,7 +56,7 @@ fn spelling(desk: &Desk, request: &Request) -> Irn {
 }
 
 /// Whether the operation makes sense for this IRN at all.
-fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
+pub(super) fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
     let invoice = desk.invoice_with_irn(&request.irn);
     match request.operation {
         Operation::Submit => invoice.map_or(Ok(()), |invoice| invoice.status.after(Move::Submit).map(drop)),
@@ -60,6 +69,11 @@ fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
                 (false, false) => Err(Refusal::InvoiceNotFound),
             }
         }
+        Operation::Report => {
+            let reported = |invoice: &Invoice| invoice.status.after(Move::Reach(Stage::Reported));
+            invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
+        }
+        Operation::Payment => payment::permit(desk, &request.document, invoice),
     }
 }
 
@@ -72,34 +86,54 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
         verdict: outcome.verdict.clone(),
         duration_ms: outcome.duration_ms,
     });
-    if run.digest != outcome.run.digest || !run.state.is_open() {
+    // A run that was paused meanwhile still hears what came of the call that was under way, and goes no further.
+    let is_paused = run.state == RunState::Paused;
+    if run.digest != outcome.run.digest || !(run.state.is_open() || is_paused) {
+        release(desk, &run, outcome);
         return Ok(reply(run));
     }
     let mut run = run.after(outcome.step, &outcome.verdict, desk.now);
+    if is_paused && run.state.is_open() {
+        run = run.held(desk.now);
+    }
     if let Err(Refusal::InvalidTransition { .. }) = apply(desk, cause, &run, outcome) {
         run = run.cancelled(desk.now);
     }
-    if run.state != RunState::Running {
-        let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
-        desk.changes.released.push((outcome.lease.clone(), delay));
-    }
+    release(desk, &run, outcome);
     desk.put_run(run.clone());
     Ok(reply(run))
 }
 
+/// Gives the lane back unless the run goes on at once.
+fn release(desk: &mut Desk, run: &Run, outcome: &StepOutcome) {
+    if run.state != RunState::Running {
+        let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
+        desk.changes.released.push((outcome.lease.clone(), delay));
+    }
+}
+
 /// What the outcome means for the invoice, and the events that tell of it.
 fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+    if run.operation == Operation::Payment {
+        payment::follow(desk, cause, run, &outcome.verdict);
+        return Ok(());
+    }
     let invoice = desk.invoice_with_irn(&run.irn).cloned();
     match &outcome.verdict {
         Verdict::Done { .. } => match (outcome.step.stage(), invoice) {
+            (Some(stage), Some(invoice))
+                if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
+            {
+                reach_cancelled(desk, cause, invoice, (run.operation, stage));
+            }
             (Some(stage), Some(invoice)) => reach(desk, cause, signed(invoice, run), stage)?,
             (Some(stage), None) => reach_unknown(desk, cause, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
             (None, _) => {}
         },
         Verdict::Wait { .. } => {
-            if let Some(invoice) = invoice {
-                show(desk, invoice, AuthorityStatus::Queued);
+            if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
+                show(desk, invoice, (run.operation, AuthorityStatus::Queued));
             }
         }
         Verdict::Refused { error } => stop(desk, cause, run, (AuthorityStatus::Rejected, error)),
@@ -115,34 +149,55 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
     }
 }
 
-/// Moves the invoice to a stage; each move tells of the status and of itself.
-fn reach(desk: &mut Desk, cause: CommandId, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+/// Moves the invoice to a stage; each move tells of the status and of itself. A stage that comes after a later
+/// one, as a submission after a report, tells of itself alone.
+pub(super) fn reach(
+    desk: &mut Desk,
+    cause: CommandId,
+    invoice: Invoice,
+    stage: Stage,
+) -> Result<(), Refusal> {
     let previous = invoice.status;
+    let is_late = previous.stage() > Some(stage);
     let invoice = invoice.reached(stage, desk.now)?;
+    let extra = || json!({ "previous_status": previous });
     if invoice.status != previous {
-        for kind in [EventKind::InvoiceStatusUpdated, kind_of(stage)] {
-            desk.emit_about(cause, kind, &invoice, json!({ "previous_status": previous }));
-        }
+        desk.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra());
+    }
+    if invoice.status != previous || is_late {
+        desk.emit_about(cause, kind_of(stage), &invoice, extra());
     }
     desk.put_invoice(invoice);
     Ok(())
 }
 
+/// The invoice was cancelled while the call was under way: what the authority has is told, the status stays.
+fn reach_cancelled(
+    desk: &mut Desk,
+    cause: CommandId,
+    invoice: Invoice,
+    (operation, stage): (Operation, Stage),
+) {
+    let extra = json!({ "previous_status": invoice.status });
+    let invoice = show(desk, invoice, (operation, stage.into()));
+    desk.emit_about(cause, kind_of(stage), &invoice, extra);
+}
+
 /// An IRN that is no stored invoice is relayed all the same, and its events tell what is known.
-fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage: Stage) {
+pub(super) fn reach_unknown(desk: &mut Desk, cause: CommandId, irn: &Irn, stage: Stage) {
     let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
     desk.emit(cause, kind_of(stage), Some(irn), data);
 }
 
 /// The run does not go on by itself: the invoice shows it and an event says why.
-fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
+pub(super) fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (AuthorityStatus, &str)) {
     let kind = match status {
         AuthorityStatus::Rejected => EventKind::InvoiceRejected,
         _ => EventKind::InvoiceFailed,
     };
     let extra = json!({ "operation": run.operation, "error": error });
     if let Some(invoice) = desk.invoice_with_irn(&run.irn).cloned() {
-        let invoice = show(desk, invoice, status);
+        let invoice = show(desk, invoice, (run.operation, status));
         let mut extra = extra;
         extra["previous_status"] = json!(invoice.status);
         desk.emit_about(cause, kind, &invoice, extra);
@@ -152,8 +207,18 @@ fn stop(desk: &mut Desk, cause: CommandId, run: &Run, (status, error): (Authorit
     }
 }
 
-/// Shows where the invoice stands with the authority; the workflow status stays.
-fn show(desk: &mut Desk, mut invoice: Invoice, status: AuthorityStatus) -> Invoice {
+/// Shows where a run stands with the authority; the workflow status stays. What the authority has told already
+/// of a transmission is not unsaid by a run that still waits to hear it.
+pub(super) fn show(
+    desk: &mut Desk,
+    mut invoice: Invoice,
+    (operation, status): (Operation, AuthorityStatus),
+) -> Invoice {
+    let is_transmitted = invoice.status.stage() >= Some(Stage::Transmitted);
+    let is_acknowledged = invoice.authority.status == AuthorityStatus::Acknowledged;
+    if is_acknowledged || (operation == Operation::Transmit && is_transmitted) {
+        return invoice;
+    }
     invoice.authority.status = status;
     invoice.updated_at = desk.now;
     desk.put_invoice(invoice.clone());

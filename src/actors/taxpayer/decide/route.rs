@@ -1,7 +1,9 @@
 //! Which decision a command leads to.
 
 use crate::actors::taxpayer::command::{Command, Reply};
-use crate::actors::taxpayer::decide::{account, batch, create, invoice, pipeline};
+use crate::actors::taxpayer::decide::{
+    account, batch, create, invoice, operate, pipeline, revise, supplier, transit, webhook,
+};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
 use crate::domain::refusal::Refusal;
@@ -11,6 +13,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
     match command {
         Command::Onboard(onboarding) => account::onboard(desk, cause, onboarding),
         Command::Create(draft) => create::create(desk, cause, draft),
+        Command::Revise { which, revision } => revise::revise(desk, cause, which, revision),
         Command::CreateBatch(candidates) => batch::create_batch(desk, cause, candidates),
         Command::SetStatus { which, status, remark } => {
             invoice::set_status(desk, cause, which, *status, remark)
@@ -18,7 +21,10 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::Pay(update) => invoice::pay(desk, cause, update),
         Command::OpenRun(request) => pipeline::open(desk, request),
         Command::RecordStep(outcome) => pipeline::record(desk, cause, outcome),
-        Command::RecordReceipt { irn } => Ok(invoice::record_receipt(desk, cause, irn)),
+        Command::RecordReceipt { irn } => Ok(transit::record_receipt(desk, cause, irn)),
+        Command::RecordTransit { irn, is_delivered } => Ok(transit::record(desk, cause, irn, *is_delivered)),
+        Command::ReceiveSupplierInvoice(sent) => supplier::receive(desk, cause, sent),
+        Command::AcknowledgeSupplierInvoice { irn } => supplier::acknowledge(desk, cause, irn),
         Command::ChangeProfile(change) => account::change_profile(desk, cause, change),
         Command::SetSubscription(subscription) => account::set_subscription(desk, *subscription),
         Command::SetWebhook { url, enabled_events } => {
@@ -27,5 +33,8 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
         Command::RotateKey { key } => account::rotate_key(desk, cause, key),
         Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
+        Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
+        Command::Replay(order) => webhook::replay(desk, order),
+        Command::MoveRun(order) => operate::move_run(desk, cause, order),
     }
 }

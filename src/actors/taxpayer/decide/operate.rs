@@ -1,0 +1,66 @@
+//! What an operator does to a run. The move is decided on the run as it stands in the books, under the same lock
+//! as the outcome of any call that is under way: whichever comes second sees the other.
+
+use crate::actors::taxpayer::command::{Reply, RunOrder};
+use crate::actors::taxpayer::decide::payment;
+use crate::actors::taxpayer::decide::pipeline::{permit, show, stop};
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::audit::{AuditAction, AuditEntry};
+use crate::domain::clock;
+use crate::domain::codes::AuthorityStatus;
+use crate::domain::ids::CommandId;
+use crate::domain::pipeline::{Operation, Request, Run, Verdict};
+use crate::domain::refusal::Refusal;
+use crate::domain::run_move::RunMove;
+
+const CANCELLED: &str = "the run was cancelled by an operator";
+
+pub(super) fn move_run(desk: &mut Desk, cause: CommandId, order: &RunOrder) -> Result<Reply, Refusal> {
+    let before = desk.runs.iter().find(|run| run.id == order.run).cloned().ok_or(Refusal::RunNotFound)?;
+    let run = before.clone().moved(order.to, desk.now)?;
+    match order.to {
+        RunMove::Pause => show_invoice(desk, &run, AuthorityStatus::Failed),
+        RunMove::Resume | RunMove::Retry => {
+            let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
+            permit(desk, &Request { operation, irn, document })?;
+            show_invoice(desk, &run, AuthorityStatus::Queued);
+            desk.changes.due_runs.insert(run.id);
+        }
+        RunMove::Cancel if run.operation == Operation::Payment => {
+            payment::follow(desk, cause, &run, &Verdict::Pause { error: CANCELLED.to_owned() });
+        }
+        RunMove::Cancel => stop(desk, cause, &run, (AuthorityStatus::Failed, CANCELLED)),
+    }
+    desk.changes.audit.push(entry(desk, order, (&before, &run)));
+    desk.put_run(run.clone());
+    Ok(Reply::Run(Box::new(run)))
+}
+
+/// A payment that is relayed says nothing of where the invoice stands.
+fn show_invoice(desk: &mut Desk, run: &Run, status: AuthorityStatus) {
+    if run.operation == Operation::Payment {
+        return;
+    }
+    if let Some(invoice) = desk.invoice_with_irn(&run.irn).cloned() {
+        show(desk, invoice, (run.operation, status));
+    }
+}
+
+fn entry(desk: &Desk, order: &RunOrder, (before, after): (&Run, &Run)) -> AuditEntry {
+    AuditEntry {
+        id: clock::new_id(),
+        at: desk.now,
+        operator_id: order.by.operator_id,
+        action: match order.to {
+            RunMove::Pause => AuditAction::PauseRun,
+            RunMove::Resume => AuditAction::ResumeRun,
+            RunMove::Retry => AuditAction::RetryRun,
+            RunMove::Cancel => AuditAction::CancelRun,
+        },
+        taxpayer_id: Some(desk.id),
+        subject: order.run.to_string(),
+        from_state: Some(before.state.to_string()),
+        to_state: Some(after.state.to_string()),
+        reason: order.by.reason.clone(),
+    }
+}

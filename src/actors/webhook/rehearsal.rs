@@ -1,0 +1,72 @@
+//! A test of an endpoint: one notification, signed and sent as any other, whose answer is shown. It is no event
+//! of the log and no delivery: it has an id of its own and the number 0, is not repeated, and changes nothing,
+//! not even when the endpoint answers 410.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::actors::webhook::courier::Satchel;
+use crate::domain::clock;
+use crate::domain::delivery::Endpoint;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::ids::TaxpayerId;
+use crate::domain::refusal::Refusal;
+use crate::store::failure::StoreError;
+use crate::store::webhooks;
+use crate::webhook::{self, Message, Post, Secret};
+
+/// Why a test was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSent {
+    #[error(transparent)]
+    Refused(Refusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the signing secret cannot be used: {0}")]
+    Secret(#[from] webhook::SecretFault),
+}
+
+impl Satchel {
+    /// Sends a test to the endpoint of a taxpayer, whether it is in service or not.
+    pub async fn rehearse(&self, taxpayer: TaxpayerId) -> Result<webhook::Attempt, NotSent> {
+        let now = self.clock.now();
+        let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
+        let (endpoint, secrets) = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
+        let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let event = test_of(&endpoint, now);
+        Ok(self.attempt((&endpoint, &secrets), &event, now, Post::KEPT_FOR_TEST).await)
+    }
+
+    /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
+    pub(super) async fn attempt(
+        &self,
+        (endpoint, secrets): (&Endpoint, &[Secret]),
+        event: &Event,
+        at: Timestamp,
+        keep: usize,
+    ) -> webhook::Attempt {
+        let body = event.notification();
+        let id = event.id.to_string();
+        let message = Message { id: &id, timestamp: at.as_second(), body: body.as_bytes() };
+        let headers = message.headers(secrets);
+        self.client.post(Post { url: &endpoint.url, headers: &headers, body: body.as_bytes(), keep }).await
+    }
+}
+
+fn test_of(endpoint: &Endpoint, now: Timestamp) -> Event {
+    let data = json!({
+        "taxpayer_id": endpoint.taxpayer_id,
+        "message": "This is a test notification: nothing has happened.",
+    });
+    Event {
+        id: clock::new_id(),
+        taxpayer_id: endpoint.taxpayer_id,
+        sequence: 0,
+        kind: EventKind::WebhookTest,
+        timestamp: now,
+        irn: None,
+        data: data.to_string(),
+        hash: String::new(),
+        command_id: clock::new_id(),
+    }
+}

@@ -1,0 +1,65 @@
+//! The other side of the story: the buyer is a taxpayer of the same house, so that the invoice comes into its
+//! inbox by the authority's notice, and its acknowledgement goes back the same way.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::app::demo::story::{PATIENCE, Story, expect};
+use crate::app::error::StartError;
+
+/// How often the buyer looks into its inbox.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub(super) const TIN: &str = "87654321-0001";
+
+impl Story {
+    /// Onboards the buyer; its key.
+    pub(super) async fn onboard_buyer(&self) -> Result<SecretString, StartError> {
+        let path = "/v1/system-integrators/taxpayers";
+        let made = self.integrator((Method::POST, path), Some(&buyer()), 201).await?;
+        let rotate = format!("{path}/{}/api-key/rotate", made.body["data"]["id"]);
+        let rotated = self.integrator((Method::POST, &rotate), None, 200).await?;
+        Ok(rotated.body["data"]["api_key"].as_str().unwrap_or_default().into())
+    }
+
+    /// The buyer finds the invoice in its inbox, reads it and acknowledges it.
+    pub(super) async fn receive(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
+        self.find_in_inbox(buyer, irn).await?;
+        let named = json!({ "supplier_irn": irn });
+        let read = (Method::POST, "/v1/tax-payers/invoices/get-supplier-invoice");
+        let document = self.as_taxpayer(buyer, read, Some(&named), 200).await?;
+        expect("the buyer reads the invoice", document.body["data"]["irn"] == json!(irn))?;
+        let acknowledge = (Method::POST, "/v1/tax-payers/invoices/acknowledge-supplier-invoice");
+        let acknowledged = self.as_taxpayer(buyer, acknowledge, Some(&named), 200).await?;
+        expect("the invoice is acknowledged", acknowledged.body["data"]["acknowledged"] == json!(true))
+    }
+
+    async fn find_in_inbox(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
+        let start = Instant::now();
+        loop {
+            sleep(LOOK_EVERY).await;
+            let inbox = (Method::GET, "/v1/tax-payers/supplier-invoices");
+            let inbox = self.as_taxpayer(buyer, inbox, None, 200).await?;
+            if inbox.body["data"]["data"][0]["supplier_irn"] == json!(irn) {
+                return Ok(());
+            }
+            expect("the invoice comes into the buyer's inbox", start.elapsed() < PATIENCE)?;
+        }
+    }
+}
+
+fn buyer() -> Value {
+    json!({
+        "name": "Retail Stores Ltd",
+        "email": "accounts@retail.example",
+        "tin_no": TIN,
+        "nature_of_business": "Retail of household goods",
+        "authority_service_id": "94CD90AB",
+        "authority_business_id": "22222222-2222-4222-8222-222222222222",
+        "address": "5 Broad Street",
+        "contact_person": { "first_name": "Bola", "last_name": "Ade", "email": "bola.ade@retail.example" },
+    })
+}

@@ -1,0 +1,159 @@
+//! An invoice that a supplier sent to one of our taxpayers, as its document tells: who sent it, to whom. It is
+//! found by its IRN in the taxpayer's inbox. What else the document holds is the authority's business.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::domain::ids::TaxpayerId;
+use crate::domain::irn::Irn;
+
+/// Characters of an IRN that is taken into an inbox: those of an invoice number, a service id and a date.
+const IRN_CHARS_MAX: usize = 273;
+/// Characters of a supplier's name or tax number that are kept beside the document.
+const PARTY_CHARS_MAX: usize = 255;
+/// What people write between the digits of a tax number.
+const SEPARATORS: [char; 4] = ['-', ' ', '.', '/'];
+
+/// A line of an inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SupplierInvoice {
+    pub taxpayer_id: TaxpayerId,
+    /// As the authority spells it.
+    pub irn: Irn,
+    pub supplier_name: Option<String>,
+    pub supplier_tin: Option<String>,
+    pub received_at: Timestamp,
+    /// When the taxpayer acknowledged it through us.
+    pub acknowledged_at: Option<Timestamp>,
+}
+
+/// A decrypted document of the authority, and what an inbox needs of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SupplierDocument {
+    pub irn: Irn,
+    pub supplier_name: Option<String>,
+    pub supplier_tin: Option<String>,
+    /// Absent where the invoice names no buyer.
+    pub buyer_tin: Option<String>,
+    pub document: Value,
+}
+
+/// Why a document cannot be taken for the invoice that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the authority's document of {asked} is of another invoice or of none")]
+pub struct OtherInvoice {
+    asked: Irn,
+}
+
+impl SupplierDocument {
+    /// Reads the document that was downloaded for an IRN.
+    pub fn of(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
+        let named = document.get("irn").and_then(Value::as_str).and_then(readable_irn);
+        let irn = named.filter(|irn| irn.key() == asked.key());
+        let irn = irn.ok_or_else(|| OtherInvoice { asked: asked.clone() })?;
+        let supplier = |name: &str| text(&document, "accounting_supplier_party", name);
+        Ok(Self {
+            irn,
+            supplier_name: supplier("party_name"),
+            supplier_tin: supplier("tin"),
+            buyer_tin: buyer_tin(&document),
+            document,
+        })
+    }
+
+    /// The line it makes in a taxpayer's inbox.
+    pub fn received(&self, taxpayer_id: TaxpayerId, now: Timestamp) -> SupplierInvoice {
+        SupplierInvoice {
+            taxpayer_id,
+            irn: self.irn.clone(),
+            supplier_name: self.supplier_name.clone(),
+            supplier_tin: self.supplier_tin.clone(),
+            received_at: now,
+            acknowledged_at: None,
+        }
+    }
+}
+
+/// The tax number of the buyer that a document names.
+pub fn buyer_tin(document: &Value) -> Option<String> {
+    text(document, "accounting_customer_party", "tin")
+}
+
+/// An IRN that came from outside, if it can be kept.
+pub fn readable_irn(text: &str) -> Option<Irn> {
+    let fits = text.chars().count() <= IRN_CHARS_MAX;
+    fits.then(|| Irn::parse(text).ok())?
+}
+
+/// A tax number without what may be written between its digits, in lower case; none of nothing.
+pub fn plain_tin(tin: &str) -> Option<String> {
+    let plain = tin.trim().to_lowercase().replace(SEPARATORS, "");
+    (!plain.is_empty()).then_some(plain)
+}
+
+/// A member of a party, as a line of text that a database can keep.
+fn text(document: &Value, party: &str, name: &str) -> Option<String> {
+    let sent = document.get(party)?.get(name)?.as_str()?;
+    let line: String = sent.chars().filter(|letter| !letter.is_control()).take(PARTY_CHARS_MAX).collect();
+    let line = line.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn irn(text: &str) -> Irn {
+        Irn::parse(text).unwrap()
+    }
+
+    fn document() -> Value {
+        json!({
+            "irn": "SUP1-5A0D0001-20260115",
+            "accounting_supplier_party": { "party_name": " Supplier\u{0} Ltd ", "tin": "1-2" },
+            "accounting_customer_party": { "tin": "12345678-0001" },
+        })
+    }
+
+    #[test]
+    fn a_document_tells_who_sent_it_to_whom() {
+        let read = SupplierDocument::of(&irn("SUP1-5a0d0001-20260115"), document()).unwrap();
+        assert_eq!(read.irn.as_str(), "SUP1-5A0D0001-20260115", "the authority's spelling");
+        assert_eq!(read.supplier_name.as_deref(), Some("Supplier Ltd"));
+        assert_eq!(read.supplier_tin.as_deref(), Some("1-2"));
+        assert_eq!(read.buyer_tin.as_deref(), Some("12345678-0001"));
+    }
+
+    #[test]
+    fn a_document_of_another_invoice_or_of_none_is_refused() {
+        assert!(SupplierDocument::of(&irn("SUP2-5A0D0001-20260115"), document()).is_err());
+        for odd in [json!({}), json!({ "irn": 7 }), json!({ "irn": "odd" })] {
+            assert!(SupplierDocument::of(&irn("SUP1-5A0D0001-20260115"), odd).is_err());
+        }
+    }
+
+    #[test]
+    fn parties_that_are_missing_or_odd_are_none() {
+        for party in [json!(null), json!("text"), json!({ "tin": " " }), json!({ "tin": 12 })] {
+            let document = json!({ "irn": "A-5A0D0001-20260115", "accounting_customer_party": party });
+            assert_eq!(buyer_tin(&document), None);
+        }
+    }
+
+    #[test]
+    fn the_separators_of_a_tax_number_do_not_count() {
+        for written in ["12345678-0001", " 12345678 0001", "12345678/0001", "12345678.0001", "123456780001"] {
+            assert_eq!(plain_tin(written).as_deref(), Some("123456780001"));
+        }
+        assert_eq!(plain_tin("TIN-a").as_deref(), Some("tina"));
+        assert_eq!(plain_tin(" - "), None);
+    }
+
+    #[test]
+    fn an_irn_that_is_too_long_to_keep_is_none() {
+        assert!(readable_irn(&format!("{}-5A0D0001-20260115", "A".repeat(255))).is_some());
+        assert!(readable_irn(&format!("{}-5A0D0001-20260115", "A".repeat(256))).is_none());
+    }
+}

@@ -1,0 +1,5 @@
+//! `/authority`: what the authority calls.
+
+mod notifications;
+
+pub(super) use notifications::notifications;

@@ -1,0 +1,59 @@
+//! The customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
+
+use crate::domain::codes::Category;
+use crate::domain::party::{Address, CustomerDetails};
+use crate::http::forms::customer::DESCRIPTION_MIN;
+use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::reader::Reader;
+
+const TIN_MAX: usize = 50;
+const DESCRIPTION_MAX: usize = 500;
+const CITY_MAX: usize = 100;
+const POSTAL_ZONE_MAX: usize = 50;
+/// Characters of a telephone number, of whatever kind they are.
+const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
+
+/// A business and a government body need a tax number and a description.
+pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
+    let is_business = category.is_some_and(Category::needs_tin);
+    let no = reader.required("customer_no").text(TEXT_MAX);
+    let name = reader.required("party_name").text(TEXT_MAX);
+    let email = reader.required("email").email();
+    let tin = reader.required_if(is_business, "tin").text(TIN_MAX);
+    let business_description =
+        reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, DESCRIPTION_MAX);
+    let what = "must be 6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
+    let telephone = reader.optional("telephone").shaped("telephone", what, is_telephone);
+    let address = reader.required("postal_address").object(address);
+    Some(CustomerDetails {
+        no: no?,
+        name: name?,
+        email: email?,
+        tin,
+        business_description,
+        address: address?,
+        telephone,
+    })
+}
+
+fn address(reader: &mut Reader<'_>) -> Option<Address> {
+    let street_name = reader.required("street_name").text(TEXT_MAX);
+    let city = reader.required("city_name").text(CITY_MAX);
+    let postal_code = reader.required("postal_zone").text(POSTAL_ZONE_MAX);
+    let country = reader.required("country").country();
+    Some(Address {
+        street_name: street_name?,
+        city: city?,
+        state: None,
+        postal_code: postal_code?,
+        country: country?,
+    })
+}
+
+fn is_telephone(text: &str) -> bool {
+    let number = text.strip_prefix('+').unwrap_or(text);
+    let is_allowed = |letter: char| letter.is_ascii_digit() || " -()".contains(letter);
+    PHONE_CHARS.contains(&text.chars().count())
+        && number.chars().all(is_allowed)
+        && number.contains(|letter: char| letter.is_ascii_digit())
+}

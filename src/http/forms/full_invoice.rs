@@ -1,0 +1,558 @@
+//! Create Invoice (Full) (spec.md). The caller says what the invoice comes to; the form sees that the totals fit each
+//! other and the lines. Whatever was sent and has no column of its own stays in the draft's extras.
+
+use jiff::civil::Date;
+use serde_json::{Map, Value, json};
+
+use crate::domain::catalog::{Catalog, List};
+use crate::domain::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentStatus};
+use crate::domain::fault::Faults;
+use crate::domain::invoice::{Draft, Line};
+use crate::domain::irn::Irn;
+use crate::domain::money::Amount;
+use crate::http::forms::as_sent::as_sent;
+use crate::http::forms::document::{self, Totals};
+use crate::http::forms::field::{Bounds, TEXT_MAX};
+use crate::http::forms::full_line::FullLine;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::standard_invoice::warn_unless_submittable;
+use crate::http::forms::{full_customer, full_line, heading, references};
+
+/// What the form checks against beside the authority's lists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Account<'a> {
+    /// The last day that is not in the future.
+    pub(crate) today: Date,
+    /// None where the account is asked later: the IRN's service id is then not checked here.
+    pub(crate) service_id: Option<&'a str>,
+}
+
+/// What columns and lines hold already.
+const HELD: [&str; 7] = [
+    "invoice_no",
+    "invoice_category",
+    "irn",
+    "issue_date",
+    "due_date",
+    "document_currency_code",
+    "invoice_line",
+];
+
+pub(crate) fn read(
+    body: &Map<String, Value>,
+    account: Account<'_>,
+    catalog: &Catalog,
+) -> Result<Accepted<Draft>, Faults> {
+    let mut form = report::read(body, catalog, |reader| full_invoice(reader, account))?;
+    form.value.extras = extras(body, &form.value, &form.unknown);
+    Ok(form)
+}
+
+/// The draft, as yet without its extras.
+pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Option<Draft> {
+    let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
+    warn_unless_submittable(reader, invoice_no.as_deref());
+    let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
+    let irn = reader.required("irn").irn();
+    let dates = heading::dates(reader, false);
+    check_irn(reader, irn.as_ref(), account, (invoice_no.as_deref(), dates.issued));
+    if dates.issued.is_some_and(|issued| issued > account.today) {
+        reader.fault("issue_date", "before_or_equal", "must not be in the future");
+    }
+    let invoice_type = reader.required("invoice_type_code").code(List::InvoiceTypes);
+    let declared = reader
+        .optional("payment_status")
+        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
+        .unwrap_or(DeclaredPaymentStatus::Pending);
+    let currency = reader.required("document_currency_code").currency();
+    reader.optional("tax_currency_code").currency();
+    heading::texts(reader);
+    let customer = reader.required("accounting_customer_party");
+    let customer = customer.object(|reader| full_customer::read(reader, category));
+    references::read(reader, false);
+    if invoice_type.as_deref() == Some(CREDIT_NOTE_CODE) && !reader.has("billing_reference") {
+        reader.warn("the authority wants the billing_reference of a credit note when it is submitted");
+    }
+    let totals = reader.required("legal_monetary_total").object(totals);
+    let lines = lines(reader, totals);
+    reader.optional("tax_total").objects(0, tax_total);
+    Some(Draft {
+        invoice_no: invoice_no?,
+        irn: Some(irn?),
+        category: category?,
+        invoice_type: invoice_type?,
+        invoice_date: dates.issued?,
+        due_date: dates.due,
+        currency: currency?,
+        customer: customer?,
+        lines: lines?,
+        payable: totals?.payable,
+        declared,
+        extras: Map::new(),
+        batch_no: None,
+    })
+}
+
+/// Whose the IRN is decides; of which number and day it speaks is only remarked on.
+fn check_irn(
+    reader: &Reader<'_>,
+    irn: Option<&Irn>,
+    account: Account<'_>,
+    (invoice_no, issued): (Option<&str>, Option<Date>),
+) {
+    let Some(irn) = irn else { return };
+    if account.service_id.is_some_and(|service_id| !irn.has_service_id(service_id)) {
+        reader.fault("irn", "irn_service_id_mismatch", "must carry this account's authority_service_id");
+    }
+    if invoice_no.is_some_and(|no| no != irn.invoice_no()) {
+        reader.warn("invoice_no is not the invoice number of the irn");
+    }
+    if issued.is_some_and(|issued| irn.date() != Some(issued)) {
+        reader.warn("issue_date is not the date of the irn");
+    }
+}
+
+fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
+    let totals = document::totals(reader)?;
+    if !totals.exclusive.about(totals.lines) {
+        reader.fault("tax_exclusive_amount", "same", "must equal line_extension_amount within 0.01");
+    }
+    Some(totals)
+}
+
+fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
+    let lines = reader.required("invoice_line").objects(1, full_line::read)?;
+    let sum = Amount::sum(lines.iter().map(|line| line.amount));
+    if totals.is_some_and(|totals| !sum.is_some_and(|sum| sum.about(totals.lines))) {
+        let what = "must add up to legal_monetary_total.line_extension_amount";
+        reader.fault("invoice_line", "sum", what);
+    }
+    Some(lines.into_iter().map(|FullLine { line, .. }| line).collect())
+}
+
+fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
+    let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
+    let parts = reader.required("tax_subtotal").objects(0, document::tax_subtotal);
+    amount.zip(parts).map(drop)
+}
+
+/// Every field that was sent, in the words it was sent in, and the defaults of those that were not.
+fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
+    let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
+    let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let Value::Object(mut extras) = as_sent(kept, unknown) else { return Map::new() };
+    extras.insert("payment_status".to_owned(), json!(draft.declared));
+    for (name, default) in [
+        ("tax_point_date", json!(draft.invoice_date.to_string())),
+        ("tax_currency_code", json!(draft.currency)),
+        ("accounting_cost", json!(0)),
+    ] {
+        extras.entry(name).or_insert(default);
+    }
+    extras
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
+
+    fn account() -> Account<'static> {
+        Account { today: "2026-11-21".parse().unwrap(), service_id: Some("94ad90fb") }
+    }
+
+    fn read_body(body: Value) -> Result<Accepted<Draft>, Faults> {
+        read(&object(body), account(), &catalog())
+    }
+
+    fn check(cases: &[(&str, Option<Value>, &str)]) {
+        testing::check(&testing::full_invoice(), cases, |reader| full_invoice(reader, account()));
+    }
+
+    fn with(pointer: &str, value: impl Into<Value>) -> Value {
+        changed(&testing::full_invoice(), pointer, Some(value.into()))
+    }
+
+    #[test]
+    fn every_required_field_is_required() {
+        let fields = [
+            "/invoice_no",
+            "/invoice_category",
+            "/irn",
+            "/issue_date",
+            "/invoice_type_code",
+            "/document_currency_code",
+            "/accounting_customer_party",
+            "/accounting_customer_party/customer_no",
+            "/accounting_customer_party/party_name",
+            "/accounting_customer_party/email",
+            "/accounting_customer_party/tin",
+            "/accounting_customer_party/business_description",
+            "/accounting_customer_party/postal_address",
+            "/accounting_customer_party/postal_address/street_name",
+            "/accounting_customer_party/postal_address/city_name",
+            "/accounting_customer_party/postal_address/postal_zone",
+            "/accounting_customer_party/postal_address/country",
+            "/legal_monetary_total",
+            "/legal_monetary_total/line_extension_amount",
+            "/legal_monetary_total/tax_exclusive_amount",
+            "/legal_monetary_total/tax_inclusive_amount",
+            "/legal_monetary_total/payable_amount",
+            "/invoice_line",
+            "/invoice_line/0/item",
+            "/invoice_line/0/item/name",
+            "/invoice_line/0/item/description",
+            "/invoice_line/0/item/type",
+            "/invoice_line/0/price",
+            "/invoice_line/0/price/price_amount",
+            "/invoice_line/0/price/base_quantity",
+            "/invoice_line/0/price/price_unit",
+            "/invoice_line/0/invoiced_quantity",
+            "/invoice_line/0/line_extension_amount",
+            "/invoice_line/0/product_category",
+            "/invoice_line/0/tax_category",
+            "/invoice_line/0/total_tax",
+        ];
+        for at in fields {
+            let rule = format!("{}: required", at[1..].replace('/', "."));
+            for nothing in [None, Some(Value::Null), Some(json!(" "))] {
+                check(&[(at, nothing, &rule)]);
+            }
+        }
+    }
+
+    #[test]
+    fn optional_fields_may_be_left_out() {
+        for at in [
+            "/due_date",
+            "/accounting_customer_party/telephone",
+            "/invoice_line/0/hsn_code",
+            "/invoice_line/0/item/sellers_item_identification",
+        ] {
+            check(&[(at, None, "")]);
+        }
+        assert_eq!(
+            read_body(changed(&testing::full_invoice(), "/due_date", None)).unwrap().value.due_date,
+            None
+        );
+    }
+
+    #[test]
+    fn each_field_of_the_head_keeps_its_rule() {
+        let text = |length: usize| Some(json!("x".repeat(length)));
+        let cases = [
+            ("/invoice_no", text(256), "invoice_no: max"),
+            ("/invoice_category", Some(json!("Blank")), "invoice_category: one_of"),
+            ("/irn", Some(json!("INV001-94AD90FB")), "irn: irn_malformed"),
+            ("/irn", Some(json!("INV001-94AD90FC-20261121")), "irn: irn_service_id_mismatch"),
+            ("/irn", Some(json!("A-B-C-94AD90fb-20261121")), ""),
+            ("/irn", Some(json!("INV/%2f%-94AD90FB-20261121")), ""),
+            ("/issue_date", Some(json!("2026-11-22")), "issue_date: before_or_equal"),
+            ("/issue_date", Some(json!("2026-11-20")), ""),
+            ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
+            ("/due_date", Some(json!("2026-11-21")), ""),
+            ("/issue_time", Some(json!("23:59:59")), ""),
+            ("/issue_time", Some(json!("24:00:00")), "issue_time: time"),
+            ("/issue_time", Some(json!("9:00:00")), "issue_time: time"),
+            ("/issue_time", Some(json!("09:00")), "issue_time: time"),
+            ("/issue_time", Some(json!(" 9:00:00")), "issue_time: time"),
+            ("/invoice_type_code", Some(json!("999")), "invoice_type_code: exists"),
+            ("/invoice_type_code", Some(json!(381)), "invoice_type_code: type"),
+            ("/payment_status", Some(json!("paid")), ""),
+            ("/payment_status", Some(json!("CANCELLED")), ""),
+            ("/payment_status", Some(json!("REJECTED")), "payment_status: one_of"),
+            ("/payment_status", Some(json!("PARTIAL")), "payment_status: one_of"),
+            ("/note", text(1_000), ""),
+            ("/note", text(1_001), "note: max"),
+            ("/tax_point_date", Some(json!("2026-13-01")), "tax_point_date: date"),
+            ("/document_currency_code", Some(json!("NAIRA")), "document_currency_code: currency"),
+            ("/document_currency_code", Some(json!("XXX")), "document_currency_code: exists"),
+            ("/tax_currency_code", Some(json!("XXX")), "tax_currency_code: exists"),
+            ("/accounting_cost", Some(json!("1")), "accounting_cost: type"),
+            ("/accounting_cost", Some(number("12.5")), ""),
+            ("/buyer_reference", text(255), ""),
+            ("/buyer_reference", text(256), "buyer_reference: max"),
+            ("/actual_delivery_date", Some(json!("soon")), "actual_delivery_date: date"),
+            ("/payment_terms_note", text(1_000), ""),
+            ("/payment_terms_note", text(1_001), "payment_terms_note: max"),
+        ];
+        check(&cases);
+    }
+
+    #[test]
+    fn each_field_of_the_customer_keeps_its_rule() {
+        let text = |length: usize| Some(json!("x".repeat(length)));
+        let cases = [
+            ("customer_no", text(255), ""),
+            ("customer_no", text(256), "max"),
+            ("party_name", text(255), ""),
+            ("party_name", text(256), "max"),
+            ("email", Some(json!("books")), "email"),
+            ("tin", text(50), ""),
+            ("tin", text(51), "max"),
+            ("business_description", text(4), "min"),
+            ("business_description", text(5), ""),
+            ("business_description", text(500), ""),
+            ("business_description", text(501), "max"),
+            ("telephone", Some(json!("08030")), "telephone"),
+            ("telephone", Some(json!("080300")), ""),
+            ("telephone", Some(json!("+12345")), ""),
+            ("telephone", Some(json!("1".repeat(20))), ""),
+            ("telephone", Some(json!("1".repeat(21))), "telephone"),
+            ("telephone", Some(json!("(080) 300-00")), ""),
+            ("telephone", Some(json!("0803+000")), "telephone"),
+            ("telephone", Some(json!("0803x000")), "telephone"),
+            ("telephone", Some(json!("--------")), "telephone"),
+            ("postal_address/street_name", text(255), ""),
+            ("postal_address/street_name", text(256), "max"),
+            ("postal_address/city_name", text(100), ""),
+            ("postal_address/city_name", text(101), "max"),
+            ("postal_address/postal_zone", text(50), ""),
+            ("postal_address/postal_zone", text(51), "max"),
+            ("postal_address/country", Some(json!("ng")), ""),
+            ("postal_address/country", Some(json!("NGA")), "country"),
+            ("postal_address/country", Some(json!("N1")), "country"),
+            ("postal_address/country", Some(json!("ZZ")), "exists"),
+        ];
+        for (name, value, rule) in cases {
+            let at = format!("/accounting_customer_party/{name}");
+            let rule = if rule.is_empty() {
+                String::new()
+            } else {
+                format!("{}: {rule}", at[1..].replace('/', "."))
+            };
+            check(&[(&at, value, &rule)]);
+        }
+    }
+
+    #[test]
+    fn a_consumer_needs_no_tax_number_and_no_description() {
+        let mut body = with("/invoice_category", "B2C");
+        for name in ["tin", "business_description"] {
+            body = changed(&body, &format!("/accounting_customer_party/{name}"), None);
+        }
+        assert_eq!(broken(read_body(body.clone())), [""; 0]);
+        let short = changed(&body, "/accounting_customer_party/business_description", Some(json!("Mill")));
+        assert_eq!(broken(read_body(short)), ["accounting_customer_party.business_description: min"]);
+    }
+
+    #[test]
+    fn each_field_of_a_line_keeps_its_rule() {
+        let cases = [
+            ("item/type", Some(json!("GOODS")), "item.type: one_of"),
+            ("item/name", Some(json!("x".repeat(256))), "item.name: max"),
+            ("price/price_amount", Some(json!(-1)), "price.price_amount: min"),
+            ("price/base_quantity", Some(number("0.009")), "price.base_quantity: min"),
+            ("price/base_quantity", Some(number("0.01")), ""),
+            ("price/price_unit", Some(json!("KGMS")), "price.price_unit: max"),
+            ("price/price_unit", Some(json!("ZZ")), "price.price_unit: exists"),
+            ("invoiced_quantity", Some(number("0.009")), "invoiced_quantity: min"),
+            ("invoiced_quantity", Some(number("0.01")), ""),
+            ("line_extension_amount", Some(json!(0)), "line_extension_amount: min"),
+            ("product_category", Some(json!("1006.3")), "product_category: format"),
+            ("product_category", Some(json!("9999.99")), "product_category: exists"),
+            ("service_category", Some(json!("6201")), "service_category: prohibited"),
+            ("hsn_code", Some(json!("100630")), "hsn_code: format"),
+            ("hsn_code", Some(json!("9999.99")), ""),
+            ("isic_code", Some(json!("6201")), "isic_code: prohibited"),
+            ("isic_code", Some(json!("62")), "isic_code: format, isic_code: prohibited"),
+            ("tax_category", Some(json!("VAT")), "tax_category: exists"),
+            ("total_tax", Some(json!(-1)), "total_tax: min"),
+            ("total_tax", Some(json!(0)), ""),
+            ("discount_rate", Some(json!(100)), ""),
+            ("discount_rate", Some(number("100.01")), "discount_rate: max"),
+            ("discount_amount", Some(json!(-1)), "discount_amount: min"),
+            ("fee_rate", Some(json!(-1)), "fee_rate: min"),
+            ("fee_rate", Some(json!(101)), "fee_rate: max"),
+            ("fee_amount", Some(json!("1")), "fee_amount: type"),
+        ];
+        for (name, value, rules) in cases {
+            let rules: Vec<_> = rules.split(", ").filter(|rule| !rule.is_empty()).collect();
+            let rules: Vec<_> = rules.iter().map(|rule| format!("invoice_line.0.{rule}")).collect();
+            check(&[(&format!("/invoice_line/0/{name}"), value, &rules.join(", "))]);
+        }
+    }
+
+    #[test]
+    fn a_service_line_carries_the_codes_of_a_service() {
+        let service = with("/invoice_line/0/item/type", "SERVICE");
+        let faults = [
+            "invoice_line.0.service_category: required",
+            "invoice_line.0.product_category: prohibited",
+            "invoice_line.0.hsn_code: prohibited",
+        ];
+        assert_eq!(broken(read_body(service.clone())), faults);
+        let mut body = changed(&service, "/invoice_line/0/service_category", Some(json!("6201")));
+        for name in ["product_category", "hsn_code"] {
+            body = changed(&body, &format!("/invoice_line/0/{name}"), None);
+        }
+        let body = changed(&body, "/invoice_line/0/isic_code", Some(json!("9999")));
+        assert_eq!(broken(read_body(body.clone())), [""; 0]);
+        for (category, rule) in [("620", "format"), ("9999", "exists")] {
+            let odd = changed(&body, "/invoice_line/0/service_category", Some(json!(category)));
+            assert_eq!(broken(read_body(odd)), [format!("invoice_line.0.service_category: {rule}")]);
+        }
+    }
+
+    #[test]
+    fn the_totals_fit_each_other_and_the_lines_within_a_hundredth() {
+        let cases = [
+            ("line_extension_amount", "200.01", ""),
+            ("line_extension_amount", "199.99", ""),
+            (
+                "line_extension_amount",
+                "200.02",
+                "legal_monetary_total.tax_exclusive_amount: same, invoice_line: sum",
+            ),
+            ("tax_exclusive_amount", "199.98", "legal_monetary_total.tax_exclusive_amount: same"),
+            ("tax_exclusive_amount", "200.01", ""),
+            ("tax_inclusive_amount", "199.99", "legal_monetary_total.tax_inclusive_amount: min"),
+            ("tax_inclusive_amount", "200", ""),
+            ("payable_amount", "-0.01", "legal_monetary_total.payable_amount: min"),
+            ("payable_amount", "0", ""),
+        ];
+        for (name, digits, rules) in cases {
+            check(&[(&format!("/legal_monetary_total/{name}"), Some(number(digits)), rules)]);
+        }
+        let line = testing::full_invoice()["invoice_line"][0].clone();
+        assert_eq!(broken(read_body(with("/invoice_line", json!([line, line])))), ["invoice_line: sum"]);
+    }
+
+    #[test]
+    fn each_optional_part_keeps_its_rule() {
+        let reference = json!({ "irn": "INV000-94AD90FB-20261101", "issue_date": "2026-11-01" });
+        let undated = json!({ "irn": "INV000-94AD90FB-20261101" });
+        let tax = |id: &str| {
+            let category = json!({ "id": id, "percent": 7 });
+            let part = json!({ "taxable_amount": 200, "tax_amount": 15, "tax_category": category });
+            json!([{ "tax_amount": 15, "tax_subtotal": [part] }])
+        };
+        let cases = [
+            ("/invoice_delivery_period", json!({ "start_date": "2026-11-01", "end_date": "2026-11-02" }), ""),
+            (
+                "/invoice_delivery_period",
+                json!({ "start_date": "2026-11-02", "end_date": "2026-11-01" }),
+                "invoice_delivery_period.end_date: after_or_equal",
+            ),
+            ("/billing_reference", json!([reference]), ""),
+            ("/billing_reference", json!([undated]), "billing_reference.0.issue_date: required"),
+            ("/dispatch_document_reference", reference.clone(), ""),
+            (
+                "/receipt_document_reference",
+                undated.clone(),
+                "receipt_document_reference.issue_date: required",
+            ),
+            ("/originator_document_reference", json!([]), "originator_document_reference: type"),
+            (
+                "/contract_document_reference",
+                json!({}),
+                "contract_document_reference.irn: required, contract_document_reference.issue_date: required",
+            ),
+            ("/additional_document_reference", json!([reference, reference]), ""),
+            ("/additional_document_reference", reference.clone(), "additional_document_reference: type"),
+            ("/payment_means", json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-01" }]), ""),
+            (
+                "/payment_means",
+                json!([{ "payment_means_code": "11" }]),
+                "payment_means.0.payment_means_code: exists",
+            ),
+            ("/allowance_charge", json!([{ "charge_indicator": false, "amount": 1 }]), ""),
+            (
+                "/allowance_charge",
+                json!([{ "charge_indicator": "no", "amount": 1 }]),
+                "allowance_charge.0.charge_indicator: type",
+            ),
+            ("/tax_total", tax("STANDARD_VAT"), ""),
+            ("/tax_total", tax("VAT"), "tax_total.0.tax_subtotal.0.tax_category.id: exists"),
+            ("/tax_total", json!([{ "tax_subtotal": [] }]), "tax_total.0.tax_amount: required"),
+        ];
+        check(&cases.map(|(at, value, rules)| (at, Some(value), rules)));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let said = broken(read_body(json!({ "invoice_line": [{ "item": { "type": "SERVICE" } }, 1] })));
+        assert_eq!(said.len(), 8 + 8 + 1, "{said:?}");
+        let odd =
+            changed(&with("/irn", "INV001-00000000-20261121"), "/issue_date", Some(json!("2027-01-01")));
+        assert_eq!(
+            broken(read_body(odd)),
+            ["due_date: after_or_equal", "irn: irn_service_id_mismatch", "issue_date: before_or_equal"]
+        );
+    }
+
+    #[test]
+    fn another_number_or_day_in_the_irn_is_a_warning() {
+        let warnings = read_body(with("/irn", "INV002-94AD90FB-20261120")).unwrap().warnings;
+        let expected =
+            ["invoice_no is not the invoice number of the irn", "issue_date is not the date of the irn"];
+        assert_eq!(warnings, expected);
+    }
+
+    #[test]
+    fn a_credit_note_without_a_billing_reference_is_a_warning() {
+        let note = with("/invoice_type_code", "380");
+        assert_eq!(read_body(note.clone()).unwrap().warnings.len(), 1);
+        let reference = json!([{ "irn": "INV000-94AD90FB-20261101", "issue_date": "2026-11-01" }]);
+        let referring = changed(&note, "/billing_reference", Some(reference));
+        assert_eq!(read_body(referring).unwrap().warnings, [""; 0]);
+    }
+
+    #[test]
+    fn every_field_that_was_sent_is_kept() {
+        let body = changed(&with("/note", " As agreed "), "/colour", Some(json!("red")));
+        let body = changed(&body, "/accounting_customer_party/fax", Some(json!("1")));
+        let body = changed(&body, "/invoice_line/0/fee_rate", Some(number("2.50")));
+        let draft = read_body(body).unwrap().value;
+        let kept: Vec<_> = draft.extras.keys().map(String::as_str).collect();
+        let expected = [
+            "accounting_cost",
+            "accounting_customer_party",
+            "invoice_type_code",
+            "legal_monetary_total",
+            "note",
+            "payment_status",
+            "tax_currency_code",
+            "tax_point_date",
+        ];
+        assert_eq!(kept, expected);
+        assert_eq!(
+            (&draft.extras["note"], &draft.extras["tax_point_date"]),
+            (&json!("As agreed"), &json!("2026-11-21"))
+        );
+        assert_eq!(draft.extras["accounting_customer_party"].get("fax"), None);
+        let line = &draft.lines[0];
+        assert_eq!(
+            (line.item_no.as_deref(), line.unit_price, line.quantity),
+            (Some("R1"), 100.into(), 2.into())
+        );
+        let extras = Value::Object(line.extras.clone()).to_string();
+        assert_eq!(
+            extras,
+            r#"{"base_quantity":1,"description":"Parboiled","fee_rate":2.50,"hsn_code":"1006.30","line_extension_amount":200,"total_tax":15}"#
+        );
+    }
+
+    #[test]
+    fn what_is_sent_and_what_is_the_default_are_the_same_content() {
+        let plain = read_body(testing::full_invoice()).unwrap().value;
+        let mut spelled = with("/tax_point_date", "2026-11-21");
+        for (at, value) in [
+            ("/tax_currency_code", json!("NGN")),
+            ("/accounting_cost", number("0.00")),
+            ("/payment_status", json!("pending")),
+            ("/note", json!("  ")),
+        ] {
+            spelled = changed(&spelled, at, Some(value));
+        }
+        assert_eq!(read_body(spelled).unwrap().value.digest(), plain.digest());
+        assert_ne!(read_body(with("/note", "x")).unwrap().value.digest(), plain.digest());
+    }
+
+    #[test]
+    fn without_an_account_the_service_id_is_left_to_the_books() {
+        let body = object(with("/irn", "INV001-00000000-20261121"));
+        assert!(read(&body, Account { service_id: None, ..account() }, &catalog()).is_ok());
+    }
+}

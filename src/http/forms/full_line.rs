@@ -1,0 +1,112 @@
+//! A line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). Its item's type decides which category and
+//! which code it carries.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::catalog::List;
+use crate::domain::codes::ItemType;
+use crate::domain::invoice::Line;
+use crate::domain::money::Amount;
+use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
+use crate::http::forms::reader::Reader;
+
+/// A line, and what it counts for in the total of the lines.
+#[derive(Debug, PartialEq)]
+pub(crate) struct FullLine {
+    pub(crate) line: Line,
+    pub(crate) amount: Amount,
+}
+
+struct Item {
+    name: String,
+    no: Option<String>,
+    description: String,
+    kind: ItemType,
+}
+
+struct Price {
+    amount: Amount,
+    base_quantity: Amount,
+    unit: String,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
+    let mut kind = None;
+    let item = reader.required("item").object(|reader| item(reader, &mut kind));
+    let price = reader.required("price").object(price);
+    let quantity = reader.required("invoiced_quantity").amount(Bounds::HUNDREDTH);
+    let amount = reader.required("line_extension_amount").amount(Bounds::HUNDREDTH);
+    let (is_product, is_service) = (kind == Some(ItemType::Product), kind == Some(ItemType::Service));
+    let product_category =
+        reader.required_if(is_product, "product_category").listed_picture(PRODUCT_CODE, List::ProductCodes);
+    let service_category =
+        reader.required_if(is_service, "service_category").listed_picture(SERVICE_CODE, List::ServiceCodes);
+    let hsn_code = product_code(reader.optional("hsn_code"));
+    let isic_code = service_code(reader.optional("isic_code"));
+    let tax_category = reader.required("tax_category").code(List::TaxCategories);
+    let total_tax = reader.required("total_tax").amount(Bounds::NOT_NEGATIVE);
+    let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
+    let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
+    let fee_rate = reader.optional("fee_rate").amount(Bounds::PERCENTAGE);
+    let fee_amount = reader.optional("fee_amount").amount(Bounds::NOT_NEGATIVE);
+    refuse_other_codes(reader, kind);
+    let (item, price, amount) = (item?, price?, amount?);
+    let extras = [
+        ("description", Some(json!(item.description))),
+        ("base_quantity", Some(json!(price.base_quantity))),
+        ("line_extension_amount", Some(json!(amount))),
+        ("total_tax", Some(json!(total_tax?))),
+        ("hsn_code", hsn_code.map(Value::from)),
+        ("isic_code", isic_code.map(Value::from)),
+        ("fee_rate", fee_rate.map(|rate| json!(rate))),
+        ("fee_amount", fee_amount.map(|amount| json!(amount))),
+    ];
+    let line = Line {
+        item_id: None,
+        item_name: item.name,
+        item_no: item.no,
+        item_type: item.kind,
+        unit_price: price.amount,
+        quantity: quantity?,
+        price_unit: price.unit,
+        tax_category: tax_category?,
+        product_category,
+        service_category,
+        discount_rate,
+        discount_amount,
+        extras: given(extras),
+    };
+    Some(FullLine { line, amount })
+}
+
+fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// The type is told even where the rest of the item is faulty, so that the line's categories are checked by it.
+fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<Item> {
+    let name = reader.required("name").text(TEXT_MAX);
+    let description = reader.required("description").long_text(0, LONG_TEXT_MAX);
+    let no = reader.optional("sellers_item_identification").text(TEXT_MAX);
+    *kind = reader.required("type").word(ItemType::parse, ItemType::allowed);
+    Some(Item { name: name?, no, description: description?, kind: (*kind)? })
+}
+
+fn price(reader: &mut Reader<'_>) -> Option<Price> {
+    let amount = reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
+    let base_quantity = reader.required("base_quantity").amount(Bounds::HUNDREDTH);
+    let unit = unit(reader.required("price_unit"));
+    Some(Price { amount: amount?, base_quantity: base_quantity?, unit: unit? })
+}
+
+fn refuse_other_codes(reader: &Reader<'_>, kind: Option<ItemType>) {
+    let (others, what) = match kind {
+        Some(ItemType::Product) => (["service_category", "isic_code"], "is for SERVICE lines"),
+        Some(ItemType::Service) => (["product_category", "hsn_code"], "is for PRODUCT lines"),
+        None => return,
+    };
+    for name in others.into_iter().filter(|name| reader.has(name)) {
+        reader.fault(name, "prohibited", what);
+    }
+}

@@ -1,0 +1,49 @@
+//! The authority's notice (decisions.md, "Inbound notices"): which invoice, and what is said of it.
+
+use crate::domain::codes::NoticeMessage;
+use crate::domain::irn::Irn;
+use crate::http::forms::reader::Reader;
+
+/// The longest notice, in bytes: it is two short texts, and the path is open to whoever has its token.
+pub(crate) const BYTES_MAX: usize = 4_096;
+
+/// A notice. What it says is shown back and otherwise asked for again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) irn: Irn,
+    pub(crate) message: NoticeMessage,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Notice> {
+    let irn = reader.required("irn").irn();
+    let message = reader.required("message").word(NoticeMessage::parse, NoticeMessage::allowed);
+    Some(Notice { irn: irn?, message: message? })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let body = json!({ "irn": "SUP1-5A0D0001-20260115", "message": "TRANSMITTING" });
+        let long = format!("{}-5A0D0001-20260115", "A".repeat(256));
+        let cases = [
+            ("/irn", None, "irn: required"),
+            ("/irn", Some(json!("odd")), "irn: irn_malformed"),
+            ("/irn", Some(json!(long)), "irn: max"),
+            ("/irn", Some(json!(7)), "irn: type"),
+            ("/message", None, "message: required"),
+            ("/message", Some(json!("SEEN")), "message: one_of"),
+            ("/message", Some(json!(null)), "message: required"),
+            ("/message", Some(json!("ACKNOWLEDGED")), ""),
+            ("/message", Some(json!("TRANSMITTED")), ""),
+            ("/message", Some(json!("FAILED")), ""),
+            ("/message", Some(json!("failed")), ""),
+        ];
+        check(&body, &cases, read);
+    }
+}

@@ -1,0 +1,33 @@
+//! Why an operator does something, as the audit keeps it.
+
+use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::reader::Reader;
+
+/// None where nothing was said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reason(pub(crate) Option<String>);
+
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
+    Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn a_reason_is_a_text_of_bounded_length() {
+        let cases = [
+            ("/reason", None, ""),
+            ("/reason", Some(json!("x".repeat(1_000))), ""),
+            ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
+            ("/reason", Some(json!(7)), "reason: type"),
+            ("/reason", Some(json!("a\u{0}b")), "reason: control_characters"),
+        ];
+        check(&json!({ "reason": "the authority is back" }), &cases, read);
+    }
+}

@@ -1,0 +1,45 @@
+//! Update Payment Status of the access point surface (spec.md): a status of its own set, and why.
+
+use crate::domain::codes::RelayedPaymentStatus;
+use crate::domain::payment::PaymentOrder;
+use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::reader::Reader;
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentOrder> {
+    let (parse, allowed) = (RelayedPaymentStatus::parse, RelayedPaymentStatus::allowed);
+    let payment_status = reader.required("payment_status").word(parse, allowed);
+    let remark = reader.optional("remark").long_text(0, TEXT_MAX);
+    Some(PaymentOrder { payment_status: payment_status?, remark })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{check, read as read_with};
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/payment_status", None, "payment_status: required"),
+            ("/payment_status", Some(json!("rejected")), ""),
+            ("/payment_status", Some(json!("PENDING")), ""),
+            ("/payment_status", Some(json!("PARTIAL")), "payment_status: one_of"),
+            ("/payment_status", Some(json!("CANCELLED")), "payment_status: one_of"),
+            ("/remark", Some(json!("x".repeat(255))), ""),
+            ("/remark", Some(json!("x".repeat(256))), "remark: max"),
+            ("/remark", Some(json!(1)), "remark: type"),
+        ];
+        check(&json!({ "payment_status": "PAID", "remark": "In cash" }), &cases, read);
+    }
+
+    #[test]
+    fn an_order_is_read_back_from_the_document_of_its_run() {
+        let order = read_with(json!({ "payment_status": "paid" }), read).unwrap().value;
+        let irn = "INV001-94AD90FB-20261121".parse().unwrap();
+        let document = order.document(&irn);
+        assert_eq!(document, json!({ "irn": irn, "payment_status": "PAID", "remark": null }));
+        assert_eq!(PaymentOrder::of(&document), Some(order));
+    }
+}

@@ -1,0 +1,64 @@
+//! What of a webhook's log is delivered once more (decisions.md, section 3). A mistake would send a lot, so that
+//! both fields of a replay are required.
+
+use crate::domain::replay::{AfterEnable, ReplayScope};
+use crate::http::forms::reader::Reader;
+use crate::http::since::Since;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ReplayWish {
+    pub(crate) since: Since,
+    pub(crate) only: ReplayScope,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayWish> {
+    let since = reader.required("since").since();
+    let only = reader.required("only").word(ReplayScope::parse, ReplayScope::allowed);
+    Some(ReplayWish { since: since?, only: only? })
+}
+
+/// Nothing is replayed unless it is asked for.
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
+    let replay = reader.optional("replay").word(AfterEnable::parse, AfterEnable::allowed);
+    Some(replay.unwrap_or(AfterEnable::None))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{broken, check, read as read_with};
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/since", None, "since: required"),
+            ("/since", Some(json!("")), "since: required"),
+            ("/since", Some(json!(-1)), "since: format"),
+            ("/since", Some(json!(1.5)), "since: format"),
+            ("/since", Some(json!("soon")), "since: format"),
+            ("/since", Some(json!(u64::MAX)), "since: format"),
+            ("/since", Some(json!(true)), "since: type"),
+            ("/since", Some(json!(["1"])), "since: type"),
+            ("/since", Some(json!(0)), ""),
+            ("/since", Some(json!("2026-01-15T10:00:00Z")), ""),
+            ("/only", None, "only: required"),
+            ("/only", Some(json!("none")), "only: one_of"),
+            ("/only", Some(json!(1)), "only: type"),
+            ("/only", Some(json!("MISSING")), ""),
+        ];
+        check(&json!({ "since": 1, "only": "all" }), &cases, read);
+    }
+
+    #[test]
+    fn enabling_replays_nothing_unless_it_is_asked_for() {
+        let scope = |body| read_with(body, read_enable).unwrap().value.scope();
+        assert_eq!(scope(json!({})), None);
+        assert_eq!(scope(json!({ "replay": "none" })), None);
+        assert_eq!(scope(json!({ "replay": "Failed" })), Some(ReplayScope::Failed));
+        assert_eq!(scope(json!({ "replay": "missing" })), Some(ReplayScope::Missing));
+        assert_eq!(broken(read_with(json!({ "replay": "all" }), read_enable)), ["replay: one_of"]);
+    }
+}

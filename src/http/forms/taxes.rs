@@ -1,0 +1,57 @@
+//! The taxes of a document: as they were sent or, where Submit's caller left them out, as they follow from the totals.
+
+use serde_json::{Value, json};
+
+use crate::domain::catalog::Catalog;
+use crate::domain::money::Amount;
+use crate::http::forms::document::{self, Totals};
+use crate::http::forms::reader::Reader;
+
+/// What is assumed to be taxed where no tax category is known.
+const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
+
+/// The authority wants the taxes said; where the caller left them out they follow from the totals.
+pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
+    let is_given =
+        reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());
+    if is_given || reader.has("tax_total") && totals.is_none() {
+        return None;
+    }
+    let totals = totals?;
+    let tax = totals.inclusive.minus(totals.exclusive).filter(|tax| !tax.is_negative())?;
+    let Some((id, percent)) = category_of(tax, totals.exclusive, reader.catalog()) else {
+        let what =
+            "is required: no tax category's percent leads from tax_exclusive_amount to tax_inclusive_amount";
+        reader.fault("tax_total", "required", what);
+        return None;
+    };
+    Some(json!([{
+        "tax_amount": tax,
+        "tax_subtotal": [{
+            "taxable_amount": totals.exclusive,
+            "tax_amount": tax,
+            "tax_category": { "id": id, "percent": percent },
+        }],
+    }]))
+}
+
+/// The first tax category whose percent of the amount is the tax; without tax, the one named after zero.
+fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
+    let known = catalog.tax_categories();
+    if known.is_empty() {
+        let percent = if tax.is_zero() { Amount::ZERO } else { Amount::parse(STANDARD_RATE.1).ok()? };
+        let id = if tax.is_zero() { "ZERO_VAT" } else { STANDARD_RATE.0 };
+        return Some((id.to_owned(), percent));
+    }
+    let fits = |percent: Amount| {
+        if tax.is_zero() {
+            percent.is_zero()
+        } else {
+            percent.percent_of(amount).is_some_and(|due| due.about(tax))
+        }
+    };
+    let fitting: Vec<_> = known.into_iter().filter(|(_, percent)| fits(*percent)).collect();
+    let named = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
+    let best = named("ZERO_VAT").or_else(|| named(STANDARD_RATE.0)).or_else(|| fitting.first());
+    best.map(|(id, percent)| ((*id).to_owned(), *percent))
+}

@@ -1,0 +1,186 @@
+//! Update Invoice (spec.md). What a line leaves to its item, and which invoice the original is, only the books can
+//! tell; the rest is checked here.
+
+use std::sync::Arc;
+
+use crate::actors::taxpayer::command::Which;
+use crate::domain::catalog::{Catalog, List};
+use crate::domain::codes::{CREDIT_NOTE_CODE, Category, ItemType};
+use crate::domain::ids::ItemId;
+use crate::domain::revision::{RevisedLine, Revision};
+use crate::http::forms::field::{Bounds, IRN_MAX, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{customer, unique_no};
+
+#[derive(Debug)]
+pub(crate) struct UpdateInvoice {
+    pub(crate) which: Which,
+    pub(crate) revision: Revision,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<UpdateInvoice> {
+    let which = unique_no::read(reader);
+    let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
+    let customer = reader.required("customer").object(|reader| customer::read(reader, category));
+    let invoice_type = reader.required("invoice_type").code(List::InvoiceTypes);
+    let is_credit_note = invoice_type.as_deref() == Some(CREDIT_NOTE_CODE);
+    let original = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
+    let due_date = reader.required("due_date").date();
+    let note = reader.optional("note").long_text(0, LONG_TEXT_MAX);
+    let lines = reader.required("lines").objects(1, line);
+    let revision = Revision {
+        category: category?,
+        invoice_type: invoice_type?,
+        original,
+        due_date: due_date?,
+        note,
+        customer: customer?,
+        lines: lines?,
+        catalog: Arc::clone(catalog),
+    };
+    Some(UpdateInvoice { which: which?, revision })
+}
+
+fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
+    let item_id = reader.optional("item_id").id().map(ItemId);
+    let is_spelled_out = !reader.has("item_id");
+    let item_name = reader.required_if(is_spelled_out, "item_name").text(TEXT_MAX);
+    let item_no = reader.optional("item_no").text(TEXT_MAX);
+    let item_type = reader.required_if(is_spelled_out, "item_type").word(ItemType::parse, ItemType::allowed);
+    let tax_category = reader.required_if(is_spelled_out, "tax_category").code(List::TaxCategories);
+    let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);
+    let product_category = product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
+    let service_category = service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
+    let quantity = reader.required("quantity").amount(Bounds::HUNDREDTH);
+    let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
+    let price_unit = unit(reader.required("price_unit"));
+    let description = reader.optional("description").long_text(0, LONG_TEXT_MAX);
+    let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
+    let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
+    refuse_other_category(reader, item_type);
+    Some(RevisedLine {
+        item_id,
+        item_name,
+        item_no,
+        item_type,
+        unit_price: unit_price?,
+        quantity: quantity?,
+        price_unit: price_unit?,
+        tax_category,
+        product_category,
+        service_category,
+        discount_rate,
+        discount_amount,
+        description,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::forms::testing::{self, broken, changed, number, read as read_with};
+
+    fn form(reader: &mut Reader<'_>) -> Option<UpdateInvoice> {
+        read(reader, &Arc::new(testing::catalog()))
+    }
+
+    fn check(cases: &[(&str, Option<Value>, &str)]) {
+        testing::check(&testing::update_invoice(), cases, form);
+    }
+
+    #[test]
+    fn every_required_field_is_required() {
+        for at in [
+            "/unique_no",
+            "/unique_no_type",
+            "/customer",
+            "/customer/no",
+            "/customer/name",
+            "/customer/email",
+            "/customer/tin",
+            "/customer/business_description",
+            "/customer/address_street_name",
+            "/customer/address_city",
+            "/customer/address_state",
+            "/customer/address_postal_code",
+            "/customer/address_country",
+            "/invoice_category",
+            "/invoice_type",
+            "/due_date",
+            "/lines",
+            "/lines/0/item_name",
+            "/lines/0/item_type",
+            "/lines/0/tax_category",
+            "/lines/0/product_category",
+            "/lines/0/quantity",
+            "/lines/0/unit_price",
+            "/lines/0/price_unit",
+        ] {
+            let rule = format!("{}: required", at[1..].replace('/', "."));
+            check(&[(at, None, &rule), (at, Some(Value::Null), &rule)]);
+        }
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/unique_no_type", Some(json!("ID")), "unique_no_type: one_of"),
+            ("/customer/business_description", Some(json!("Mill")), "customer.business_description: min"),
+            ("/invoice_category", Some(json!("B2X")), "invoice_category: one_of"),
+            ("/invoice_type", Some(json!("STANDARD")), "invoice_type: exists"),
+            ("/invoice_type", Some(json!("380")), "original_invoice_reference: required"),
+            ("/due_date", Some(json!("21-12-2026")), "due_date: date"),
+            ("/note", Some(json!("x".repeat(1_000))), ""),
+            ("/note", Some(json!("x".repeat(1_001))), "note: max"),
+            ("/lines", Some(json!([])), "lines: min"),
+            ("/lines/0/item_id", Some(json!("7")), "lines.0.item_id: type"),
+            ("/lines/0/item_id", Some(json!(0)), "lines.0.item_id: integer"),
+            ("/lines/0/item_id", Some(number("1.5")), "lines.0.item_id: integer"),
+            ("/lines/0/item_id", Some(number("99999999999999999999")), "lines.0.item_id: integer"),
+            ("/lines/0/item_no", None, ""),
+            ("/lines/0/item_type", Some(json!("GOODS")), "lines.0.item_type: one_of"),
+            ("/lines/0/tax_category", Some(json!("VAT")), "lines.0.tax_category: exists"),
+            ("/lines/0/product_category", Some(json!("1006")), "lines.0.product_category: format"),
+            ("/lines/0/product_category", Some(json!("9999.99")), ""),
+            ("/lines/0/service_category", Some(json!("6201")), "lines.0.service_category: prohibited"),
+            ("/lines/0/quantity", Some(number("0.009")), "lines.0.quantity: min"),
+            ("/lines/0/quantity", Some(number("0.01")), ""),
+            ("/lines/0/unit_price", Some(json!(-1)), "lines.0.unit_price: min"),
+            ("/lines/0/unit_price", Some(json!(0)), ""),
+            ("/lines/0/price_unit", Some(json!("KGMS")), "lines.0.price_unit: max"),
+            ("/lines/0/price_unit", Some(json!("ZZ")), "lines.0.price_unit: exists"),
+            ("/lines/0/description", Some(json!("x".repeat(1_001))), "lines.0.description: max"),
+            ("/lines/0/discount_rate", Some(json!(101)), "lines.0.discount_rate: max"),
+            ("/lines/0/discount_amount", Some(json!(-1)), "lines.0.discount_amount: min"),
+        ];
+        check(&cases);
+    }
+
+    #[test]
+    fn an_item_stands_for_name_type_and_tax_category() {
+        let line = json!({ "item_id": 7, "quantity": 1, "unit_price": 5, "price_unit": "EA" });
+        let body = changed(&testing::update_invoice(), "/lines/0", Some(line));
+        let form = read_with(body, form).unwrap().value;
+        assert_eq!(form.revision.lines[0].item_id, Some(ItemId(7)));
+        assert_eq!(form.revision.lines[0].item_name, None);
+    }
+
+    #[test]
+    fn a_service_needs_its_own_category() {
+        let body = changed(&testing::update_invoice(), "/lines/0/item_type", Some(json!("SERVICE")));
+        let faults = ["lines.0.service_category: required", "lines.0.product_category: prohibited"];
+        assert_eq!(broken(read_with(body, form)), faults);
+    }
+
+    #[test]
+    fn a_consumer_needs_no_tax_number() {
+        let mut body = changed(&testing::update_invoice(), "/invoice_category", Some(json!("b2c")));
+        for at in ["/customer/tin", "/customer/business_description"] {
+            body = changed(&body, at, None);
+        }
+        assert_eq!(broken(read_with(body, form)), [""; 0]);
+    }
+}

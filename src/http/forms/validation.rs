@@ -1,0 +1,199 @@
+//! Validate (spec.md): the document of Submit as it is checked without being submitted. More of it has to be
+//! there than for Submit, while the format of telephone numbers and email addresses is not part of this check.
+//! What Submit takes besides is taken here too, so that one body can be sent to both.
+
+use serde_json::{Map, Value};
+
+use crate::domain::catalog::{Catalog, List};
+use crate::domain::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::email::is_email;
+use crate::domain::fault::Faults;
+use crate::domain::irn::Irn;
+use crate::domain::party::Taxpayer;
+use crate::http::forms::document::{self, is_telephone};
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::sent::{rename, sent};
+use crate::http::forms::{heading, own, references};
+
+const SUPPLIER: &str = "accounting_supplier_party";
+const CUSTOMER: &str = "accounting_customer_party";
+/// Stands in, while the authority looks at the rest, for an address whose format is not checked.
+const NO_ADDRESS: &str = "not-checked@example.invalid";
+
+/// A document to be checked.
+#[derive(Debug)]
+pub(crate) struct Validation {
+    pub(crate) irn: Irn,
+    pub(crate) document: Value,
+}
+
+/// What the authority has its own names for.
+struct Named {
+    irn: Irn,
+    category: Option<Category>,
+    status: Option<DeclaredPaymentStatus>,
+}
+
+pub(crate) fn read(
+    body: &Map<String, Value>,
+    taxpayer: Option<&Taxpayer>,
+    catalog: &Catalog,
+) -> Result<Accepted<Validation>, Faults> {
+    let read = report::read(body, catalog, |reader| validation(reader, taxpayer))?;
+    let mut document = sent(body, &read.unknown);
+    if let Value::Object(fields) = &mut document {
+        rename(fields, read.value.category, read.value.status);
+        for party in [SUPPLIER, CUSTOMER] {
+            if let Some(Value::Object(party)) = fields.get_mut(party) {
+                leave_formats_open(party);
+            }
+        }
+    }
+    let value = Validation { irn: read.value.irn, document };
+    Ok(Accepted { value, warnings: read.warnings, unknown: read.unknown })
+}
+
+fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Named> {
+    own::business_id(reader, taxpayer);
+    let irn = own::signable_irn(reader, taxpayer);
+    let issued = heading::dates(reader, true).issued;
+    heading::compare(reader, issued, irn.as_ref());
+    let type_code = reader.required("invoice_type_code").code(List::InvoiceTypes);
+    reader.required("document_currency_code").currency();
+    reader.required("tax_currency_code").currency();
+    reader.optional("order_reference").text(TEXT_MAX);
+    reader.required(SUPPLIER).object(|reader| party(reader, SUPPLIER));
+    reader.optional(CUSTOMER).object(|reader| party(reader, CUSTOMER));
+    reader.required("payment_means").objects(1, dated_means);
+    reader.required("tax_total").objects(1, document::tax_total);
+    let totals = reader.required("legal_monetary_total").object(document::totals);
+    document::lines(reader, totals, document::terse_line);
+    references::read(reader, type_code.as_deref().is_some_and(heading::corrects));
+    heading::texts(reader);
+    reader.optional("invoice_reference").text(TEXT_MAX);
+    let category = reader.optional("invoice_category").word(Category::parse, Category::allowed);
+    let status =
+        reader.optional("payment_status").word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
+    Some(Named { irn: irn?, category, status })
+}
+
+/// A party; only the supplier's telephone has to be there. An odd format is remarked on, since Submit refuses it.
+fn party(reader: &mut Reader<'_>, name: &str) -> Option<()> {
+    reader.required("party_name").text(TEXT_MAX);
+    reader.required("tin").text(TEXT_MAX);
+    let email = reader.required("email").text(TEXT_MAX);
+    if email.is_some_and(|email| !is_email(&email)) {
+        reader.warn(format!("{name}.email is no email address; Submit refuses it"));
+    }
+    let telephone = reader.required_if(name == SUPPLIER, "telephone").text(TEXT_MAX);
+    if telephone.is_some_and(|telephone| !is_telephone(&telephone)) {
+        reader.warn(format!("{name}.telephone is not + and 6 to 15 digits; Submit refuses it"));
+    }
+    reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
+    reader.required("postal_address").object(|reader| document::address(reader, false))
+}
+
+fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
+    let code = reader.required("payment_means_code").code(List::PaymentMeans);
+    let due = reader.required("payment_due_date").date();
+    code.zip(due).map(drop)
+}
+
+/// The authority would judge the formats that are not to be judged here, and stop at the first of them.
+fn leave_formats_open(party: &mut Map<String, Value>) {
+    let text = |name: &str| party.get(name).and_then(Value::as_str);
+    let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));
+    let is_odd_email = text("email").is_some_and(|text| !is_email(text));
+    if is_odd_telephone {
+        party.remove("telephone");
+    }
+    if is_odd_email {
+        party.insert("email".to_owned(), Value::from(NO_ADDRESS));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{catalog, changed, check, number, object, submission};
+
+    fn body() -> Value {
+        let mut body = submission();
+        body["due_date"] = json!("2026-11-21");
+        body["tax_point_date"] = json!("2026-11-21");
+        body["tax_currency_code"] = json!("NGN");
+        body["payment_means"] = json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-21" }]);
+        let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
+        let part = json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
+        body["tax_total"] = json!([{ "tax_amount": number("7.50"), "tax_subtotal": [part] }]);
+        body["invoice_line"][0]["item"] = json!({ "name": "Rice" });
+        body
+    }
+
+    fn sent(body: Value) -> (Value, Vec<String>) {
+        let form = super::read(&object(body), None, &catalog()).unwrap();
+        (form.value.document, form.warnings)
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/business_id", None, "business_id: required"),
+            ("/irn", Some(json!("INV-001-94AD90FB-20261121")), "irn: irn_invoice_no"),
+            ("/due_date", None, "due_date: required"),
+            ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
+            ("/tax_point_date", None, "tax_point_date: required"),
+            ("/tax_currency_code", None, "tax_currency_code: required"),
+            ("/order_reference", Some(json!("x".repeat(256))), "order_reference: max"),
+            ("/invoice_reference", None, ""),
+            ("/invoice_category", None, ""),
+            ("/accounting_supplier_party", None, "accounting_supplier_party: required"),
+            ("/accounting_supplier_party/telephone", None, "accounting_supplier_party.telephone: required"),
+            ("/accounting_supplier_party/telephone", Some(json!("ask Ada")), ""),
+            ("/accounting_supplier_party/email", Some(json!("the office")), ""),
+            ("/accounting_supplier_party/postal_address/postal_zone", None, ""),
+            ("/accounting_customer_party", None, ""),
+            ("/accounting_customer_party/telephone", None, ""),
+            ("/accounting_customer_party/email", None, "accounting_customer_party.email: required"),
+            ("/payment_means", None, "payment_means: required"),
+            ("/payment_means", Some(json!([])), "payment_means: min"),
+            ("/payment_means/0/payment_due_date", None, "payment_means.0.payment_due_date: required"),
+            ("/tax_total", None, "tax_total: required"),
+            ("/tax_total", Some(json!([])), "tax_total: min"),
+            ("/invoice_line/0/item/name", None, "invoice_line.0.item.name: required"),
+            ("/invoice_line/0/hsn_code", None, "invoice_line.0.hsn_code: required"),
+            ("/invoice_line/0/line_extension_amount", Some(number("100.02")), "invoice_line: sum"),
+            ("/invoice_type_code", Some(json!("380")), "billing_reference: required"),
+        ];
+        check(&body(), &cases, |reader| validation(reader, None));
+    }
+
+    #[test]
+    fn formats_that_are_not_checked_are_not_put_to_the_authority() {
+        let odd = changed(&body(), "/accounting_supplier_party/telephone", Some(json!("0803")));
+        let odd = changed(&odd, "/accounting_customer_party/email", Some(json!("the office")));
+        let (document, warnings) = sent(odd);
+        assert_eq!(document["accounting_supplier_party"].get("telephone"), None);
+        assert_eq!(document["accounting_supplier_party"]["email"], "books@example.com");
+        assert_eq!(document["accounting_customer_party"]["telephone"], "+2348030000000");
+        assert_eq!(document["accounting_customer_party"]["email"], NO_ADDRESS);
+        let begins: Vec<_> = warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
+        assert_eq!(begins, ["accounting_supplier_party.telephone", "accounting_customer_party.email"]);
+    }
+
+    #[test]
+    fn the_document_speaks_the_authoritys_words() {
+        let (document, warnings) = sent(changed(&body(), "/payment_status", Some(json!("cancelled"))));
+        assert_eq!(
+            (&document["invoice_kind"], &document["payment_status"]),
+            (&json!("B2B"), &json!("REJECTED"))
+        );
+        assert_eq!((document.get("invoice_category"), warnings.len()), (None, 0));
+        let (document, _) = sent(changed(&body(), "/invoice_category", None));
+        assert_eq!((document.get("invoice_kind"), document.get("payment_status")), (None, None));
+    }
+}

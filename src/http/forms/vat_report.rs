@@ -1,0 +1,151 @@
+//! Report (spec.md): what was sold and taxed, in the words in which the authority takes it, numbers as texts.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::codes::VatStatus;
+use crate::domain::money::Amount;
+use crate::domain::party::Taxpayer;
+use crate::domain::pipeline::{Operation, Request};
+use crate::http::forms::field::{Bounds, Field, TEXT_MAX};
+use crate::http::forms::own;
+use crate::http::forms::reader::Reader;
+
+/// Characters of a tax number.
+const TIN_MAX: usize = 50;
+/// Characters of an IRN, and of the integrator's service id.
+const ID_MAX: usize = 100;
+
+/// `is_of_another` says that the service id is that of another taxpayer.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+    is_of_another: bool,
+) -> Option<Request> {
+    own::business_id_if_any(reader, taxpayer);
+    let agent_tin = reader.required("agent_tin").text(TIN_MAX);
+    let beneficiary_tin = reader.required("beneficiary_tin").text(TIN_MAX);
+    let irn = own::short_irn(reader, taxpayer, ID_MAX);
+    let currency = currency(reader.required("currency"));
+    let item_description = reader.required("item_description").long_text(0, TEXT_MAX);
+    let transaction_date = reader.required("transaction_date").date();
+    let base_amount = reader.required("base_amount").amount(Bounds::Any);
+    let other_taxes = reader.optional("other_taxes").amount(Bounds::Any);
+    let vat_rate = reader.required("vat_rate").amount(Bounds::PERCENTAGE);
+    let vat_calculated = reader.required("vat_calculated").amount(Bounds::Any);
+    let total_amount = reader.required("total_amount").amount(Bounds::Any);
+    let service_id = reader.required("integrator_service_id").text(ID_MAX);
+    if is_of_another {
+        reader.fault("integrator_service_id", "own", "must not be the service id of another taxpayer");
+    }
+    let vat_status = reader.required("vat_status").word(VatStatus::parse, VatStatus::allowed);
+    let irn = irn?;
+    let texts = [
+        ("agent_tin", agent_tin?),
+        ("beneficiary_tin", beneficiary_tin?),
+        ("irn", irn.to_string()),
+        ("currency", currency?),
+        ("item_description", item_description?),
+        ("transaction_date", transaction_date?.to_string()),
+        ("integrator_service_id", service_id?),
+        ("vat_status", vat_status?.upstream().to_owned()),
+    ];
+    let numbers = [
+        ("base_amount", Some(base_amount?)),
+        ("other_taxes", other_taxes),
+        ("vat_rate", Some(vat_rate?)),
+        ("vat_calculated", Some(vat_calculated?)),
+        ("total_amount", Some(total_amount?)),
+    ];
+    let document = document(texts, numbers);
+    Some(Request { operation: Operation::Report, irn, document })
+}
+
+fn document<const T: usize, const N: usize>(
+    texts: [(&str, String); T],
+    numbers: [(&str, Option<Amount>); N],
+) -> Value {
+    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
+    let fields = texts.into_iter().chain(numbers).map(|(name, text)| (name.to_owned(), json!(text)));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+/// Three letters, sent in capitals. That the authority's list has it is not asked for.
+fn currency(field: Field<'_>) -> Option<String> {
+    let is_code = |text: &str| text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let code = field.shaped("currency", "must be a currency code of 3 letters", is_code);
+    code.map(|code| code.to_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::forms::testing::{broken, changed, check, number, read as read_with};
+
+    fn body() -> Value {
+        json!({
+            "agent_tin": "12345678-0001", "beneficiary_tin": "87654321-0001",
+            "irn": "INV001-94AD90FB-20261121", "currency": "NGN", "item_description": "Rice",
+            "transaction_date": "2026-11-21", "base_amount": 100, "vat_rate": number("7.5"),
+            "vat_calculated": number("7.50"), "total_amount": number("107.50"),
+            "integrator_service_id": "94AD90FB", "vat_status": "ZERO_RATED"
+        })
+    }
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/agent_tin", None, "agent_tin: required"),
+            ("/agent_tin", Some(json!("1".repeat(50))), ""),
+            ("/agent_tin", Some(json!("1".repeat(51))), "agent_tin: max"),
+            ("/beneficiary_tin", None, "beneficiary_tin: required"),
+            ("/beneficiary_tin", Some(json!("1".repeat(51))), "beneficiary_tin: max"),
+            ("/irn", None, "irn: required"),
+            ("/irn", Some(json!("INV001")), "irn: irn_malformed"),
+            ("/irn", Some(json!(format!("{}-94AD90FB-20261121", "1".repeat(82)))), ""),
+            ("/irn", Some(json!(format!("{}-94AD90FB-20261121", "1".repeat(83)))), "irn: max"),
+            ("/irn", Some(json!("INV-001-94AD90FB-20261121")), ""),
+            ("/currency", None, "currency: required"),
+            ("/currency", Some(json!("usd")), ""),
+            ("/currency", Some(json!("US")), "currency: currency"),
+            ("/item_description", Some(json!("x".repeat(255))), ""),
+            ("/item_description", Some(json!("x".repeat(256))), "item_description: max"),
+            ("/transaction_date", Some(json!("today")), "transaction_date: date"),
+            ("/base_amount", Some(json!("100")), "base_amount: type"),
+            ("/other_taxes", Some(json!(true)), "other_taxes: type"),
+            ("/vat_rate", Some(json!(100)), ""),
+            ("/vat_rate", Some(number("100.1")), "vat_rate: max"),
+            ("/vat_calculated", None, "vat_calculated: required"),
+            ("/total_amount", None, "total_amount: required"),
+            ("/integrator_service_id", Some(json!("x".repeat(100))), ""),
+            ("/integrator_service_id", Some(json!("x".repeat(101))), "integrator_service_id: max"),
+            ("/vat_status", Some(json!("exempt")), ""),
+            ("/vat_status", Some(json!("REDUCED_VAT")), "vat_status: one_of"),
+            ("/business_id", Some(json!("odd")), "business_id: uuid"),
+        ];
+        check(&body(), &cases, |reader| read(reader, None, false));
+        let of_another = read_with(body(), |reader| read(reader, None, true));
+        assert_eq!(broken(of_another), ["integrator_service_id: own"]);
+    }
+
+    #[test]
+    fn the_authority_gets_its_own_words_and_numbers_as_texts() {
+        let sent = |body: Value| read_with(body, |reader| read(reader, None, false)).unwrap().value.document;
+        assert_eq!(
+            sent(changed(&body(), "/currency", Some(json!("ngn")))),
+            json!({
+                "agent_tin": "12345678-0001", "beneficiary_tin": "87654321-0001",
+                "irn": "INV001-94AD90FB-20261121", "currency": "NGN", "item_description": "Rice",
+                "transaction_date": "2026-11-21", "base_amount": "100", "vat_rate": "7.5",
+                "vat_calculated": "7.50", "total_amount": "107.50",
+                "integrator_service_id": "94AD90FB", "vat_status": "ZERO_VAT"
+            })
+        );
+        let taxed = sent(changed(&body(), "/other_taxes", Some(number("1.25"))));
+        assert_eq!(taxed["other_taxes"], "1.25");
+        for (word, upstream) in
+            [("STANDARD_VAT", "STANDARD_VAT"), ("EXEMPT", "EXEMPT"), ("NON_VATABLE", "NON_VATABLE")]
+        {
+            assert_eq!(sent(changed(&body(), "/vat_status", Some(json!(word))))["vat_status"], upstream);
+        }
+    }
+}

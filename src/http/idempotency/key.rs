@@ -1,0 +1,63 @@
+//! The header `Idempotency-Key`: 1 to 255 printable characters of ASCII, taken as they are.
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::domain::fault::Fault;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// How faults name it.
+const NAME: &str = "Idempotency-Key";
+const CHARS_MAX: usize = 255;
+
+/// The key of a request, if it has one.
+pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+    let mut keys = headers.get_all(IDEMPOTENCY_KEY);
+    match (keys.next(), keys.next()) {
+        (None, _) => Ok(None),
+        (Some(key), None) => checked(key).map(Some),
+        (Some(_), Some(_)) => Err(fault("one", "must be sent once")),
+    }
+}
+
+fn checked(key: &HeaderValue) -> Result<&str, Fault> {
+    let is_printable = |key: &&str| key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let Some(key) = key.to_str().ok().filter(is_printable) else {
+        return Err(fault("format", "must hold only printable characters of ASCII"));
+    };
+    match key.len() {
+        0 => Err(fault("required", "must not be empty")),
+        1..=CHARS_MAX => Ok(key),
+        _ => Err(fault("max", "must not be longer than 255 characters")),
+    }
+}
+
+fn fault(rule: &'static str, what: &str) -> Fault {
+    Fault::new(NAME, rule, format!("The {NAME} header {what}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(keys: &[&[u8]]) -> Result<Option<String>, &'static str> {
+        let mut headers = HeaderMap::new();
+        for key in keys {
+            headers.append(IDEMPOTENCY_KEY, HeaderValue::from_bytes(key).unwrap());
+        }
+        of(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule)
+    }
+
+    #[test]
+    fn a_key_is_1_to_255_printable_characters() {
+        assert_eq!(read(&[]), Ok(None));
+        let longest = "x".repeat(255);
+        for good in ["a", "order 77/a", "\"quoted\"", "~", &longest] {
+            assert_eq!(read(&[good.as_bytes()]), Ok(Some(good.to_owned())), "{good}");
+        }
+        assert_eq!(read(&[b""]), Err("required"));
+        assert_eq!(read(&["x".repeat(256).as_bytes()]), Err("max"));
+        assert_eq!(read(&[b"a\tb"]), Err("format"));
+        assert_eq!(read(&[b"caf\xc3\xa9"]), Err("format"));
+        assert_eq!(read(&[b"a", b"a"]), Err("one"));
+    }
+}

@@ -1,0 +1,151 @@
+//! A request with a key: its body is read, since the key stands for it; then it is answered from what is kept, or
+//! carried out and its answer kept.
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::web::Bytes;
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse};
+use futures_util::{StreamExt, stream};
+use jiff::Timestamp;
+
+use crate::domain::claim::{Claim, KeptAnswer};
+use crate::http::acting::TAXPAYER_ID;
+use crate::http::auth::Account;
+use crate::http::body;
+use crate::http::code::Code;
+use crate::http::error::{ApiError, RETRY_AFTER};
+use crate::http::idempotency::under_way::{Occupied, Place};
+use crate::http::idempotency::{kept, key};
+use crate::http::render::{self, Wishes};
+use crate::http::state::State;
+use crate::store::idempotency::{self, Entry, Taken};
+
+/// What a key says about the request that comes with it.
+enum Arrival {
+    /// There is none.
+    Unkeyed,
+    /// Nobody has come with it before.
+    First(Claim, Place),
+    Repeated(HttpResponse),
+}
+
+/// Answers a writing request of an account.
+pub(crate) async fn visit(
+    state: &State,
+    account: Account,
+    mut request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    // Whose answer it is, also where no handler is asked.
+    request.extensions_mut().insert(account);
+    match arrive(state, account, &mut request).await {
+        Err(error) => Ok(request.error_response(error)),
+        Ok(Arrival::Unkeyed) => next.call(request).await,
+        Ok(Arrival::Repeated(answer)) => Ok(request.into_response(answer)),
+        Ok(Arrival::First(claim, _place)) => {
+            request.extensions_mut().insert(claim.clone());
+            let (request, answer) = next.call(request).await?.into_parts();
+            let answer =
+                settled(state, claim, &request, answer).await.unwrap_or_else(HttpResponse::from_error);
+            Ok(ServiceResponse::new(request, answer))
+        }
+    }
+}
+
+async fn arrive(state: &State, account: Account, request: &mut ServiceRequest) -> Result<Arrival, ApiError> {
+    let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(Arrival::Unkeyed) };
+    let body = Bytes::from(body::whole(request, state).await?);
+    let claim = claim(state, account, &key, (request, &body));
+    request.set_payload(again(body));
+    let place = state.under_way.enter(&claim).map_err(in_use)?;
+    match idempotency::find(&state.store, &claim, state.now()).await? {
+        None => Ok(Arrival::First(claim, place)),
+        Some(taken) => repeated(&claim, taken).map(Arrival::Repeated),
+    }
+}
+
+/// Method, path with query, whom it acts for where a header says so, and body make the request.
+fn claim(state: &State, account: Account, key: &str, (request, body): (&ServiceRequest, &Bytes)) -> Claim {
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
+    let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
+    let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
+    Claim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
+}
+
+/// The body once more, for the handler.
+fn again(body: Bytes) -> Payload {
+    Payload::Stream { payload: stream::iter([Ok(body)]).boxed_local() }
+}
+
+fn in_use(occupied: Occupied) -> ApiError {
+    if occupied.by_twin { in_progress() } else { reused() }
+}
+
+/// Also what a handler hears whose command was carried out under the key already.
+pub(crate) fn in_progress() -> ApiError {
+    let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
+    ApiError::new(Code::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
+}
+
+fn reused() -> ApiError {
+    let message = "This Idempotency-Key came with another request before; a new request needs a new key";
+    ApiError::new(Code::IdempotencyKeyReused, message)
+}
+
+fn shown_once() -> ApiError {
+    let message = "The request with this Idempotency-Key was carried out, and the secret in its answer is shown \
+                   only once; to get another secret, send the request with a new key";
+    ApiError::new(Code::IdempotencyKeyReused, message)
+}
+
+/// The answer that was given before, if it is for the same request and may be shown twice.
+fn repeated(claim: &Claim, taken: Taken) -> Result<HttpResponse, ApiError> {
+    if taken.fingerprint != claim.fingerprint {
+        return Err(reused());
+    }
+    taken.answer.map(kept::shown_again).ok_or_else(shown_once)
+}
+
+/// The answer of a request that was first; it is kept if it is one to keep and the books have not kept it.
+async fn settled(
+    state: &State,
+    claim: Claim,
+    request: &HttpRequest,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    let error = answer.error().and_then(|error| error.as_error::<ApiError>());
+    match error {
+        // A twin came first after all: in another process, or in a request that nobody waited for.
+        Some(error) if error.code == Code::IdempotencyInProgress => {
+            match idempotency::find(&state.store, &claim, state.now()).await? {
+                Some(taken) => repeated(&claim, taken),
+                None => Ok(answer),
+            }
+        }
+        Some(error) if kept::is_decision(error) => {
+            let answer = written(request, error);
+            keep(state, claim, answer).await
+        }
+        None if kept::is_to_keep(&answer) => keep(state, claim, answer).await,
+        _ => Ok(answer),
+    }
+}
+
+/// A refusal in full, as this caller reads it.
+fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
+    let wishes = request.extensions().get::<Wishes>().cloned().unwrap_or_default();
+    render::failure(error, &wishes)
+}
+
+/// Nothing is lost where this fails: what was done can be done again, and what was refused refused again.
+async fn keep(state: &State, claim: Claim, answer: HttpResponse) -> Result<HttpResponse, ApiError> {
+    let answer: KeptAnswer =
+        kept::of(answer).ok_or_else(|| ApiError::internal("an answer that is no text"))?;
+    let entry = Entry { claim, command_id: None, answer: Some(answer.clone()) };
+    if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
+        tracing::warn!(%error, "an answer could not be kept for its idempotency key");
+    }
+    Ok(kept::shown(answer))
+}

@@ -1,0 +1,70 @@
+//! The buckets in use. A bucket that is full again is as good as none and is dropped, so memory follows the
+//! callers of the last moments and not of all times.
+
+use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+
+use crate::http::limits::quota::{Allowance, Exceeded, Quota};
+
+/// New buckets between two rounds that drop those that are full.
+const ROUND: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct Buckets<K: Eq + Hash> {
+    full_at: DashMap<K, i64>,
+    made: AtomicUsize,
+}
+
+impl<K: Eq + Hash> Default for Buckets<K> {
+    fn default() -> Self {
+        Self { full_at: DashMap::new(), made: AtomicUsize::new(0) }
+    }
+}
+
+impl<K: Eq + Hash> Buckets<K> {
+    pub(crate) fn take(&self, key: K, quota: Quota, now: i64) -> Result<Allowance, Exceeded> {
+        match self.full_at.entry(key) {
+            Entry::Occupied(mut bucket) => quota.take(bucket.get_mut(), now),
+            Entry::Vacant(place) => {
+                let mut full_at = now;
+                let taken = quota.take(&mut full_at, now);
+                drop(place.insert(full_at));
+                self.drop_full_now_and_then(now);
+                taken
+            }
+        }
+    }
+
+    /// No lock of the map is held when this is called.
+    fn drop_full_now_and_then(&self, now: i64) {
+        if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
+            self.full_at.retain(|_, full_at| *full_at > now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_bucket_of_its_own() {
+        let (buckets, quota) = (Buckets::default(), Quota::per_minute(1).unwrap());
+        assert!(buckets.take("a", quota, 0).is_ok() && buckets.take("b", quota, 0).is_ok());
+        assert!(buckets.take("a", quota, 1).is_err());
+    }
+
+    #[test]
+    fn who_has_not_come_for_a_while_is_forgotten() {
+        let (buckets, quota) = (Buckets::default(), Quota::per_minute(60).unwrap());
+        let second = 1_000_000_000;
+        for n in 0..10 * ROUND {
+            let now = i64::try_from(n / ROUND).unwrap() * 2 * second;
+            assert!(buckets.take(n, quota, now).is_ok());
+        }
+        assert!(buckets.full_at.len() <= ROUND, "{}", buckets.full_at.len());
+    }
+}

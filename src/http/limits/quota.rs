@@ -1,0 +1,116 @@
+//! An allowance that refills steadily: the generic cell rate algorithm. All there is to remember of a bucket is
+//! the moment at which it will be full again.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// So many at once, and one more after each interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quota {
+    size: u32,
+    /// Nanoseconds until one more is there.
+    interval: i64,
+}
+
+/// What is left of a quota, as callers are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    /// When all of it is there again.
+    pub(crate) whole_at: Timestamp,
+}
+
+/// Nothing is left: how long until the next is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exceeded {
+    pub(crate) allowance: Allowance,
+    pub(crate) retry_after: Duration,
+}
+
+impl Quota {
+    /// So many a second and at once so many; none where the rate is 0.
+    pub(crate) fn per_second(rate: u32, burst: u32) -> Option<Self> {
+        (rate > 0).then(|| Self { size: burst.max(1), interval: SECOND / i64::from(rate) })
+    }
+
+    /// So many a minute, also at once; none where the rate is 0.
+    pub(crate) fn per_minute(rate: u32) -> Option<Self> {
+        (rate > 0).then(|| Self { size: rate, interval: 60 * SECOND / i64::from(rate) })
+    }
+
+    /// Takes one. `full_at` is when the bucket would be full again; it is moved on only if one was left.
+    pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
+        let whole = self.interval * i64::from(self.size);
+        // A bucket is never further from full than empty, unless the clock was set back.
+        let next = (*full_at).clamp(now, now + whole) + self.interval;
+        let wait = next - now - whole;
+        if wait > 0 {
+            let allowance = self.allowance(next - self.interval, now);
+            return Err(Exceeded { allowance, retry_after: Duration::from_nanos(wait.unsigned_abs()) });
+        }
+        *full_at = next;
+        Ok(self.allowance(next, now))
+    }
+
+    fn allowance(self, full_at: i64, now: i64) -> Allowance {
+        let missing = (full_at - now + self.interval - 1) / self.interval;
+        let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+        let whole_at = Timestamp::from_nanosecond(full_at.into()).unwrap_or(Timestamp::MAX);
+        Allowance { limit: self.size, remaining: self.size.saturating_sub(missing), whole_at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000 * SECOND;
+
+    fn take_all(quota: Quota, full_at: &mut i64, now: i64) -> u32 {
+        (0..10_000).take_while(|_| quota.take(full_at, now).is_ok()).count().try_into().unwrap()
+    }
+
+    #[test]
+    fn a_burst_is_taken_at_once_and_comes_back_steadily() {
+        let (quota, mut full_at) = (Quota::per_second(500, 1_000).unwrap(), 0);
+        assert_eq!(take_all(quota, &mut full_at, NOW), 1_000);
+        assert_eq!(take_all(quota, &mut full_at, NOW + SECOND), 500);
+        assert_eq!(take_all(quota, &mut full_at, NOW + SECOND + SECOND / 500), 1);
+        assert_eq!(take_all(quota, &mut full_at, NOW + 100 * SECOND), 1_000);
+    }
+
+    #[test]
+    fn what_is_left_and_when_it_is_whole_again_is_told() {
+        let (quota, mut full_at) = (Quota::per_minute(2).unwrap(), 0);
+        let at = |seconds: i64| Timestamp::from_nanosecond((NOW + seconds * SECOND).into()).unwrap();
+        let told = |remaining, seconds| Allowance { limit: 2, remaining, whole_at: at(seconds) };
+        assert_eq!(quota.take(&mut full_at, NOW), Ok(told(1, 30)));
+        assert_eq!(quota.take(&mut full_at, NOW + 10 * SECOND), Ok(told(0, 60)));
+        let exceeded = quota.take(&mut full_at, NOW + 20 * SECOND).unwrap_err();
+        assert_eq!(exceeded.allowance, told(0, 60));
+        assert_eq!(exceeded.retry_after, Duration::from_secs(10));
+        assert_eq!(quota.take(&mut full_at, NOW + 30 * SECOND), Ok(told(0, 90)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_refuses_nobody_for_long() {
+        let (quota, mut full_at) = (Quota::per_second(1, 2).unwrap(), 0);
+        assert_eq!(take_all(quota, &mut full_at, NOW), 2);
+        let hour_ago = NOW - 3_600 * SECOND;
+        let exceeded = quota.take(&mut full_at, hour_ago).unwrap_err();
+        assert_eq!(exceeded.retry_after, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn zero_is_no_limit_and_one_is_always_let_through() {
+        assert_eq!((Quota::per_second(0, 5), Quota::per_minute(0)), (None, None));
+        let (quota, mut full_at) = (Quota::per_second(1, 0).unwrap(), 0);
+        assert_eq!(take_all(quota, &mut full_at, NOW), 1);
+        let (fastest, mut full_at) = (Quota::per_second(1_000_000, 1_000_000).unwrap(), 0);
+        assert!(fastest.take(&mut full_at, NOW).is_ok());
+    }
+}

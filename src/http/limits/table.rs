@@ -1,0 +1,184 @@
+//! The allowances there are (decisions.md, point 21), each with whose it is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use jiff::Timestamp;
+
+use crate::http::auth::Account;
+use crate::http::limits::buckets::Buckets;
+use crate::http::limits::quota::{Allowance, Exceeded, Quota};
+
+/// The settings of `[rate_limit]`; 0 lifts a limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rates {
+    pub requests_per_s: u32,
+    pub burst: u32,
+    pub rotate_per_min: u32,
+    pub webhook_test_per_min: u32,
+    pub failed_auth_per_min: u32,
+}
+
+/// Who is counted: the account of a key or, where there is none, an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    Account(Account),
+    Address(IpAddr),
+}
+
+/// An operation that nobody needs often, counted for each taxpayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Rare {
+    Rotation,
+    WebhookTest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Bucket {
+    Reads(Holder),
+    Writes(Holder),
+    /// Of one taxpayer, by the id that the path names.
+    Rare(Rare, Account, i64),
+    FailedAuthentications(IpAddr),
+}
+
+/// Every allowance, and what is left of each.
+#[derive(Debug)]
+pub struct Limits {
+    requests: Option<Quota>,
+    rotations: Option<Quota>,
+    webhook_tests: Option<Quota>,
+    failed_authentications: Option<Quota>,
+    buckets: Buckets<Bucket>,
+}
+
+impl From<Rates> for Limits {
+    fn from(rates: Rates) -> Self {
+        Self {
+            requests: Quota::per_second(rates.requests_per_s, rates.burst),
+            rotations: Quota::per_minute(rates.rotate_per_min),
+            webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
+            failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
+            buckets: Buckets::default(),
+        }
+    }
+}
+
+impl Rare {
+    /// What is rare of a path of the route table.
+    pub(crate) fn of(pattern: &str) -> Option<Self> {
+        let ends = |end: &str| pattern.ends_with(end);
+        let rotation = ends("/taxpayers/{id}/api-key/rotate").then_some(Self::Rotation);
+        rotation.or_else(|| ends("/taxpayers/{id}/webhook/test").then_some(Self::WebhookTest))
+    }
+}
+
+impl Holder {
+    pub(crate) fn new(account: Option<Account>, peer: Option<IpAddr>) -> Self {
+        account.map_or_else(|| Self::Address(counted(peer)), Self::Account)
+    }
+}
+
+/// What an address is counted as: of IPv6 the network, since whoever has one address there has 2^64.
+fn counted(peer: Option<IpAddr>) -> IpAddr {
+    match peer {
+        Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
+            Some(address) => address.into(),
+            None => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        },
+        Some(address) => address,
+        None => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+impl Limits {
+    /// One more request; reads and writes are counted apart. None where there is no limit.
+    pub(crate) fn request(
+        &self,
+        holder: Holder,
+        is_read: bool,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let bucket = if is_read { Bucket::Reads(holder) } else { Bucket::Writes(holder) };
+        self.take(bucket, self.requests, now)
+    }
+
+    /// One more operation of a rare kind about a taxpayer.
+    pub(crate) fn rare(
+        &self,
+        rare: Rare,
+        (account, taxpayer): (Account, i64),
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let quota = match rare {
+            Rare::Rotation => self.rotations,
+            Rare::WebhookTest => self.webhook_tests,
+        };
+        self.take(Bucket::Rare(rare, account, taxpayer), quota, now)
+    }
+
+    /// One more failed authentication. A key that is good is never refused for others that were not: many
+    /// callers may share an address.
+    pub(crate) fn failed_authentication(
+        &self,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        self.take(Bucket::FailedAuthentications(counted(peer)), self.failed_authentications, now)
+    }
+
+    fn take(
+        &self,
+        bucket: Bucket,
+        quota: Option<Quota>,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let now = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2);
+        quota.map(|quota| self.buckets.take(bucket, quota, now)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
+
+    #[test]
+    fn reads_and_writes_are_counted_apart() {
+        let limits = Limits::from(Rates { requests_per_s: 1, burst: 2, ..Rates::default() });
+        let holder = Holder::new(None, Some("10.0.0.1".parse().unwrap()));
+        for is_read in [true, false] {
+            let take = || limits.request(holder, is_read, now());
+            assert!(take().is_ok() && take().is_ok() && take().is_err());
+        }
+        let other = Holder::new(None, Some("10.0.0.2".parse().unwrap()));
+        assert!(limits.request(other, true, now()).is_ok());
+    }
+
+    #[test]
+    fn zero_lifts_a_limit() {
+        let limits = Limits::from(Rates::default());
+        for _ in 0..10_000 {
+            assert_eq!(limits.request(Holder::new(None, None), true, now()), Ok(None));
+            assert_eq!(limits.failed_authentication(None, now()), Ok(None));
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv6_counts_with_its_network() {
+        let counted = |text: &str| counted(Some(text.parse().unwrap())).to_string();
+        assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(counted("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(counted("10.0.0.1"), "10.0.0.1");
+    }
+
+    #[test]
+    fn two_operations_are_rare() {
+        let of = |end: &str| Rare::of(&format!("/v1/system-integrators/taxpayers/{{id}}/{end}"));
+        assert_eq!(of("api-key/rotate"), Some(Rare::Rotation));
+        assert_eq!(of("webhook/test"), Some(Rare::WebhookTest));
+        assert_eq!((of("webhook"), of("webhook/secret")), (None, None));
+    }
+}

@@ -1,0 +1,261 @@
+//! One operation of the API: who may call it, what it takes and gives, how it fails. What every operation has in
+//! common is added here, so that a line of a table says only what is its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder, Responses, ResponsesBuilder};
+
+use crate::http::code::Code;
+use crate::http::forms::outline::Outline;
+use crate::http::openapi::parameter;
+use crate::http::openapi::schema::{self, FAILURE, PROBLEM};
+
+/// Whose key an operation asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Nobody,
+    Taxpayer,
+    Integrator,
+    /// Of a taxpayer or of an integrator.
+    Either,
+    Operator,
+}
+
+/// The security schemes of the document, each with its words.
+pub(super) const SCHEMES: [(&str, &str); 3] = [
+    ("taxpayer_key", "A taxpayer's key, tpk_…"),
+    ("integrator_key", "An integrator's key, sik_…"),
+    ("operator_key", "An operator's key, opk_…"),
+];
+
+impl Key {
+    fn schemes(self) -> &'static [&'static str] {
+        match self {
+            Self::Nobody => &[],
+            Self::Taxpayer => &["taxpayer_key"],
+            Self::Integrator => &["integrator_key"],
+            Self::Either => &["taxpayer_key", "integrator_key"],
+            Self::Operator => &["operator_key"],
+        }
+    }
+
+    fn failures(self) -> &'static [Code] {
+        match self {
+            Self::Nobody => &[],
+            Self::Taxpayer | Self::Integrator | Self::Operator => {
+                &[Code::Unauthenticated, Code::InvalidApiKey]
+            }
+            Self::Either => &[Code::Unauthenticated, Code::KeyNotRecognized],
+        }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// What any operation may answer, and what any that reads a body may.
+const ANY: [Code; 3] = [Code::RateLimited, Code::InternalError, Code::Overloaded];
+const BODY: [Code; 5] = [
+    Code::MalformedJson,
+    Code::RequestTimeout,
+    Code::PayloadTooLarge,
+    Code::UnsupportedMediaType,
+    Code::ValidationFailed,
+];
+
+/// A line of a table.
+pub(super) struct Operation {
+    pub(super) path: &'static str,
+    methods: Vec<HttpMethod>,
+    name: &'static str,
+    pub(super) summary: &'static str,
+    note: Option<&'static str>,
+    key: Key,
+    queries: Vec<Parameter>,
+    pub(super) body: Option<(Outline, Value)>,
+    answers: BTreeMap<u16, (String, &'static str, Schema)>,
+    failures: BTreeMap<u16, Vec<Code>>,
+    /// The schemas its answers refer to.
+    pub(super) components: Vec<(String, RefOr<Schema>)>,
+}
+
+impl Operation {
+    /// `name` is the operation's id: the name of its handler.
+    pub(super) fn new(
+        method: HttpMethod,
+        path: &'static str,
+        name: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            path,
+            methods: vec![method],
+            name,
+            summary,
+            note: None,
+            key: Key::Nobody,
+            queries: Vec::new(),
+            body: None,
+            answers: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            components: Vec::new(),
+        }
+        .fails(&ANY)
+    }
+
+    /// Other methods that do the same.
+    pub(super) fn also(mut self, methods: impl IntoIterator<Item = HttpMethod>) -> Self {
+        self.methods.extend(methods);
+        self
+    }
+
+    pub(super) fn by(self, key: Key) -> Self {
+        Self { key, ..self }.fails(key.failures())
+    }
+
+    pub(super) fn noted(self, note: &'static str) -> Self {
+        Self { note: Some(note), ..self }
+    }
+
+    /// A parameter of the query string, all of which are optional.
+    pub(super) fn query(mut self, name: &'static str, kind: parameter::Kind, what: &'static str) -> Self {
+        self.queries.push(parameter::query(name, kind, what));
+        self
+    }
+
+    /// A body that a form reads, and one that succeeds.
+    pub(super) fn takes(self, form: Outline, example: &str) -> Self {
+        let example = serde_json::from_str(example).unwrap_or_default();
+        Self { body: Some((form, example)), ..self }.fails(&BODY)
+    }
+
+    pub(super) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+        let data = self.refer::<T>();
+        self.shows(status, message, schema::envelope(data))
+    }
+
+    /// A page of a list.
+    pub(super) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
+        let item = self.refer::<T>();
+        self.shows(200, message, schema::envelope(schema::page(item)))
+    }
+
+    /// An answer of any shape. Answers of one status have one shape and tell themselves apart by their words.
+    pub(super) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
+        let answer = self.answers.entry(status).or_insert((String::new(), JSON, schema));
+        let slash = if answer.0.is_empty() { "" } else { " / " };
+        answer.0 = format!("{}{slash}{message}", answer.0);
+        self
+    }
+
+    /// An answer that is no JSON.
+    pub(super) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
+        let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
+        self.answers.insert(status, (message.to_owned(), kind, schema));
+        self
+    }
+
+    /// A component for a view, which the answer only refers to.
+    pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+        let name = T::name().into_owned();
+        T::schemas(&mut self.components);
+        self.components.push((name.clone(), T::schema()));
+        schema::component(&name)
+    }
+
+    pub(super) fn fails(mut self, codes: &[Code]) -> Self {
+        for code in codes {
+            self.failures.entry(code.status().as_u16()).or_default().push(*code);
+        }
+        self
+    }
+
+    /// A failure that has another status here than elsewhere.
+    pub(super) fn fails_with(mut self, status: u16, codes: &[Code]) -> Self {
+        self.failures.entry(status).or_default().extend(codes);
+        self
+    }
+
+    /// Its first method and its path.
+    #[cfg(test)]
+    pub(super) fn place(&self) -> String {
+        let method = self.methods.first().map(word).unwrap_or_default();
+        format!("{} {}", method.to_uppercase(), self.path)
+    }
+
+    /// One for each of its methods; ids tell them apart.
+    pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
+        let named = |(place, method): (usize, &HttpMethod)| {
+            let (mut id, mut summary) = (self.name.to_owned(), self.summary.to_owned());
+            if place > 0 {
+                let word = word(method);
+                id = format!("{id}_by_{word}");
+                summary = format!("{summary} (by {})", word.to_uppercase());
+            }
+            let operation = self.operation(tag).operation_id(Some(id)).summary(Some(summary));
+            (method.clone(), operation.build())
+        };
+        self.methods.iter().enumerate().map(named).collect()
+    }
+
+    fn operation(&self, tag: &'static str) -> OperationBuilder {
+        let securities = self
+            .key
+            .schemes()
+            .iter()
+            .map(|scheme| SecurityRequirement::new::<_, [&str; 0], &str>(*scheme, []));
+        let parameters = parameter::of_path(self.path).chain(self.queries.iter().cloned());
+        let body = self.body.as_ref().map(|(form, example)| {
+            let content =
+                ContentBuilder::new().schema(Some(schema::of_outline(form))).example(Some(example.clone()));
+            RequestBodyBuilder::new()
+                .content("application/json", content.build())
+                .required(Some(Required::True))
+                .build()
+        });
+        OperationBuilder::new()
+            .description(self.note)
+            .tag(tag)
+            .securities(Some(securities))
+            .parameters(Some(parameters))
+            .request_body(body)
+            .responses(self.responses())
+    }
+
+    fn responses(&self) -> Responses {
+        let answers = self.answers.iter().map(|(status, (message, kind, schema))| {
+            let content = ContentBuilder::new().schema(Some(schema.clone())).build();
+            (status.to_string(), ResponseBuilder::new().description(message).content(*kind, content))
+        });
+        let failures = self.failures.iter().map(|(status, codes)| (status.to_string(), failure(codes)));
+        let all = answers.chain(failures).map(|(status, response)| (status, response.build()));
+        ResponsesBuilder::new().responses_from_iter(all).build()
+    }
+}
+
+fn failure(codes: &[Code]) -> ResponseBuilder {
+    let named: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
+    let content = |name| ContentBuilder::new().schema(Some(schema::component(name))).build();
+    ResponseBuilder::new()
+        .description(named.join(", "))
+        .content(JSON, content(FAILURE))
+        .content("application/problem+json", content(PROBLEM))
+}
+
+fn word(method: &HttpMethod) -> &'static str {
+    match method {
+        HttpMethod::Get => "get",
+        HttpMethod::Post => "post",
+        HttpMethod::Put => "put",
+        HttpMethod::Patch => "patch",
+        HttpMethod::Delete => "delete",
+        HttpMethod::Options => "options",
+        HttpMethod::Head => "head",
+        HttpMethod::Trace => "trace",
+    }
+}

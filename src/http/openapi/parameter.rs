@@ -1,0 +1,51 @@
+//! Parameters of paths and query strings. A name means the same in every path.
+
+use serde_json::Value;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use crate::domain::catalog::List;
+
+/// What a query parameter may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    /// A whole number; what is odd is taken for the default.
+    Lenient,
+    /// A whole number from this on; what is odd is refused.
+    Whole(u8),
+}
+
+pub(super) fn query(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let schema = match kind {
+        Kind::Text | Kind::Lenient => text,
+        Kind::Whole(min) => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(usize::from(min))),
+    };
+    let parameter =
+        ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query).required(Required::False);
+    parameter.schema(Some(schema)).description(Some(what)).build()
+}
+
+/// Those in a path, in their order.
+pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
+    path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}')).map(in_path)
+}
+
+fn in_path(name: &'static str) -> Parameter {
+    let integer = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+    let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
+    let (schema, what, example) = match name {
+        "id" => (integer, "The id, a number", Value::from(1)),
+        "irn" => (text, "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}", "INV0001-94AD90FB-20260115".into()),
+        "list" => {
+            let lists = List::ALL.iter().map(ToString::to_string);
+            (text.enum_values(Some(lists)), "The list", "currencies".into())
+        }
+        _ => (text, "", Value::Null),
+    };
+    let parameter =
+        ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
+    parameter.schema(Some(schema)).description(Some(what)).example(Some(example)).build()
+}

@@ -1,0 +1,204 @@
+//! Schemas: the outline of a form as an object, the envelope around what a view shows, and the two ways in which
+//! a failure is written.
+
+use serde_json::Value;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
+
+use crate::domain::money::Amount;
+use crate::http::code::Code;
+use crate::http::forms::field::{Bounds, TEXT_MAX};
+use crate::http::forms::outline::{Need, Outline, Property, Shape};
+
+/// The components that every operation refers to.
+pub(super) const FAILURE: &str = "Failure";
+pub(super) const PROBLEM: &str = "Problem";
+
+/// The object that a form reads.
+pub(super) fn of_outline(outline: &Outline) -> Schema {
+    fields_of(outline).build().into()
+}
+
+fn fields_of(outline: &Outline) -> ObjectBuilder {
+    outline.0.iter().fold(ObjectBuilder::new(), |object, property| {
+        let object = object.property(property.name, of_property(property));
+        if property.need == Need::Required { object.required(property.name) } else { object }
+    })
+}
+
+/// What is not required may also be null.
+fn of_property(property: &Property) -> Schema {
+    let (need, note) = (property.need, note(property.need));
+    let text = |what: &str| {
+        let sentence =
+            [what, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        let description = (!sentence.is_empty()).then_some(sentence);
+        ObjectBuilder::new()
+            .schema_type(kinds(Type::String, need))
+            .description(description)
+            .extensions(Some(rules(property)))
+    };
+    let text = match &property.shape {
+        Shape::Text { min, max } => characters(text(""), need, *min, *max),
+        Shape::Email => text("").format(Some(EMAIL)).max_length(Some(TEXT_MAX)),
+        Shape::Date => text("").format(Some(DATE)),
+        Shape::Formatted { rule: "uuid", .. } => text("").format(Some(UUID)),
+        Shape::Formatted { what, .. } => text(what),
+        Shape::Picture { picture, list } => {
+            let exists = list.map(|list| format!("must exist in /v1/core/resources/{list}"));
+            text(&exists.unwrap_or_default()).pattern(Some(pattern(picture)))
+        }
+        Shape::Country => text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$")),
+        Shape::Since => text("the sequence of an event, or a moment as RFC 3339 writes it")
+            .schema_type(SchemaType::from_iter([Type::Integer, Type::String])),
+        Shape::Id => text("").schema_type(kinds(Type::Integer, need)).minimum(Some(1)),
+        Shape::Word(words) => text("in any case").enum_values(Some(choices(words, need))),
+        Shape::Code { max, list } => {
+            text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
+        }
+        Shape::Currency => text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$")),
+        Shape::Irn { max } => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max)),
+        Shape::Number(bounds) => within(text("").schema_type(kinds(Type::Number, need)), *bounds),
+        Shape::Boolean => text("").schema_type(kinds(Type::Boolean, need)),
+        Shape::Object(outline) => fields_of(outline).schema_type(kinds(Type::Object, need)),
+        Shape::Objects { min, of } => return list(of_outline(of), *min, property),
+        Shape::Texts { max } => {
+            let item = ObjectBuilder::new().schema_type(Type::String).max_length(Some(*max));
+            return list(item.build().into(), 0, property);
+        }
+    };
+    text.build().into()
+}
+
+/// The ids of the rules of a field, which failures name too (`errors[].rule` of a problem document).
+fn rules(property: &Property) -> Extensions {
+    Extensions::builder().add("x-rules", property.rules()).build()
+}
+
+fn note(need: Need) -> &'static str {
+    if need == Need::Conditional { "required on a condition" } else { "" }
+}
+
+fn kinds(kind: Type, need: Need) -> SchemaType {
+    match need {
+        Need::Required => SchemaType::Type(kind),
+        Need::Conditional | Need::Optional => SchemaType::from_iter([kind, Type::Null]),
+    }
+}
+
+/// Blank text is as good as absent, so that only a required text has a least length.
+fn characters(text: ObjectBuilder, need: Need, min: usize, max: usize) -> ObjectBuilder {
+    let least = (need == Need::Required).then_some(min.max(1));
+    text.min_length(least).max_length(Some(max))
+}
+
+fn choices(words: &str, need: Need) -> Vec<Value> {
+    let null = (need != Need::Required).then_some(Value::Null);
+    words.split(", ").map(Value::from).chain(null).collect()
+}
+
+const EMAIL: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
+const DATE: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
+const UUID: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
+
+/// A picture such as `9999.99`, where each nine is a digit.
+fn pattern(picture: &str) -> String {
+    let parts = picture.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
+    format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
+}
+
+fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
+    match bounds {
+        Bounds::Any => number,
+        Bounds::Above(min) => number.exclusive_minimum(limit(min)),
+        Bounds::AtLeast(min) => number.minimum(limit(min)),
+        Bounds::Within(min, max) => number.minimum(limit(min)).maximum(limit(max)),
+    }
+}
+
+/// A limit as the document writes it; nothing is reckoned with it.
+fn limit(amount: Amount) -> Option<utoipa::Number> {
+    let text = amount.to_string();
+    let whole = text.parse().map(utoipa::Number::Int);
+    whole.or_else(|_| text.parse().map(utoipa::Number::Float)).ok()
+}
+
+fn list(item: Schema, min: usize, property: &Property) -> Schema {
+    let least = (min > 0).then_some(min);
+    ArrayBuilder::new()
+        .schema_type(kinds(Type::Array, property.need))
+        .items(RefOr::T(item))
+        .min_items(least)
+        .extensions(Some(rules(property)))
+        .build()
+        .into()
+}
+
+/// The envelope of a success around what a view shows.
+pub(super) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
+    swapped(ObjectBuilder::new().schema_type(Type::String), data)
+}
+
+/// An envelope whose message is no sentence: Submit has one (spec.md, "Submit").
+pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
+    let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
+    let fields =
+        ObjectBuilder::new().property("success", success).property("message", message).property("data", data);
+    ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
+}
+
+/// A page of a list (spec.md, "Paginated list shape").
+pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
+    let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    let names = ["current_page", "total", "per_page", "last_page"];
+    let fields = names.into_iter().fold(ObjectBuilder::new(), |page, name| page.property(name, number()));
+    let fields = fields.property("data", ArrayBuilder::new().items(item.into()));
+    names.into_iter().fold(fields.required("data"), ObjectBuilder::required).build().into()
+}
+
+/// The failures of the whole service, as components: in the envelope, and as RFC 9457 has it.
+pub(super) fn failures() -> [(&'static str, Schema); 2] {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let flag = || ObjectBuilder::new().schema_type(Type::Boolean);
+    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let code = || text().enum_values(Some(codes.clone())).description(Some("stable: programs decide by it"));
+    let texts = ArrayBuilder::new().items(text());
+    let by_path = ObjectBuilder::new()
+        .additional_properties(Some(Schema::from(texts.build())))
+        .description(Some("sentences by dot path, such as invoice_lines.0.quantity"));
+    let again = || flag().description(Some("whether the same call may succeed later"));
+    let failure = ObjectBuilder::new()
+        .property("success", flag().enum_values(Some([false])))
+        .property("message", text())
+        .property("data", ObjectBuilder::new().schema_type(Type::Null))
+        .property("error_code", code())
+        .property("errors", by_path)
+        .property("retryable", again())
+        .property("request_id", text());
+    let failure = ["success", "message", "data", "error_code", "request_id"]
+        .into_iter()
+        .fold(failure, ObjectBuilder::required);
+    let fault = ["pointer", "rule", "detail"]
+        .into_iter()
+        .fold(ObjectBuilder::new(), |fault, name| fault.property(name, text()).required(name));
+    let problem = ObjectBuilder::new()
+        .property("type", text())
+        .property("title", text())
+        .property("status", ObjectBuilder::new().schema_type(Type::Integer))
+        .property("detail", text())
+        .property("error_code", code())
+        .property("errors", ArrayBuilder::new().items(fault))
+        .property("retryable", again())
+        .property("request_id", text());
+    let problem = ["type", "title", "status", "detail", "error_code", "request_id"]
+        .into_iter()
+        .fold(problem, ObjectBuilder::required);
+    [(FAILURE, failure.build().into()), (PROBLEM, problem.build().into())]
+}
+
+pub(super) fn component(name: &str) -> RefOr<Schema> {
+    Ref::from_schema_name(name).into()
+}

@@ -1,0 +1,113 @@
+//! The document says what the route table does, and its examples are what the forms take.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::document;
+use crate::http::table;
+
+/// For people, and no part of the API.
+const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
+
+fn parsed() -> Value {
+    serde_json::from_str(document::text()).unwrap()
+}
+
+fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    paths
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().iter();
+            methods.map(move |(method, operation)| (path.clone(), method.to_uppercase(), operation))
+        })
+        .collect()
+}
+
+#[test]
+fn every_route_stands_in_the_document_and_nothing_else() {
+    let document = parsed();
+    let told: BTreeSet<_> =
+        operations(&document).into_iter().map(|(path, method, _)| format!("{method} {path}")).collect();
+    let paths = table();
+    let routed: BTreeSet<_> = paths
+        .iter()
+        .filter(|path| !PAGES.contains(&path.pattern))
+        .flat_map(|path| path.allowed.iter().map(|method| (method, path.pattern)))
+        .filter(|(method, _)| method.as_str() != "HEAD")
+        .map(|(method, path)| format!("{method} {path}"))
+        .collect();
+    assert_eq!(routed.difference(&told).collect::<Vec<_>>(), [""; 0], "routes that are not told");
+    assert_eq!(told.difference(&routed).collect::<Vec<_>>(), [""; 0], "operations without a route");
+}
+
+#[test]
+fn an_operation_has_one_name_a_key_and_its_failures() {
+    let document = parsed();
+    let mut names = BTreeSet::new();
+    for (path, method, operation) in operations(&document) {
+        let at = format!("{method} {path}");
+        let name = operation["operationId"].as_str().unwrap().to_owned();
+        assert!(names.insert(name.clone()), "{name} names two operations");
+        assert!(operation["responses"]["500"].is_object(), "{at}");
+        let is_keyed =
+            operation.get("security").is_some_and(|all| all.as_array().is_some_and(|all| !all.is_empty()));
+        let is_open = path.starts_with("/health")
+            || path == "/metrics"
+            || path.ends_with("invoice-categories")
+            || path == "/openapi.json"
+            || path.starts_with("/authority/");
+        assert_eq!(is_keyed, !is_open, "{at}");
+        assert!(is_open || operation["responses"]["401"].is_object(), "{at}");
+    }
+}
+
+#[test]
+fn every_reference_leads_to_a_component() {
+    let document = parsed();
+    let text = document::text();
+    let names: BTreeSet<_> =
+        text.split("\"#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(names.len() > 20);
+    for name in names {
+        assert!(document["components"]["schemas"][name].is_object(), "{name}");
+    }
+}
+
+/// Checks an example against its schema, as far as names go: each field of it is one that the form asks for.
+fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<String>) {
+    match example {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let inner = &schema["properties"][name];
+                if inner.is_null() {
+                    found.push(format!("{path}/{name}"));
+                }
+                unknown_fields(value, inner, &format!("{path}/{name}"), found);
+            }
+            for name in schema["required"].as_array().into_iter().flatten() {
+                if !fields.contains_key(name.as_str().unwrap()) {
+                    found.push(format!("{path} lacks {name}"));
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                unknown_fields(item, &schema["items"], &format!("{path}/*"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn an_example_has_the_fields_of_its_form_and_no_others() {
+    let document = parsed();
+    for (path, method, operation) in operations(&document) {
+        let Some(body) = operation.pointer("/requestBody/content/application~1json") else { continue };
+        assert_ne!(body["example"], json!(null), "{method} {path} has no example");
+        let mut found = Vec::new();
+        unknown_fields(&body["example"], &body["schema"], &format!("{method} {path}"), &mut found);
+        assert_eq!(found, [""; 0]);
+    }
+}

@@ -1,0 +1,29 @@
+//! GET /ops/audit: what operators did, newest first, to one taxpayer's things or to one thing where that is asked for.
+
+use actix_web::web;
+
+use crate::domain::caller::OperatorCaller;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::query::Query;
+use crate::http::state::State;
+use crate::http::views::audit::AuditView;
+use crate::http::views::paginator::Paginator;
+use crate::store::audit::{self, AuditFilter};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_audit(
+    state: web::Data<State>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let subject = query.equal("subject");
+    let filter = AuditFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), subject };
+    let (found, total) = audit::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let operators = found.iter().map(|entry| entry.operator_id).collect();
+    let operators = audit::operators(&state.store, operators).await?;
+    let items = found.iter().map(|entry| AuditView::new(entry, &operators)).collect();
+    Ok(Answer::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
+}

@@ -1,0 +1,38 @@
+//! GET /ops/pipeline/runs: the runs of all taxpayers, newest first.
+
+use actix_web::web;
+
+use crate::domain::caller::OperatorCaller;
+use crate::domain::fault::Faults;
+use crate::domain::pipeline::{Operation, RunState};
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::query::Query;
+use crate::http::state::State;
+use crate::http::views::operated_run::OperatedRun;
+use crate::http::views::paginator::Paginator;
+use crate::store::runs::{self, RunFilter};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_runs(
+    state: web::Data<State>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
+    let (found, total) = runs::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let items = found.iter().map(OperatedRun::from).collect();
+    Ok(Answer::ok("Pipeline runs retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn filter(query: &Query) -> Result<RunFilter, Faults> {
+    let state = query.word("state", RunState::parse, RunState::allowed);
+    let operation = query.word("operation", Operation::parse, Operation::allowed);
+    match (state, operation) {
+        (Ok(state), Ok(operation)) => {
+            Ok(RunFilter { state, operation, taxpayer_id: query.taxpayer_id("taxpayer_id") })
+        }
+        (state, operation) => Err([state.err(), operation.err()].into_iter().flatten().collect()),
+    }
+}

@@ -1,0 +1,55 @@
+//! POST /ops/pipeline/runs/{id}/pause, resume, retry, cancel: what the states of a run allow stands in
+//! `domain::run_move`.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::RunOrder;
+use crate::domain::audit::Order;
+use crate::domain::caller::OperatorCaller;
+use crate::domain::run_move::RunMove;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{reason, report};
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::operated_run::OperatedRunWithSteps;
+use crate::store::runs;
+
+type Moved = Result<Answer, ApiError>;
+
+/// Declares the handler of a move, and what it says when it was made.
+macro_rules! moves {
+    ($($handler:ident = $to:expr, $said:literal;)+) => {$(
+        pub(crate) async fn $handler(
+            state: web::Data<State>,
+            OperatorCaller(operator): OperatorCaller,
+            id: web::Path<String>,
+            body: Body,
+        ) -> Moved {
+            move_run(&state, operator, &id, (body, $to, $said)).await
+        }
+    )+};
+}
+
+moves! {
+    pause_run = RunMove::Pause, "Pipeline run paused successfully";
+    resume_run = RunMove::Resume, "Pipeline run resumed successfully";
+    retry_run = RunMove::Retry, "Pipeline run retried successfully";
+    cancel_run = RunMove::Cancel, "Pipeline run cancelled successfully";
+}
+
+async fn move_run(
+    state: &State,
+    operator_id: i64,
+    id: &str,
+    (body, to, said): (Body, RunMove, &'static str),
+) -> Moved {
+    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let run = ident::run(state, id).await?;
+    let by = Order { operator_id, reason: form.value.0 };
+    let order = RunOrder { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.move_run(run.taxpayer_id, order).await?;
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    Ok(Answer::ok(said, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
+}

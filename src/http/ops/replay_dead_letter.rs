@@ -1,0 +1,33 @@
+//! POST /ops/webhooks/dead-letters/{id}/replay: a dead letter once more, by an operator.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayOrder;
+use crate::domain::audit::Order;
+use crate::domain::caller::OperatorCaller;
+use crate::domain::refusal::Refusal;
+use crate::domain::replay::ReplayRange;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{reason, report};
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::replay::ReplayView;
+use crate::store::delivery_log;
+
+pub(crate) async fn replay_dead_letter(
+    state: web::Data<State>,
+    OperatorCaller(operator_id): OperatorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let id = ident::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
+    let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
+    let by = Some((Order { operator_id, reason: form.value.0 }, dead.id));
+    let order = ReplayOrder { range: ReplayRange::only(dead.sequence), by };
+    let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
+    let answer = Answer::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
+    Ok(answer.warn(&form.warnings))
+}

@@ -1,0 +1,25 @@
+//! POST /v1/system-integrators/taxpayers/{id}/webhook/enable: back in service, and what it missed if that is wanted.
+
+use actix_web::web;
+
+use crate::domain::caller::IntegratorCaller;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{replay, report};
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::replay::Enabled;
+
+pub(crate) async fn enable_webhook(
+    state: web::Data<State>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
+    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
+    let (endpoint, replay) = state.taxpayers.enable_endpoint(taxpayer.id, form.value.scope()).await?;
+    let view = Enabled::new(&endpoint, replay.as_ref());
+    Ok(Answer::ok("Webhook enabled successfully", view).warn(&form.warnings))
+}

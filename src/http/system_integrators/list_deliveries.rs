@@ -1,0 +1,48 @@
+//! GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: the log of attempts, the newest events first.
+
+use actix_web::web;
+
+use crate::domain::caller::IntegratorCaller;
+use crate::domain::delivery::DeliveryState;
+use crate::domain::fault::Faults;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::ident;
+use crate::http::query::Query;
+use crate::http::since::Since;
+use crate::http::state::State;
+use crate::http::views::delivery::DeliveryView;
+use crate::http::views::paginator::Paginator;
+use crate::store::delivery_log::{self, DeliveryFilter};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_deliveries(
+    state: web::Data<State>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
+    let (filter, since) = filter(&query)?;
+    let since = match since {
+        Some(since) => Some(since.sequence(&state, taxpayer.id).await?),
+        None => None,
+    };
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (filter, place) = (DeliveryFilter { since, ..filter }, (page.number, page.per_page));
+    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer.id, filter, place).await?;
+    let items = found.iter().map(DeliveryView::from).collect();
+    Ok(Answer::ok("Webhook deliveries retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn filter(query: &Query) -> Result<(DeliveryFilter, Option<Since>), Faults> {
+    let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
+    match (state, query.since("since")) {
+        (Ok(state), Ok(since)) => {
+            let event = query.equal("event");
+            Ok((DeliveryFilter { state, event, since: None }, since))
+        }
+        (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
+    }
+}

@@ -1,0 +1,30 @@
+//! POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: one event once more, whatever
+//! became of it.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayOrder;
+use crate::domain::caller::IntegratorCaller;
+use crate::domain::refusal::Refusal;
+use crate::domain::replay::ReplayRange;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::replay::ReplayView;
+use crate::store::delivery_log;
+
+pub(crate) async fn replay_delivery(
+    state: web::Data<State>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    path: web::Path<(String, String)>,
+) -> Result<Answer, ApiError> {
+    let (taxpayer, delivery) = path.into_inner();
+    let taxpayer = ident::taxpayer(&state, integrator, &taxpayer).await?;
+    let delivery = ident::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
+    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
+    let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
+    let order = ReplayOrder { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.replay(taxpayer.id, order).await?;
+    Ok(Answer::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
+}

@@ -1,0 +1,28 @@
+//! POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. The document is the authority's of
+//! this moment; where that cannot be had, the copy that was kept at receipt, and a header says so.
+
+use actix_web::web;
+
+use crate::domain::caller::TaxpayerCaller;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{report, supplier_irn};
+use crate::http::state::State;
+
+const KEPT: &str = "the authority could not be asked: this is the document as it was at receipt";
+
+pub(crate) async fn get_supplier_invoice(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let body = body.object().await?;
+    let mut form = report::read(&body, &state.catalog.get(), supplier_irn::read)?;
+    let found = state.inbound.document(id, &form.value).await?;
+    if !found.is_live {
+        form.warnings.push(KEPT.to_owned());
+    }
+    let answer = Answer::ok("Supplier invoice retrieved successfully", found.document);
+    Ok(answer.warn(&form.warnings))
+}

@@ -1,0 +1,67 @@
+//! PUT /v1/tax-payers/invoices/update: Update Invoice.
+
+use actix_web::web;
+use serde_json::{Map, Value};
+
+use crate::actors::taxpayer::command::Revised;
+use crate::domain::caller::TaxpayerCaller;
+use crate::domain::fault::Faults;
+use crate::domain::ids::TaxpayerId;
+use crate::domain::lifecycle::Move;
+use crate::domain::object::InvoiceObject;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{report, unique_no, update_invoice as form};
+use crate::http::idempotency::Keyed;
+use crate::http::ident;
+use crate::http::state::State;
+use crate::store::invoices;
+
+pub(crate) async fn update_invoice(
+    state: web::Data<State>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    keyed: Keyed,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let body = body.object().await?;
+    let catalog = state.catalog.get();
+    let form = match report::read(&body, &catalog, |reader| form::read(reader, &catalog)) {
+        Ok(form) => form,
+        Err(faults) => return Err(locked_or_faults(&state, id, &body, faults).await),
+    };
+    let which = ident::which(form.value.which)?;
+    let (revision, warnings) = (form.value.revision, form.warnings);
+    let show = move |revised: &Revised| answer(revised).warn(&warnings);
+    keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.revise(id, which, revision).await).await
+}
+
+fn answer(revised: &Revised) -> Answer {
+    let mut warnings = Vec::new();
+    if revised.withdrawn {
+        warnings.push("the submission of the earlier content was called off: submit it again".to_owned());
+    }
+    if revised.invoice.due_date.is_some_and(|due| due < revised.invoice.invoice_date) {
+        warnings.push("due_date is before invoice_date".to_owned());
+    }
+    Answer::ok("Invoice updated successfully", InvoiceObject::from(&revised.invoice)).warn(&warnings)
+}
+
+/// What can no longer be edited is told whatever else is sent (spec.md, "States and transitions").
+async fn locked_or_faults(
+    state: &State,
+    id: TaxpayerId,
+    body: &Map<String, Value>,
+    faults: Faults,
+) -> ApiError {
+    let named = report::read(body, &state.catalog.get(), unique_no::read);
+    let Some(which) = named.ok().and_then(|form| ident::which(form.value).ok()) else { return faults.into() };
+    match invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await {
+        Ok(Some(invoice)) => match invoice.status.after(Move::Edit) {
+            Err(refusal) => refusal.into(),
+            Ok(_) => faults.into(),
+        },
+        Ok(None) => faults.into(),
+        Err(error) => error.into(),
+    }
+}

@@ -1,0 +1,70 @@
+//! A delivery with its attempts (decisions.md, section 3); for operators also whose it is.
+
+use serde::Serialize;
+
+use crate::domain::delivery::{Attempt, DeliveryState};
+use crate::domain::event::EventKind;
+use crate::domain::ids::{EventId, TaxpayerId};
+use crate::domain::object::precise;
+use crate::store::delivery_log::Logged;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct DeliveryView<'a> {
+    id: uuid::Uuid,
+    event_id: EventId,
+    r#type: EventKind,
+    irn: Option<&'a str>,
+    state: DeliveryState,
+    next_attempt_at: Option<String>,
+    attempts: Vec<AttemptView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct AttemptView<'a> {
+    at: String,
+    status: Option<u16>,
+    failure: Option<&'a str>,
+    duration_ms: i64,
+    response: &'a str,
+}
+
+impl<'a> From<&'a Logged> for DeliveryView<'a> {
+    fn from(logged: &'a Logged) -> Self {
+        let delivery = &logged.delivery;
+        Self {
+            id: delivery.id,
+            event_id: delivery.event_id,
+            r#type: logged.kind,
+            irn: delivery.irn(),
+            state: delivery.state,
+            next_attempt_at: delivery.next_attempt_at.map(precise),
+            attempts: logged.attempts.iter().map(AttemptView::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Attempt> for AttemptView<'a> {
+    fn from(attempt: &'a Attempt) -> Self {
+        Self {
+            at: precise(attempt.at),
+            status: attempt.status,
+            failure: attempt.failure.as_deref(),
+            duration_ms: attempt.duration_ms,
+            response: &attempt.response,
+        }
+    }
+}
+
+/// A dead letter, as operators see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct DeadLetter<'a> {
+    taxpayer_id: TaxpayerId,
+    #[serde(flatten)]
+    delivery: DeliveryView<'a>,
+}
+
+impl<'a> From<&'a Logged> for DeadLetter<'a> {
+    fn from(logged: &'a Logged) -> Self {
+        Self { taxpayer_id: logged.delivery.taxpayer_id, delivery: DeliveryView::from(logged) }
+    }
+}

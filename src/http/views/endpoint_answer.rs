@@ -1,0 +1,66 @@
+//! What an endpoint answered to a test: its status, and its body as JSON where it is JSON, else as text.
+
+use serde_json::Value;
+
+use crate::http::code::Code;
+use crate::http::error::{ApiError, sentence};
+use crate::webhook::Attempt;
+
+#[derive(Debug)]
+pub(crate) struct EndpointAnswer {
+    pub(crate) status: u16,
+    /// Null where it has none.
+    pub(crate) body: Value,
+}
+
+impl EndpointAnswer {
+    /// Any answer will do; none at all is a failure.
+    pub(crate) fn of(attempt: &Attempt) -> Result<Self, ApiError> {
+        let unreachable = || {
+            let why = attempt.outcome.failure().unwrap_or_default();
+            ApiError::new(Code::WebhookUnreachable, sentence(&why))
+        };
+        let status = attempt.status.ok_or_else(unreachable)?;
+        let text = &attempt.response_head;
+        let as_text = |_| if text.is_empty() { Value::Null } else { Value::from(text.as_str()) };
+        let body = serde_json::from_str(text).unwrap_or_else(as_text);
+        Ok(Self { status, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::webhook::{Fault, Outcome};
+
+    fn attempt(outcome: Outcome, status: Option<u16>, text: &str) -> Attempt {
+        let response_head = text.to_owned();
+        Attempt { outcome, status, duration: Duration::ZERO, retry_after: None, response_head }
+    }
+
+    #[test]
+    fn an_answer_is_shown_as_json_where_it_is() {
+        let deep = "[".repeat(100_000);
+        for (text, body) in [
+            (r#"{"ok": true, "n": 1.50}"#, serde_json::from_str(r#"{"ok": true, "n": 1.50}"#).unwrap()),
+            ("", Value::Null),
+            ("thanks", json!("thanks")),
+            (r#"{"cut": "#, json!(r#"{"cut": "#)),
+            (deep.as_str(), json!(deep)),
+        ] {
+            let answer = EndpointAnswer::of(&attempt(Outcome::Rejected(500), Some(500), text)).unwrap();
+            assert_eq!((answer.status, answer.body), (500, body));
+        }
+    }
+
+    #[test]
+    fn no_answer_is_a_failure_that_says_why() {
+        let error = EndpointAnswer::of(&attempt(Outcome::Unreachable(Fault::Dns), None, "")).unwrap_err();
+        assert_eq!((error.status.as_u16(), error.code), (502, Code::WebhookUnreachable));
+        assert_eq!(error.message, "The endpoint's name does not resolve");
+    }
+}

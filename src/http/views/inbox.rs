@@ -1,0 +1,62 @@
+//! The supplier inbox (decisions.md, section 3), an acknowledgement (section 1, point 9), and a notice shown back.
+
+use serde::Serialize;
+
+use crate::domain::codes::NoticeMessage;
+use crate::domain::irn::Irn;
+use crate::domain::object::plain;
+use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::http::forms::notice::Notice;
+
+/// A line of the inbox.
+#[derive(Debug, Serialize)]
+pub(crate) struct InboxLine {
+    supplier_irn: Irn,
+    supplier_name: Option<String>,
+    supplier_tin: Option<String>,
+    received_at: String,
+    acknowledged: bool,
+    acknowledged_at: Option<String>,
+}
+
+impl From<SupplierInvoice> for InboxLine {
+    fn from(invoice: SupplierInvoice) -> Self {
+        Self {
+            supplier_irn: invoice.irn,
+            supplier_name: invoice.supplier_name,
+            supplier_tin: invoice.supplier_tin,
+            received_at: plain(invoice.received_at),
+            acknowledged: invoice.acknowledged_at.is_some(),
+            acknowledged_at: invoice.acknowledged_at.map(plain),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Acknowledgement {
+    supplier_irn: Irn,
+    acknowledged: bool,
+    acknowledged_at: Option<String>,
+}
+
+impl From<SupplierInvoice> for Acknowledgement {
+    fn from(invoice: SupplierInvoice) -> Self {
+        Self {
+            supplier_irn: invoice.irn,
+            acknowledged: invoice.acknowledged_at.is_some(),
+            acknowledged_at: invoice.acknowledged_at.map(plain),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NoticeView {
+    irn: Irn,
+    message: NoticeMessage,
+}
+
+impl From<&Notice> for NoticeView {
+    fn from(notice: &Notice) -> Self {
+        Self { irn: notice.irn.clone(), message: notice.message }
+    }
+}

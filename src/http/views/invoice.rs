@@ -1,0 +1,149 @@
+//! An invoice with what is only shown when it is asked for (decisions.md, section 3): its lines with every field that
+//! was sent, and its payment ledger.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::domain::codes::PaymentStatus;
+use crate::domain::ids::ItemId;
+use crate::domain::invoice::{Invoice, Line};
+use crate::domain::money::Amount;
+use crate::domain::object::{InvoiceObject, precise};
+use crate::domain::payment::Entry;
+
+/// What `include` asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Included {
+    pub(crate) lines: bool,
+    pub(crate) ledger: bool,
+    /// Words that mean nothing, for a warning.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl Included {
+    /// Words with commas between them, in any case.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut included = Self::default();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word.to_ascii_lowercase().as_str() {
+                "lines" => included.lines = true,
+                "ledger" => included.ledger = true,
+                _ => included.unknown.push(word.to_owned()),
+            }
+        }
+        included
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct InvoiceView<'a> {
+    #[serde(flatten)]
+    object: InvoiceObject<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<Vec<LineView<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<LedgerView>,
+}
+
+impl<'a> InvoiceView<'a> {
+    /// The ledger is shown where its entries are given.
+    pub(crate) fn new(invoice: &'a Invoice, included: &Included, entries: Option<Vec<Entry>>) -> Self {
+        Self {
+            object: InvoiceObject::from(invoice),
+            lines: included.lines.then(|| invoice.lines.iter().map(LineView::from).collect()),
+            ledger: entries.map(|entries| LedgerView::new(invoice.payment.payable, entries)),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct LineView<'a> {
+    item_id: Option<ItemId>,
+    item_name: &'a str,
+    item_no: Option<&'a str>,
+    item_type: String,
+    unit_price: Amount,
+    quantity: Amount,
+    price_unit: &'a str,
+    tax_category: &'a str,
+    product_category: Option<&'a str>,
+    service_category: Option<&'a str>,
+    discount_rate: Option<Amount>,
+    discount_amount: Option<Amount>,
+    #[serde(flatten)]
+    extras: &'a Map<String, Value>,
+}
+
+impl<'a> From<&'a Line> for LineView<'a> {
+    fn from(line: &'a Line) -> Self {
+        Self {
+            item_id: line.item_id,
+            item_name: &line.item_name,
+            item_no: line.item_no.as_deref(),
+            item_type: line.item_type.as_str().to_ascii_lowercase(),
+            unit_price: line.unit_price,
+            quantity: line.quantity,
+            price_unit: &line.price_unit,
+            tax_category: &line.tax_category,
+            product_category: line.product_category.as_deref(),
+            service_category: line.service_category.as_deref(),
+            discount_rate: line.discount_rate,
+            discount_amount: line.discount_amount,
+            extras: &line.extras,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct LedgerView {
+    payable_amount: Amount,
+    amount_paid: Amount,
+    entries: Vec<EntryView>,
+}
+
+impl LedgerView {
+    /// What was paid is the sum of what is shown, also where a payment comes in between.
+    fn new(payable: Amount, entries: Vec<Entry>) -> Self {
+        let amounts = entries.iter().map(|entry| entry.posting.amount);
+        Self {
+            payable_amount: payable,
+            amount_paid: Amount::sum(amounts).unwrap_or_default(),
+            entries: entries.into_iter().map(EntryView::from).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct EntryView {
+    at: String,
+    status: PaymentStatus,
+    amount: Amount,
+    reference: Option<String>,
+    remark: Option<String>,
+}
+
+impl From<Entry> for EntryView {
+    fn from(entry: Entry) -> Self {
+        Self {
+            at: precise(entry.at),
+            status: entry.posting.status,
+            amount: entry.posting.amount,
+            reference: entry.reference,
+            remark: entry.remark,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_included_is_said_in_words() {
+        let both = Included { lines: true, ledger: true, unknown: Vec::new() };
+        assert_eq!(Included::of("lines,ledger"), both);
+        assert_eq!(Included::of(" Ledger ,LINES,lines,"), both);
+        assert_eq!(Included::of(""), Included::default());
+        assert_eq!(Included::of("line,ledger").unknown, ["line"]);
+    }
+}

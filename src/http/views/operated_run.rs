@@ -1,0 +1,62 @@
+//! A pipeline run as operators see it: of which taxpayer it is, and which moves it takes now.
+
+use serde::Serialize;
+
+use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::object::precise;
+use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
+use crate::domain::run_move::RunMove;
+use crate::http::views::run::StepView;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct OperatedRun<'a> {
+    id: RunId,
+    taxpayer_id: TaxpayerId,
+    irn: &'a str,
+    operation: Operation,
+    state: RunState,
+    step: Option<Step>,
+    attempt: u32,
+    next_attempt_at: Option<String>,
+    wait_reason: Option<WaitReason>,
+    resolved_by: Option<ResolvedBy>,
+    last_error: Option<&'a str>,
+    moves: Vec<RunMove>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl<'a> From<&'a Run> for OperatedRun<'a> {
+    fn from(run: &'a Run) -> Self {
+        Self {
+            id: run.id,
+            taxpayer_id: run.taxpayer_id,
+            irn: run.irn.as_str(),
+            operation: run.operation,
+            state: run.state,
+            step: run.intent.or_else(|| run.next_step()),
+            attempt: run.attempt,
+            next_attempt_at: run.next_attempt_at.map(precise),
+            wait_reason: run.wait_reason,
+            resolved_by: run.resolved_by,
+            last_error: run.last_error.as_deref(),
+            moves: run.moves(),
+            created_at: precise(run.created_at),
+            updated_at: precise(run.updated_at),
+        }
+    }
+}
+
+/// One run, with its steps.
+#[derive(Debug, Serialize)]
+pub(crate) struct OperatedRunWithSteps<'a> {
+    #[serde(flatten)]
+    run: OperatedRun<'a>,
+    steps: Vec<StepView<'a>>,
+}
+
+impl<'a> OperatedRunWithSteps<'a> {
+    pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord]) -> Self {
+        Self { run: OperatedRun::from(run), steps: steps.iter().map(StepView::from).collect() }
+    }
+}

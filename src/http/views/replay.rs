@@ -1,0 +1,54 @@
+//! How far a replay has come, and a webhook that was enabled with one.
+
+use serde::Serialize;
+
+use crate::domain::delivery::Endpoint;
+use crate::domain::object::precise;
+use crate::domain::replay::{Replay, ReplayScope, ReplayState};
+use crate::http::views::integration::Integration;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ReplayView {
+    id: uuid::Uuid,
+    only: ReplayScope,
+    state: ReplayState,
+    /// The first event of the range and the last.
+    since: i64,
+    until: i64,
+    /// The last event that was looked at.
+    reached: i64,
+    /// Deliveries queued again so far.
+    queued: i64,
+    created_at: String,
+    updated_at: String,
+}
+
+impl From<&Replay> for ReplayView {
+    fn from(replay: &Replay) -> Self {
+        Self {
+            id: replay.id,
+            only: replay.scope,
+            state: replay.state,
+            since: replay.after.saturating_add(1),
+            until: replay.until,
+            reached: replay.reached,
+            queued: replay.queued,
+            created_at: precise(replay.created_at),
+            updated_at: precise(replay.updated_at),
+        }
+    }
+}
+
+/// The integration record of a webhook back in service, and what is replayed to it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Enabled<'a> {
+    #[serde(flatten)]
+    integration: Integration<'a>,
+    replay: Option<ReplayView>,
+}
+
+impl<'a> Enabled<'a> {
+    pub(crate) fn new(endpoint: &'a Endpoint, replay: Option<&Replay>) -> Self {
+        Self { integration: Integration::from(endpoint), replay: replay.map(ReplayView::from) }
+    }
+}

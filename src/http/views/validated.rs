@@ -1,0 +1,18 @@
+//! What Validate answers (decisions.md, point 12).
+
+use serde::Serialize;
+
+use crate::domain::irn::Irn;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Validated<'a> {
+    ok: bool,
+    irn: &'a str,
+    warnings: &'a [String],
+}
+
+impl<'a> Validated<'a> {
+    pub(crate) fn new(irn: &'a Irn, warnings: &'a [String]) -> Self {
+        Self { ok: true, irn: irn.as_str(), warnings }
+    }
+}

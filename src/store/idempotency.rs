@@ -1,0 +1,250 @@
+//! Keys of requests that were carried out. The row is written in the transaction of the change, so there is
+//! none without the other, and its primary key decides who was first; nothing is written when a request
+//! begins, so a process that dies locks nobody out. An expired row is as good as none.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
+use sea_orm::{
+    ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait,
+};
+
+use crate::domain::claim::{Claim, KeptAnswer};
+use crate::domain::ids::CommandId;
+use crate::store::database::{Store, portions};
+use crate::store::entity::column::{Row, json};
+use crate::store::entity::idempotency_key::{Column, Entity, Model};
+use crate::store::failure::StoreError;
+
+/// What is known of a key that is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    pub fingerprint: String,
+    /// None where the answer held a secret and was not kept.
+    pub answer: Option<KeptAnswer>,
+}
+
+/// A key that a command has taken, with the answer that is to be given again.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub claim: Claim,
+    /// None where no command of a taxpayer's books stands behind it.
+    pub command_id: Option<CommandId>,
+    pub answer: Option<KeptAnswer>,
+}
+
+/// What is known of a claim's key, if it is taken.
+pub async fn find(store: &Store, claim: &Claim, now: Timestamp) -> Result<Option<Taken>, StoreError> {
+    let found = Entity::find_by_id(claim.id.as_str())
+        .filter(Column::ExpiresAt.gt(now.as_microsecond()))
+        .one(store.reader())
+        .await?;
+    let Some(row) = found else { return Ok(None) };
+    let sealed = row.answer.map(|sealed| store.vault().open(&row.id, &sealed)).transpose()?;
+    let at = Row { table: "idempotency_keys", id: row.id };
+    let answer = sealed.map(|text| at.json(&text)).transpose()?;
+    Ok(Some(Taken { fingerprint: row.fingerprint, answer }))
+}
+
+/// The ids among these claims' whose keys are taken.
+pub(crate) async fn taken(
+    tx: &DatabaseTransaction,
+    claims: &[&Claim],
+    now: Timestamp,
+) -> Result<Vec<String>, StoreError> {
+    if claims.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids = claims.iter().map(|claim| claim.id.as_str());
+    let rows = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::Id.is_in(ids))
+        .filter(Column::ExpiresAt.gt(now.as_microsecond()))
+        .into_tuple();
+    Ok(rows.all(tx).await?)
+}
+
+/// Takes the keys of these entries; a duplicate when somebody has taken one of them since.
+pub(crate) async fn keep(
+    store: &Store,
+    tx: &DatabaseTransaction,
+    entries: &[Entry],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for chunk in portions(entries) {
+        let rows = chunk.iter().map(|entry| row(store, entry)).collect::<Result<Vec<_>, _>>()?;
+        let expired = Expr::col((Entity, Column::ExpiresAt)).lte(now.as_microsecond());
+        let written = Entity::insert_many(rows.into_iter().map(IntoActiveModel::into_active_model))
+            .on_conflict(
+                OnConflict::column(Column::Id)
+                    .update_columns([
+                        Column::Fingerprint,
+                        Column::CommandId,
+                        Column::Answer,
+                        Column::ExpiresAt,
+                    ])
+                    .action_and_where(expired)
+                    .to_owned(),
+            )
+            .exec_without_returning(tx)
+            .await?;
+        if written < chunk.len() as u64 {
+            return Err(StoreError::Duplicate("idempotency_keys.id".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn row(store: &Store, entry: &Entry) -> Result<Model, StoreError> {
+    let seal = |answer: &KeptAnswer| store.vault().seal(&entry.claim.id, &json(answer));
+    Ok(Model {
+        id: entry.claim.id.clone(),
+        fingerprint: entry.claim.fingerprint.clone(),
+        command_id: entry.command_id.map(|id| id.to_string()),
+        answer: entry.answer.as_ref().map(seal).transpose()?,
+        expires_at: entry.claim.expires_at.as_microsecond(),
+    })
+}
+
+/// Takes a key for an answer that changed no books. Whoever took it meanwhile keeps it.
+pub async fn keep_alone(store: &Store, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    match keep(store, &tx, &[entry], now).await {
+        Ok(()) => tx.commit().await.map_err(StoreError::from),
+        Err(StoreError::Duplicate(_)) => tx.rollback().await.map_err(StoreError::from),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether one of these commands took its key: how an interrupted commit is told from one that never was.
+pub(crate) async fn any_of_commands(
+    tx: &DatabaseTransaction,
+    claims: &[&Claim],
+    commands: &[CommandId],
+) -> Result<bool, StoreError> {
+    if claims.is_empty() {
+        return Ok(false);
+    }
+    let found = Entity::find()
+        .filter(Column::Id.is_in(claims.iter().map(|claim| claim.id.as_str())))
+        .filter(Column::CommandId.is_in(commands.iter().map(ToString::to_string)))
+        .one(tx)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Deletes expired keys, the oldest first and so many at most; whether there may be more.
+pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, StoreError> {
+    let mut oldest = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::ExpiresAt.lte(now.as_microsecond()))
+        .order_by_asc(Column::ExpiresAt)
+        .limit(limit);
+    if oldest.clone().into_tuple::<String>().one(store.reader()).await?.is_none() {
+        return Ok(false);
+    }
+    let oldest = QueryTrait::query(&mut oldest)
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .to_owned();
+    let tx = store.begin().await?;
+    let deleted = Entity::delete_many().filter(Column::Id.in_subquery(oldest)).exec(&tx).await?;
+    tx.commit().await?;
+    Ok(deleted.rows_affected == limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::caller::KeyKind;
+    use crate::domain::clock;
+    use crate::store::testing::stores;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn claim(key: &str, body: &str, until: i64) -> Claim {
+        Claim::new((KeyKind::Taxpayer, 7), key, &[b"POST", b"/", body.as_bytes()], at(until))
+    }
+
+    fn entry(claim: &Claim) -> Entry {
+        let headers = vec![("content-type".into(), "application/json".into())];
+        let answer = KeptAnswer { status: 201, headers, body: "{\"tin\":\"1\"}".into() };
+        Entry { claim: claim.clone(), command_id: Some(clock::new_id()), answer: Some(answer) }
+    }
+
+    async fn keep_one(store: &Store, entry: &Entry, now: Timestamp) -> Result<(), StoreError> {
+        let tx = store.begin().await.unwrap();
+        keep(store, &tx, std::slice::from_ref(entry), now).await?;
+        tx.commit().await.map_err(StoreError::from)
+    }
+
+    #[actix_rt::test]
+    async fn a_key_is_taken_once_until_it_expires() {
+        for test in stores().await {
+            let store = &test.store;
+            let (first, second) = (entry(&claim("k", "a", 100)), entry(&claim("k", "b", 200)));
+            assert_eq!(find(store, &first.claim, at(1)).await.unwrap(), None);
+            keep_one(store, &first, at(1)).await.unwrap();
+            let known = |entry: &Entry| {
+                let (fingerprint, answer) = (entry.claim.fingerprint.clone(), entry.answer.clone());
+                Some(Taken { fingerprint, answer })
+            };
+            assert_eq!(find(store, &second.claim, at(99)).await.unwrap(), known(&first));
+            assert!(matches!(keep_one(store, &second, at(99)).await, Err(StoreError::Duplicate(_))));
+            keep_alone(store, second.clone(), at(99)).await.unwrap();
+            assert_eq!(find(store, &second.claim, at(99)).await.unwrap(), known(&first));
+            assert_eq!(find(store, &first.claim, at(100)).await.unwrap(), None);
+            keep_one(store, &second, at(100)).await.unwrap();
+            assert_eq!(find(store, &first.claim, at(101)).await.unwrap(), known(&second));
+        }
+    }
+
+    #[actix_rt::test]
+    async fn an_answer_is_sealed() {
+        for test in stores().await {
+            let one = entry(&claim("k", "a", 100));
+            keep_one(&test.store, &one, at(1)).await.unwrap();
+            let row = Entity::find().one(test.store.reader()).await.unwrap().unwrap();
+            assert!(!row.answer.unwrap().contains("tin"));
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_command_is_known_by_the_key_it_took() {
+        for test in stores().await {
+            let one = entry(&claim("k", "a", 100));
+            keep_one(&test.store, &one, at(1)).await.unwrap();
+            let tx = test.store.begin().await.unwrap();
+            let command = one.command_id.unwrap();
+            assert!(any_of_commands(&tx, &[&one.claim], &[clock::new_id(), command]).await.unwrap());
+            assert!(!any_of_commands(&tx, &[&one.claim], &[clock::new_id()]).await.unwrap());
+            assert!(!any_of_commands(&tx, &[], &[command]).await.unwrap());
+            let found = taken(&tx, &[&one.claim], at(99)).await.unwrap();
+            assert_eq!(found, std::slice::from_ref(&one.claim.id));
+            assert!(taken(&tx, &[&one.claim], at(100)).await.unwrap().is_empty());
+            tx.rollback().await.unwrap();
+        }
+    }
+
+    #[actix_rt::test]
+    async fn expired_keys_are_swept_in_bounded_batches() {
+        for test in stores().await {
+            let store = &test.store;
+            for n in 0..5 {
+                keep_one(store, &entry(&claim(&n.to_string(), "a", 100 + n)), at(1)).await.unwrap();
+            }
+            let now = at(103).saturating_add(Duration::from_millis(1)).unwrap();
+            assert!(!sweep(store, at(99), 3).await.unwrap());
+            assert!(sweep(store, now, 3).await.unwrap(), "there is one more");
+            assert!(!sweep(store, now, 3).await.unwrap());
+            let left = Entity::find().all(store.reader()).await.unwrap();
+            assert_eq!(left.len(), 1);
+            assert_eq!(left[0].id, claim("4", "a", 0).id);
+        }
+    }
+}

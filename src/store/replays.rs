@@ -1,0 +1,176 @@
+//! Replays, and the batches in which they queue deliveries: each batch looks at a bounded part of the log, in
+//! the transaction that moves the replay's place on.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect,
+};
+
+use crate::domain::clock;
+use crate::domain::delivery::{Delivery, DeliveryState};
+use crate::domain::event::{Event, EventKind};
+use crate::domain::ids::TaxpayerId;
+use crate::domain::replay::{Replay, ReplayScope, ReplayState};
+use crate::store::deliveries;
+use crate::store::entity::replay::{Column, Entity, Model};
+use crate::store::entity::{delivery, event};
+use crate::store::failure::StoreError;
+
+/// Events that one batch looks at.
+pub const BATCH: i64 = 250;
+
+/// The replays of a taxpayer that are not done, the oldest first.
+pub async fn open_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<Replay>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::State.eq(ReplayState::Running.as_str()))
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Replay::try_from).collect()
+}
+
+/// The last replay that was asked for.
+pub async fn latest_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Option<Replay>, StoreError> {
+    let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_desc(Column::Id);
+    found.one(connection).await?.map(Replay::try_from).transpose()
+}
+
+/// Writes replays as they are now, new and changed ones alike.
+pub async fn save(tx: &DatabaseTransaction, replays: &[Replay]) -> Result<(), StoreError> {
+    if replays.is_empty() {
+        return Ok(());
+    }
+    let changing = [Column::State, Column::Reached, Column::Queued, Column::UpdatedAt];
+    Entity::insert_many(replays.iter().map(|replay| Model::from(replay).into_active_model()))
+        .on_conflict(
+            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(changing).to_owned(),
+        )
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+/// Queues the next part of a replay and moves its place on.
+pub async fn queue(
+    tx: &DatabaseTransaction,
+    replay: Replay,
+    enabled: &[EventKind],
+    now: Timestamp,
+) -> Result<Replay, StoreError> {
+    let (reached, queued) = match replay.scope {
+        ReplayScope::Failed => again(tx, &replay, (Some(DeliveryState::Dead), replay.until), now).await?,
+        ReplayScope::Missing => missing(tx, &replay, enabled, now).await?,
+        ReplayScope::All => {
+            let (reached, added) = missing(tx, &replay, enabled, now).await?;
+            let (_, repeated) = again(tx, &replay, (None, reached), now).await?;
+            (reached, added + repeated)
+        }
+    };
+    let replay = replay.advanced(reached, queued, now);
+    save(tx, std::slice::from_ref(&replay)).await?;
+    Ok(replay)
+}
+
+/// Makes the deliveries of the next part pending again: up to which event, and how many. What has not been
+/// attempted since it was queued stays as it is.
+async fn again(
+    tx: &DatabaseTransaction,
+    replay: &Replay,
+    (state, until): (Option<DeliveryState>, i64),
+    now: Timestamp,
+) -> Result<(i64, usize), StoreError> {
+    let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);
+    let mut found = delivery::Entity::find()
+        .filter(delivery::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(delivery::Column::Sequence.gt(replay.reached))
+        .filter(delivery::Column::Sequence.lte(until));
+    if let Some(state) = state {
+        found = found.filter(delivery::Column::State.eq(state.as_str()));
+    }
+    let rows = found.order_by_asc(delivery::Column::Sequence).limit(batch as u64).all(tx).await?;
+    let is_last = rows.len() < batch;
+    let reached = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
+    let is_fresh = |row: &delivery::Model| {
+        row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
+    };
+    let rows: Vec<_> = rows.into_iter().filter(|row| !is_fresh(row)).collect();
+    let ids = rows.iter().map(|row| row.id.clone());
+    delivery::Entity::update_many()
+        .col_expr(delivery::Column::State, Expr::value(DeliveryState::Pending.as_str()))
+        .col_expr(delivery::Column::AttemptsBefore, Expr::col(delivery::Column::Attempts))
+        .col_expr(delivery::Column::NextAttemptAt, Expr::value(now.as_microsecond()))
+        .col_expr(delivery::Column::UpdatedAt, Expr::value(now.as_microsecond()))
+        .filter(delivery::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(delivery::Column::Id.is_in(ids))
+        .exec(tx)
+        .await?;
+    Ok((reached, rows.len()))
+}
+
+/// Adds deliveries for the events of the next part that have none and are of enabled names: up to which event,
+/// and how many. The log has no gaps, so a range of numbers bounds the work.
+async fn missing(
+    tx: &DatabaseTransaction,
+    replay: &Replay,
+    enabled: &[EventKind],
+    now: Timestamp,
+) -> Result<(i64, usize), StoreError> {
+    let reached = replay.until.min(replay.reached.saturating_add(BATCH));
+    let taxpayer = replay.taxpayer_id.0;
+    let rows = event::Entity::find()
+        .filter(event::Column::TaxpayerId.eq(taxpayer))
+        .filter(event::Column::Sequence.gt(replay.reached))
+        .filter(event::Column::Sequence.lte(reached))
+        .filter(event::Column::Kind.is_in(enabled.iter().map(|kind| kind.as_str())))
+        .order_by_asc(event::Column::Sequence)
+        .all(tx)
+        .await?;
+    let known: Vec<i64> = delivery::Entity::find()
+        .select_only()
+        .column(delivery::Column::Sequence)
+        .filter(delivery::Column::TaxpayerId.eq(taxpayer))
+        .filter(delivery::Column::Sequence.gt(replay.reached))
+        .filter(delivery::Column::Sequence.lte(reached))
+        .into_tuple()
+        .all(tx)
+        .await?;
+    let known: HashSet<i64> = known.into_iter().collect();
+    let mut added = Vec::new();
+    for row in rows.into_iter().filter(|row| !known.contains(&row.sequence)) {
+        let event = Event::try_from(row)?;
+        added.push((Delivery::due(clock::new_id(), &event, now), event.kind));
+    }
+    deliveries::add(tx, &added, now).await?;
+    Ok((reached, added.len()))
+}
+
+/// Those of these IRNs that have events a replay has still to come to: what is newer about them waits.
+pub async fn irns_ahead(
+    connection: &impl ConnectionTrait,
+    replay: &Replay,
+    irns: Vec<String>,
+) -> Result<HashSet<String>, StoreError> {
+    let found: Vec<Option<String>> = event::Entity::find()
+        .select_only()
+        .column(event::Column::Irn)
+        .distinct()
+        .filter(event::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(event::Column::Irn.is_in(irns))
+        .filter(event::Column::Sequence.gt(replay.reached))
+        .filter(event::Column::Sequence.lte(replay.until))
+        .into_tuple()
+        .all(connection)
+        .await?;
+    Ok(found.into_iter().flatten().collect())
+}

@@ -1,0 +1,229 @@
+//! POST /authority/notifications/{token}: notices about invoices that are addressed to somebody here.
+
+use futures_util::future::join_all;
+use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::json;
+
+use crate::support::answer::stable;
+use crate::support::bodies::{self, with};
+use crate::support::clients::Taxpayer;
+use crate::support::supplies::{planted, received};
+use crate::support::world::{World, number, on_every_database};
+
+const WORDS: [&str; 4] = ["TRANSMITTING", "ACKNOWLEDGED", "TRANSMITTED", "FAILED"];
+
+async fn with_tin(world: &World, tin: &str) -> Taxpayer {
+    let body = with(&bodies::taxpayer(), "tin_no", json!(tin));
+    let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+    let id = made.data()["id"].as_i64().unwrap();
+    let key = world.integrator().rotate_api_key(id).await.expect_status(200);
+    world.taxpayer_with_key(key.data()["api_key"].as_str().unwrap(), id, &body)
+}
+
+fn fault(world: &World, kind: FaultKind, irn: &str) {
+    let mut order = FaultOrder::of(kind).on(Operation::Download).times(1);
+    order.irn = Some(irn.to_owned());
+    world.authority.add_fault(order).unwrap();
+}
+
+#[test]
+fn a_wrong_token_is_a_path_that_does_not_exist() {
+    on_every_database(async |world| {
+        let buyer = world.taxpayer().await;
+        let irn = planted(world, &buyer.tin);
+        let notice = json!({ "irn": irn, "message": "TRANSMITTING" });
+        let anonymous = world.anonymous();
+        let unknown = anonymous.send("POST", "/authority/nothing/here", &notice).await;
+        let unknown = unknown.expect_refusal(404, "ROUTE_NOT_FOUND");
+        let right = world.notices_path();
+        for path in [
+            "/authority/notifications/guess".to_owned(),
+            format!("{right}x"),
+            right[..right.len() - 1].to_owned(),
+            right.replace("/authority/notifications/", "/authority/notifications/%20"),
+        ] {
+            // The token comes before the body: a stranger does not learn what a notice looks like.
+            for body in [&notice, &json!({})] {
+                let answer = anonymous.send("POST", &path, body).await.expect_refusal(404, "ROUTE_NOT_FOUND");
+                assert_eq!(answer.message(), unknown.message());
+            }
+        }
+        assert!(buyer.inbox_lines().await.is_empty());
+    });
+}
+
+#[test]
+fn each_field_of_a_notice_is_checked() {
+    on_every_database(async |world| {
+        let good = json!({ "irn": "SUP1-5A0D0001-20260115", "message": "TRANSMITTING" });
+        let path = world.notices_path();
+        let sent = async |body| world.anonymous().send("POST", &path, &body).await;
+        sent(json!({})).await.expect_faults(&["irn", "message"]);
+        sent(with(&good, "message", json!("DELIVERED"))).await.expect_faults(&["message"]);
+        sent(with(&good, "message", json!(7))).await.expect_faults(&["message"]);
+        sent(with(&good, "irn", json!(null))).await.expect_faults(&["irn"]);
+        sent(with(&good, "irn", json!("SUP1"))).await.expect_refusal(422, "IRN_MALFORMED");
+        world.notice("SUP1", "SEEN").await.expect_faults(&["irn", "message"]);
+    });
+}
+
+#[test]
+fn a_body_that_is_no_notice_is_told_in_the_envelope() {
+    on_every_database(async |world| {
+        let (anonymous, path) = (world.anonymous(), world.notices_path());
+        anonymous.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
+        anonymous.send_text("POST", &path, "[]").await.expect_refusal(422, "VALIDATION_FAILED");
+        let long = format!("{{\"irn\":\"{}\"}}", "A".repeat(4_096));
+        anonymous.send_text("POST", &path, long).await.expect_refusal(413, "PAYLOAD_TOO_LARGE");
+        anonymous.call("GET", &path).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
+        let xml = anonymous.request("POST", &path).header("content-type", "application/xml").body("<a/>");
+        crate::support::answer::Answer::to(xml).await.expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
+    });
+}
+
+#[test]
+fn an_irn_that_nobody_here_sent_or_receives_is_not_found() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let elsewhere = planted(world, &format!("{:08}-7777", number()));
+        for irn in ["NEVER1-5A0D0001-20260115", &bodies::irn(&taxpayer, "NEVER1"), &elsewhere] {
+            for word in WORDS {
+                world.notice(irn, word).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+            }
+        }
+    });
+}
+
+#[test]
+fn an_invoice_that_is_addressed_to_a_taxpayer_comes_into_its_inbox() {
+    on_every_database(async |world| {
+        let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
+        let irn = planted(world, &buyer.tin);
+        let answer = world.notice(&irn, "transmitting").await.expect_status(200);
+        assert_eq!(answer.message(), "Notification received successfully");
+        assert_eq!(answer.data(), &json!({ "irn": irn, "message": "TRANSMITTING" }));
+        let inbox = buyer.inbox("").await.expect_status(200);
+        insta::assert_snapshot!(
+            stable(inbox.data(), &["/data/0/supplier_irn", "/data/0/received_at"]), @r#"
+            {
+              "current_page": 1,
+              "data": [
+                {
+                  "acknowledged": false,
+                  "acknowledged_at": null,
+                  "received_at": "…",
+                  "supplier_irn": "…",
+                  "supplier_name": "Simulated Supplier Ltd",
+                  "supplier_tin": "99999999-0001"
+                }
+              ],
+              "last_page": 1,
+              "per_page": 10,
+              "total": 1
+            }
+        "#);
+        let event = buyer.events().await.pop().unwrap();
+        assert_eq!((&event["type"], &event["irn"]), (&json!("supplier-invoice.received"), &json!(irn)));
+        insta::assert_snapshot!(
+            stable(&event["data"], &["/irn", "/supplier_irn", "/received_at"]), @r#"
+            {
+              "irn": "…",
+              "received_at": "…",
+              "supplier_irn": "…",
+              "supplier_name": "Simulated Supplier Ltd",
+              "supplier_tin": "99999999-0001"
+            }
+        "#);
+        assert!(other.inbox_lines().await.is_empty());
+        assert!(other.event_names().await.iter().all(|name| name != "supplier-invoice.received"));
+    });
+}
+
+#[test]
+fn notices_that_come_twice_and_out_of_order_change_nothing_more() {
+    on_every_database(async |world| {
+        let buyer = world.taxpayer().await;
+        let irn = planted(world, &buyer.tin);
+        for word in ["ACKNOWLEDGED", "TRANSMITTED", "TRANSMITTED", "FAILED", "TRANSMITTING"] {
+            world.notice(&irn, word).await.expect_status(200);
+        }
+        // The service id counts in any case.
+        world.notice(&irn.replace("5A0D0001", "5a0d0001"), "TRANSMITTING").await.expect_status(200);
+        assert_eq!(buyer.inbox_lines().await.len(), 1);
+        assert_eq!(buyer.count_of("supplier-invoice.received").await, 1);
+        assert_eq!(buyer.inbox_lines().await[0]["acknowledged"], json!(false));
+    });
+}
+
+#[test]
+fn of_concurrent_notices_one_is_recorded_and_all_are_well() {
+    on_every_database(async |world| {
+        let buyer = world.taxpayer().await;
+        let irn = planted(world, &buyer.tin);
+        let answers = join_all((0..12).map(|n| world.notice(&irn, WORDS[n % 4]))).await;
+        assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+        assert_eq!(buyer.inbox_lines().await.len(), 1);
+        assert_eq!(buyer.count_of("supplier-invoice.received").await, 1);
+    });
+}
+
+#[test]
+fn a_tin_that_is_written_with_other_separators_means_the_same_taxpayer() {
+    on_every_database(async |world| {
+        let buyer = world.taxpayer().await;
+        for written in [buyer.tin.replace('-', ""), buyer.tin.replace('-', " "), format!(" {} ", buyer.tin)] {
+            let irn = planted(world, &written);
+            world.notice(&irn, "TRANSMITTING").await.expect_status(200);
+        }
+        assert_eq!(buyer.inbox_lines().await.len(), 3);
+    });
+}
+
+#[test]
+fn a_tin_that_could_mean_two_taxpayers_means_neither_unless_it_is_written_as_theirs() {
+    on_every_database(async |world| {
+        let (n, tail) = (number(), "0001");
+        let (one, two) = (format!("{n}5-{tail}"), format!("{n}-5{tail}"));
+        let (first, second) = (with_tin(world, &one).await, with_tin(world, &two).await);
+        let irn = planted(world, &format!("{n}5{tail}"));
+        world.notice(&irn, "TRANSMITTING").await.expect_refusal(404, "INVOICE_NOT_FOUND");
+        assert!(first.inbox_lines().await.is_empty() && second.inbox_lines().await.is_empty());
+        received(world, &second).await;
+        assert!(first.inbox_lines().await.is_empty());
+        assert_eq!(second.inbox_lines().await.len(), 1);
+    });
+}
+
+#[test]
+fn an_authority_that_cannot_be_asked_has_the_notice_sent_again() {
+    on_every_database(async |world| {
+        for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Garbage, FaultKind::MissingFields] {
+            let buyer = world.taxpayer().await;
+            let irn = planted(world, &buyer.tin);
+            fault(world, kind, &irn);
+            let answer = world.notice(&irn, "TRANSMITTING").await;
+            let answer = answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+            assert!(answer.header("retry-after").parse::<u64>().unwrap() >= 1, "{answer:?}");
+            assert!(buyer.inbox_lines().await.is_empty());
+            world.notice(&irn, "TRANSMITTING").await.expect_status(200);
+            assert_eq!(buyer.inbox_lines().await.len(), 1);
+        }
+    });
+}
+
+#[test]
+fn what_is_in_the_inbox_already_needs_no_authority() {
+    on_every_database(async |world| {
+        let buyer = world.taxpayer().await;
+        let irn = received(world, &buyer).await;
+        let calls = || {
+            let calls = world.authority.calls();
+            calls.iter().filter(|call| call.irn.as_deref() == Some(&irn)).count()
+        };
+        let before = calls();
+        for word in WORDS {
+            world.notice(&irn, word).await.expect_status(200);
+        }
+        assert_eq!(calls(), before, "a notice that is known costs the authority nothing");
+    });
+}

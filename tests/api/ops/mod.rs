@@ -1,0 +1,57 @@
+//! `/ops`: what operators read and do.
+
+mod dead_letters;
+mod runs;
+
+use serde_json::json;
+
+use crate::support::world::on_every_database;
+
+const ID: &str = "00000000-0000-7000-8000-000000000000";
+
+/// Every path of operators, with its method.
+fn paths() -> Vec<(&'static str, String)> {
+    let mut paths: Vec<_> =
+        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/audit"]
+            .map(|path| ("GET", path.to_owned()))
+            .into();
+    paths.push(("GET", format!("/ops/pipeline/runs/{ID}")));
+    for to in ["pause", "resume", "retry", "cancel"] {
+        paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));
+    }
+    paths.push(("POST", format!("/ops/webhooks/dead-letters/{ID}/replay")));
+    paths
+}
+
+#[test]
+fn only_an_operators_key_opens_the_operators_paths() {
+    on_every_database(async |world| {
+        let taxpayer = world.newcomer().await;
+        for (method, path) in paths() {
+            let body = json!({});
+            world.anonymous().send(method, &path, &body).await.expect_refusal(401, "UNAUTHENTICATED");
+            taxpayer.send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
+            world.integrator().send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
+            let unknown = world.anonymous().with_key("opk_unknown");
+            unknown.send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
+        }
+    });
+}
+
+#[test]
+fn an_operator_sees_the_breaker_of_each_operation() {
+    on_every_database(async |world| {
+        let answer = world.new_operator().await.get("/ops/breakers").await.expect_status(200);
+        let breakers = answer.data().as_array().unwrap();
+        assert_eq!(breakers.len(), 14);
+        for breaker in breakers {
+            let fields: Vec<_> = breaker.as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(
+                fields,
+                ["calls", "failures", "next_probe_at", "openings", "operation", "since", "state"]
+            );
+            assert!(["closed", "open", "half_open"].contains(&breaker["state"].as_str().unwrap()));
+        }
+        assert!(breakers.iter().any(|breaker| breaker["operation"] == json!("sign")), "{}", answer.text);
+    });
+}

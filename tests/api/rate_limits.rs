@@ -1,0 +1,113 @@
+//! Rate limits: requests of a key, what is rare by nature, and failed authentications of an address.
+
+use serde_json::json;
+
+use crate::support::answer::Answer;
+use crate::support::bodies;
+use crate::support::clients::{INVOICES, TAXPAYERS};
+use crate::support::world::{World, apart};
+
+#[track_caller]
+fn expect_refused(answer: Answer, limit: &str) -> Answer {
+    let answer = answer.expect_refusal(429, "RATE_LIMITED");
+    assert!(answer.header("retry-after").parse::<u64>().unwrap() >= 1);
+    assert_eq!((answer.header("x-ratelimit-limit"), answer.header("x-ratelimit-remaining")), (limit, "0"));
+    assert!(answer.header("x-ratelimit-reset").parse::<u64>().unwrap() > 1_700_000_000);
+    answer
+}
+
+#[test]
+fn requests_of_a_key_are_limited_reads_and_writes_apart() {
+    let few = [("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")];
+    apart("rate-requests", &few, async |world: &World| {
+        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+        let first = taxpayer.get(INVOICES).await.expect_status(200);
+        assert_eq!((first.header("x-ratelimit-limit"), first.header("x-ratelimit-remaining")), ("20", "19"));
+        let mut refused = None;
+        for _ in 0..60 {
+            let answer = taxpayer.get(INVOICES).await;
+            if answer.status == 429 {
+                refused = Some(answer);
+                break;
+            }
+        }
+        expect_refused(refused.unwrap(), "20");
+        // What was refused did not run, whatever it was; what is refused otherwise counts too.
+        let write = taxpayer.create_invoice(&bodies::invoice()).await.expect_status(201);
+        assert_eq!(write.header("x-ratelimit-remaining"), "19");
+        let faulty = taxpayer.create_invoice(&json!({})).await.expect_status(422);
+        assert_eq!(faulty.header("x-ratelimit-limit"), "20");
+        other.get(INVOICES).await.expect_status(200);
+        let health = world.anonymous().get("/health/live").await.expect_status(200);
+        assert_eq!(health.header("x-ratelimit-limit"), "");
+        // A read that is posted is a read.
+        let body = json!({ "unique_no": "1", "unique_no_type": "PORTAL_ID" });
+        let read = taxpayer.send("POST", "/v1/tax-payers/invoices/get-by-unique-no", &body).await;
+        assert!([404, 429].contains(&read.status), "{}", read.text);
+    });
+}
+
+#[test]
+fn who_comes_without_a_key_is_counted_by_address() {
+    let few = [("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")];
+    apart("rate-public", &few, async |world: &World| {
+        let taxpayer = world.taxpayer().await;
+        let mut refused = None;
+        for _ in 0..60 {
+            let answer = world.anonymous().get("/v1/core/commons/invoice-categories").await;
+            if answer.status == 429 {
+                refused = Some(answer);
+                break;
+            }
+        }
+        expect_refused(refused.unwrap(), "20");
+        taxpayer.get(INVOICES).await.expect_status(200);
+    });
+}
+
+#[test]
+fn rotations_are_limited_for_each_taxpayer() {
+    apart("rate-rotations", &[("RATE_LIMIT__ROTATE_PER_MIN", "3")], async |world: &World| {
+        let integrator = world.integrator();
+        // Each was given its key by a first rotation.
+        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+        let second = integrator.rotate_api_key(taxpayer.id).await.expect_status(200);
+        assert_eq!((second.header("x-ratelimit-limit"), second.header("x-ratelimit-remaining")), ("3", "1"));
+        let third = integrator.rotate_api_key(taxpayer.id).await.expect_status(200);
+        expect_refused(integrator.rotate_api_key(taxpayer.id).await, "3");
+        let key = third.data()["api_key"].as_str().unwrap();
+        world.anonymous().with_key(key).get(INVOICES).await.expect_status(200);
+        integrator.rotate_api_key(other.id).await.expect_status(200);
+        // What others ask for takes nothing away, and names that are none are not counted.
+        for _ in 0..5 {
+            let stranger = world.new_integrator().await;
+            stranger.rotate_api_key(other.id).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+            let odd = integrator.call("POST", &format!("{TAXPAYERS}/odd/api-key/rotate")).await;
+            odd.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+        }
+        integrator.rotate_api_key(other.id).await.expect_status(200);
+    });
+}
+
+#[test]
+fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on() {
+    apart("rate-failures", &[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")], async |world: &World| {
+        let taxpayer = world.taxpayer().await;
+        let guess = |key: &str| {
+            let caller = world.anonymous().with_key(key);
+            async move { caller.get(INVOICES).await }
+        };
+        for key in ["tpk_wrong", "sik_wrong", "odd"] {
+            guess(key).await.expect_refusal(401, "INVALID_API_KEY");
+        }
+        world.anonymous().get(INVOICES).await.expect_refusal(401, "UNAUTHENTICATED");
+        let run = "/v1/app/invoices/INV1-AAAAAAAA-20260115/run";
+        let fifth = world.anonymous().with_key("odd").get(run).await;
+        fifth.expect_refusal(403, "KEY_NOT_RECOGNIZED");
+        for _ in 0..3 {
+            expect_refused(guess("tpk_wrong").await, "5");
+            taxpayer.get(INVOICES).await.expect_status(200);
+        }
+        expect_refused(world.anonymous().get("/ops/supervision").await, "5");
+    });
+}

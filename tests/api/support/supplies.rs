@@ -1,0 +1,42 @@
+//! Invoices that suppliers send: from elsewhere, and from a taxpayer of the same house.
+
+use sandbox::Inbound;
+use serde_json::{Value, json};
+
+use super::bodies::{self, submission, with};
+use super::clients::Taxpayer;
+use super::world::{World, eventually};
+
+/// An invoice from elsewhere, signed and transmitted, of which nobody is told; its IRN.
+pub(crate) fn planted(world: &World, tin: &str) -> String {
+    let inbound = Inbound {
+        tin: tin.to_owned(),
+        irn: Some(format!("{}-5A0D0001-20260115", bodies::invoice_no())),
+        notify: Some(false),
+        ..Inbound::default()
+    };
+    world.authority.plant(&inbound).unwrap()
+}
+
+/// An invoice from elsewhere in the inbox of a taxpayer; its IRN.
+pub(crate) async fn received(world: &World, buyer: &Taxpayer) -> String {
+    let irn = planted(world, &buyer.tin);
+    world.notice(&irn, "TRANSMITTING").await.expect_status(200);
+    irn
+}
+
+/// An invoice of one taxpayer to another, signed and not transmitted.
+pub(crate) async fn signed(seller: &Taxpayer, buyer_tin: &str) -> (Value, String) {
+    let invoice = seller.invoice(&bodies::invoice()).await;
+    let body = submission(seller, invoice["invoice_no"].as_str().unwrap());
+    let body = with(&body, "accounting_customer_party.tin", json!(buyer_tin));
+    seller.app().submit(&body).await.expect_status(200);
+    let irn = invoice["irn"].as_str().unwrap().to_owned();
+    (invoice, irn)
+}
+
+/// Waits until an invoice is in the inbox; its line.
+pub(crate) async fn arrived(buyer: &Taxpayer, irn: &str) -> Value {
+    let look = async || buyer.inbox_lines().await.into_iter().find(|line| line["supplier_irn"] == irn);
+    eventually("an invoice in the inbox", look).await
+}

@@ -1,0 +1,40 @@
+//! Who may create full invoices.
+
+use einvoice::domain::codes::Subscription;
+use serde_json::json;
+
+use crate::support::bodies;
+use crate::support::clients::FULL;
+use crate::support::world::on_every_database;
+
+#[test]
+fn an_incomplete_profile_creates_nothing_whatever_is_sent() {
+    on_every_database(async |world| {
+        let taxpayer = world.newcomer().await;
+        for body in [bodies::full_invoice(&taxpayer), json!({})] {
+            let answer = taxpayer.create_full(&body).await.expect_refusal(403, "PROFILE_INCOMPLETE");
+            assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
+        }
+        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
+    });
+}
+
+#[test]
+fn an_inactive_subscription_creates_nothing_whatever_is_sent() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        world.set_subscription(taxpayer.id, Subscription::Inactive);
+        for body in [bodies::full_invoice(&taxpayer), json!({})] {
+            taxpayer.create_full(&body).await.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
+        }
+    });
+}
+
+#[test]
+fn only_a_taxpayers_key_creates() {
+    on_every_database(async |world| {
+        let body = bodies::full_invoice(&world.taxpayer().await);
+        world.anonymous().send("POST", FULL, &body).await.expect_refusal(401, "UNAUTHENTICATED");
+        world.integrator().send("POST", FULL, &body).await.expect_refusal(401, "INVALID_API_KEY");
+    });
+}
