@@ -96,13 +96,17 @@ impl<C, R> WorkQueue<C, R> {
         self.flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// The next up to `max` commands, or one suspect; nothing while a batch is in flight.
-    pub fn take_batch(&mut self, max: usize) -> Option<Batch<C>> {
+    /// The next up to `max` commands, or one suspect, or one that is work enough by itself; nothing while a batch
+    /// is in flight.
+    pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<Batch<C>> {
         if !self.is_due() {
             return None;
         }
-        let clean = self.waiting.iter().take_while(|entry| entry.panics == 0).take(max).count();
-        let mut entries: Vec<_> = self.waiting.drain(..clean.max(1)).collect();
+        let goes_alone = |entry: &Entry<C, R>| {
+            entry.panics > 0 || entry.envelope.command().is_some_and(|command| is_large(&command))
+        };
+        let together = self.waiting.iter().take(max).take_while(|entry| !goes_alone(entry)).count();
+        let mut entries: Vec<_> = self.waiting.drain(..together.max(1)).collect();
         let tasks = entries.iter_mut().filter_map(|entry| begin(&mut entry.envelope)).collect();
         let committing = Arc::new(AtomicBool::new(false));
         self.flight = Some(Flight { entries, committing: Arc::clone(&committing) });
@@ -177,31 +181,45 @@ mod tests {
         (queue, answers)
     }
 
+    fn is_large(command: &u32) -> bool {
+        *command >= 1_000
+    }
+
     fn commands(batch: &Batch<u32>) -> Vec<u32> {
         batch.tasks().iter().map(|task| **task).collect()
     }
 
     fn work_off(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
-        let batch = queue.take_batch(64).unwrap();
+        let batch = queue.take_batch(64, is_large).unwrap();
         assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
         commands(&batch)
     }
 
     #[test]
+    fn a_large_command_is_a_batch_of_its_own() {
+        let (mut queue, _answers) = queue_of([1, 2, 1_000, 2_000, 3]);
+        let mut taken = Vec::new();
+        while queue.is_due() {
+            taken.push(work_off(&mut queue));
+        }
+        assert_eq!(taken, [vec![1, 2], vec![1_000], vec![2_000], vec![3]]);
+    }
+
+    #[test]
     fn a_batch_is_taken_in_order_and_only_one_at_a_time() {
         let (mut queue, _answers) = queue_of(1..=5);
-        let batch = queue.take_batch(3).unwrap();
+        let batch = queue.take_batch(3, is_large).unwrap();
         assert_eq!(commands(&batch), [1, 2, 3]);
-        assert!(queue.take_batch(3).is_none());
+        assert!(queue.take_batch(3, is_large).is_none());
         assert_eq!(queue.depth(), 5);
         queue.answer([]);
-        assert_eq!(commands(&queue.take_batch(3).unwrap()), [4, 5]);
+        assert_eq!(commands(&queue.take_batch(3, is_large).unwrap()), [4, 5]);
     }
 
     #[test]
     fn after_a_panic_each_suspect_runs_alone_before_the_rest_and_in_order() {
         let (mut queue, _answers) = queue_of(1..=5);
-        drop(queue.take_batch(3));
+        drop(queue.take_batch(3, is_large));
         let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
         let batches: Vec<_> = (0..4).map(|_| work_off(&mut queue)).collect();
@@ -212,10 +230,10 @@ mod tests {
     #[test]
     fn a_suspect_that_panics_again_is_quarantined_and_its_neighbours_go_on() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        drop(queue.take_batch(64));
+        drop(queue.take_batch(64, is_large));
         queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(work_off(&mut queue), [1]);
-        let suspect = queue.take_batch(64).unwrap().tasks()[0].id;
+        let suspect = queue.take_batch(64, is_large).unwrap().tasks()[0].id;
         let mut put_aside = Vec::new();
         let recovery = queue.recover(|id, command| put_aside.push((id, *command)));
         assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
@@ -228,7 +246,7 @@ mod tests {
     #[test]
     fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        queue.take_batch(2).unwrap().committing();
+        queue.take_batch(2, is_large).unwrap().committing();
         let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
@@ -239,7 +257,7 @@ mod tests {
     #[test]
     fn a_command_without_a_reply_is_interrupted() {
         let (mut queue, mut answers) = queue_of(1..=2);
-        let batch = queue.take_batch(2).unwrap();
+        let batch = queue.take_batch(2, is_large).unwrap();
         assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
         assert!(matches!(answers[1].try_recv(), Ok(Outcome::Done(7))));
@@ -248,7 +266,7 @@ mod tests {
     #[test]
     fn a_dropped_queue_gives_back_what_waits_and_interrupts_what_is_in_flight() {
         let (mut queue, mut answers) = queue_of(1..=2);
-        drop(queue.take_batch(1));
+        drop(queue.take_batch(1, is_large));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
         assert!(matches!(answers[1].try_recv(), Ok(Outcome::NotStarted { command: 2, .. })));
@@ -257,7 +275,7 @@ mod tests {
     #[test]
     fn a_suspect_in_a_dropped_queue_is_given_back() {
         let (mut queue, mut answers) = queue_of([1]);
-        drop(queue.take_batch(1));
+        drop(queue.take_batch(1, is_large));
         queue.recover(|_, _| panic!("nothing to put aside"));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::NotStarted { command: 1, .. })));

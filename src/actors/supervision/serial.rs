@@ -25,6 +25,11 @@ pub trait Worker: Sized + 'static {
     /// What a command is called in the quarantine.
     fn name(command: &Self::Command) -> &'static str;
 
+    /// Whether a command is work enough for a batch of its own.
+    fn is_large(_: &Self::Command) -> bool {
+        false
+    }
+
     /// Works a batch off, in its order, and answers each of its commands. Calls `batch.committing()` right
     /// before what cannot be undone. May panic: what was not committing is then tried again, alone.
     fn work(
@@ -80,7 +85,7 @@ impl<W: Worker> SerialActor<W> {
         self.scheduled = false;
         // The worker is made before a batch is in flight: commands are not to blame for a panic of `make`.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
-        let Some(batch) = self.queue.take_batch(self.batch_max) else { return };
+        let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.seat.node.batch_started();
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(|(worker, replies), actor, ctx| {

@@ -69,25 +69,26 @@ impl Worker for Bookkeeper {
         order.command.name()
     }
 
+    /// So that no transaction grows beyond measure.
+    fn is_large(order: &Order) -> bool {
+        matches!(order.command, Command::CreateBatch(_))
+    }
+
     async fn work(mut self, batch: Batch<Order>) -> (Self, Answers) {
-        let mut answers = Vec::with_capacity(batch.tasks().len());
-        // What is large has a transaction of its own, so that none grows beyond measure.
-        for tasks in batch.tasks().chunk_by(|one, next| !one.is_large() && !next.is_large()) {
-            answers.extend(match self.together(&batch, tasks).await {
-                Err(error) if is_worth_another_look(&error, tasks) => self.one_by_one(&batch, tasks).await,
-                Err(error) => refuse_all(tasks, &error),
-                Ok(answers) => answers,
-            });
-        }
+        let answers = match self.together(&batch, batch.tasks()).await {
+            Err(error) if is_worth_another_look(&error, batch.tasks()) => self.one_by_one(&batch).await,
+            Err(error) => refuse_all(batch.tasks(), &error),
+            Ok(answers) => answers,
+        };
         (self, answers)
     }
 }
 
 impl Bookkeeper {
     /// A row that only one command wants must not fail its neighbours.
-    async fn one_by_one(&mut self, batch: &Batch<Order>, tasks: &[Task<Order>]) -> Answers {
-        let mut answers = Vec::with_capacity(tasks.len());
-        for task in tasks {
+    async fn one_by_one(&mut self, batch: &Batch<Order>) -> Answers {
+        let mut answers = Vec::with_capacity(batch.tasks().len());
+        for task in batch.tasks() {
             let task = std::slice::from_ref(task);
             answers.extend(match self.together(batch, task).await {
                 Ok(answers) => answers,

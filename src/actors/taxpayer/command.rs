@@ -88,11 +88,6 @@ impl Command {
         };
         one.into_iter().chain(many.iter().filter_map(|one| one.draft.as_deref().ok()))
     }
-
-    /// Whether it is work enough for a transaction of its own.
-    pub(crate) fn is_large(&self) -> bool {
-        matches!(self, Self::CreateBatch(_))
-    }
 }
 
 /// A command as it is sent.
