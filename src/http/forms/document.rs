@@ -2,7 +2,8 @@
 
 use crate::domain::catalog::List;
 use crate::domain::money::Amount;
-use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::unit;
 use crate::http::forms::reader::Reader;
 

@@ -9,6 +9,7 @@ use crate::domain::email::is_email;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::irn::Irn;
 use crate::domain::money::Amount;
+use crate::http::forms::bounds::Bounds;
 use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::{self, Accepted, Report};
@@ -38,35 +39,6 @@ pub(crate) struct Field<'f> {
 
 /// An item of a list as it was sent, and what was read of it.
 pub(crate) type Apart<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
-
-/// What an amount may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bounds {
-    Any,
-    Above(Amount),
-    AtLeast(Amount),
-    Within(Amount, Amount),
-}
-
-impl Bounds {
-    pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
-    pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
-    pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
-    pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
-
-    fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
-        let below = |min: Amount| (amount < min).then(|| ("min", format!("must be at least {min}")));
-        match self {
-            Self::Any => None,
-            Self::Above(min) => {
-                (amount <= min).then(|| ("greater_than", format!("must be greater than {min}")))
-            }
-            Self::AtLeast(min) => below(min),
-            Self::Within(min, max) => below(min)
-                .or_else(|| (amount > max).then(|| ("max", format!("must not be greater than {max}")))),
-        }
-    }
-}
 
 impl<'f> Field<'f> {
     /// A line of text.

@@ -7,7 +7,8 @@ use crate::domain::catalog::List;
 use crate::domain::codes::ItemType;
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;
-use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
 use crate::http::forms::reader::Reader;
 

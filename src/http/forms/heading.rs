@@ -5,7 +5,8 @@ use jiff::civil::Date;
 
 use crate::domain::codes::CREDIT_NOTE_CODE;
 use crate::domain::irn::Irn;
-use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
 /// The invoice type code of a debit note, as the authority numbers it.

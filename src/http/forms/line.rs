@@ -5,7 +5,8 @@ use serde_json::Map;
 use crate::domain::catalog::List;
 use crate::domain::codes::ItemType;
 use crate::domain::invoice::Line;
-use crate::http::forms::field::{Bounds, Field, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
 /// Characters of a unit's code.

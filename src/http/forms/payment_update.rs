@@ -4,7 +4,8 @@
 use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::codes::PaymentStatus;
 use crate::domain::payment::Notice;
-use crate::http::forms::field::{Bounds, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 use crate::http::forms::update_status::REMARK_MIN;

@@ -2,7 +2,8 @@
 //! (Full): periods, references to other documents, charges; and one of the payment means.
 
 use crate::domain::catalog::List;
-use crate::http::forms::field::{Bounds, IRN_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 
 /// References to one other document each.

@@ -6,7 +6,8 @@ use crate::domain::codes::VatStatus;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, Request};
-use crate::http::forms::field::{Bounds, Field, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::own;
 use crate::http::forms::reader::Reader;
 

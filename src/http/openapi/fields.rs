@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::document;
-use crate::http::forms::field::Bounds;
+use crate::http::forms::bounds::Bounds;
 use crate::http::forms::outline::{Need, Outline, Property, Shape};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fields.md");

@@ -10,7 +10,8 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::domain::money::Amount;
 use crate::http::code::Code;
-use crate::http::forms::field::{Bounds, TEXT_MAX};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::outline::{Need, Outline, Property, Shape};
 
 /// The components that every operation refers to.

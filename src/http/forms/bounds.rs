@@ -1,0 +1,33 @@
+//! What an amount may be, as the tables of the specification say it.
+
+use crate::domain::money::Amount;
+
+/// What an amount may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bounds {
+    Any,
+    Above(Amount),
+    AtLeast(Amount),
+    Within(Amount, Amount),
+}
+
+impl Bounds {
+    pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
+    pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
+    pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
+    pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
+
+    /// The rule that an amount breaks, and the rest of its sentence.
+    pub(super) fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
+        let below = |min: Amount| (amount < min).then(|| ("min", format!("must be at least {min}")));
+        match self {
+            Self::Any => None,
+            Self::Above(min) => {
+                (amount <= min).then(|| ("greater_than", format!("must be greater than {min}")))
+            }
+            Self::AtLeast(min) => below(min),
+            Self::Within(min, max) => below(min)
+                .or_else(|| (amount > max).then(|| ("max", format!("must not be greater than {max}")))),
+        }
+    }
+}
