@@ -156,7 +156,7 @@ pub(crate) async fn desk(
     Ok(Desk {
         id,
         now,
-        invoices: invoices::owned_by_with_names(tx, id, wanted.invoices).await?.into_iter().collect(),
+        invoices: invoices.into_iter().collect(),
         items: items::owned_by_with_names(tx, id, wanted.items).await?,
         customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)
             .await?
