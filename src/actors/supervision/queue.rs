@@ -181,16 +181,14 @@ mod tests {
         (queue, answers)
     }
 
-    fn is_large(command: &u32) -> bool {
-        *command >= 1_000
-    }
+    const IS_LARGE: fn(&u32) -> bool = |command| *command >= 1_000;
 
     fn commands(batch: &Batch<u32>) -> Vec<u32> {
         batch.tasks().iter().map(|task| **task).collect()
     }
 
     fn work_off(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
-        let batch = queue.take_batch(64, is_large).unwrap();
+        let batch = queue.take_batch(64, IS_LARGE).unwrap();
         assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
         commands(&batch)
     }
@@ -208,18 +206,18 @@ mod tests {
     #[test]
     fn a_batch_is_taken_in_order_and_only_one_at_a_time() {
         let (mut queue, _answers) = queue_of(1..=5);
-        let batch = queue.take_batch(3, is_large).unwrap();
+        let batch = queue.take_batch(3, IS_LARGE).unwrap();
         assert_eq!(commands(&batch), [1, 2, 3]);
-        assert!(queue.take_batch(3, is_large).is_none());
+        assert!(queue.take_batch(3, IS_LARGE).is_none());
         assert_eq!(queue.depth(), 5);
         queue.answer([]);
-        assert_eq!(commands(&queue.take_batch(3, is_large).unwrap()), [4, 5]);
+        assert_eq!(commands(&queue.take_batch(3, IS_LARGE).unwrap()), [4, 5]);
     }
 
     #[test]
     fn after_a_panic_each_suspect_runs_alone_before_the_rest_and_in_order() {
         let (mut queue, _answers) = queue_of(1..=5);
-        drop(queue.take_batch(3, is_large));
+        drop(queue.take_batch(3, IS_LARGE));
         let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
         let batches: Vec<_> = (0..4).map(|_| work_off(&mut queue)).collect();
@@ -230,10 +228,10 @@ mod tests {
     #[test]
     fn a_suspect_that_panics_again_is_quarantined_and_its_neighbours_go_on() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        drop(queue.take_batch(64, is_large));
+        drop(queue.take_batch(64, IS_LARGE));
         queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(work_off(&mut queue), [1]);
-        let suspect = queue.take_batch(64, is_large).unwrap().tasks()[0].id;
+        let suspect = queue.take_batch(64, IS_LARGE).unwrap().tasks()[0].id;
         let mut put_aside = Vec::new();
         let recovery = queue.recover(|id, command| put_aside.push((id, *command)));
         assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
@@ -246,7 +244,7 @@ mod tests {
     #[test]
     fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        queue.take_batch(2, is_large).unwrap().committing();
+        queue.take_batch(2, IS_LARGE).unwrap().committing();
         let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
@@ -257,7 +255,7 @@ mod tests {
     #[test]
     fn a_command_without_a_reply_is_interrupted() {
         let (mut queue, mut answers) = queue_of(1..=2);
-        let batch = queue.take_batch(2, is_large).unwrap();
+        let batch = queue.take_batch(2, IS_LARGE).unwrap();
         assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
         assert!(matches!(answers[1].try_recv(), Ok(Outcome::Done(7))));
@@ -266,7 +264,7 @@ mod tests {
     #[test]
     fn a_dropped_queue_gives_back_what_waits_and_interrupts_what_is_in_flight() {
         let (mut queue, mut answers) = queue_of(1..=2);
-        drop(queue.take_batch(1, is_large));
+        drop(queue.take_batch(1, IS_LARGE));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
         assert!(matches!(answers[1].try_recv(), Ok(Outcome::NotStarted { command: 2, .. })));
@@ -275,7 +273,7 @@ mod tests {
     #[test]
     fn a_suspect_in_a_dropped_queue_is_given_back() {
         let (mut queue, mut answers) = queue_of([1]);
-        drop(queue.take_batch(1, is_large));
+        drop(queue.take_batch(1, IS_LARGE));
         queue.recover(|_, _| panic!("nothing to put aside"));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(Outcome::NotStarted { command: 1, .. })));
