@@ -10,7 +10,8 @@ use url::form_urlencoded;
 use crate::domain::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::InvoiceId;
-use crate::http::forms::field::{TEXT_MAX, strict_date};
+use crate::http::forms::broken::strict_date;
+use crate::http::forms::field::TEXT_MAX;
 use crate::http::query::{Page, Query};
 use crate::store::invoice_list::{Filters, Place, Start};
 

@@ -3,7 +3,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and the kinds of values they have | `reader`, `field`, `bounds`, `report` |
+//! | reading fields, and the kinds of values they have | `reader`, `field`, `bounds`, `broken`, `report` |
 //! | what a form asks for, told by itself | `outline` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
@@ -20,6 +20,7 @@
 pub(crate) mod as_sent;
 pub(crate) mod batch;
 pub(crate) mod bounds;
+pub(crate) mod broken;
 pub(crate) mod customer;
 pub(crate) mod document;
 pub(crate) mod field;
