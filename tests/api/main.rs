@@ -10,6 +10,7 @@ mod core;
 mod errors;
 mod health;
 mod idempotency;
+mod openapi;
 mod ops;
 mod rate_limits;
 mod support;

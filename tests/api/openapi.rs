@@ -1,0 +1,272 @@
+//! GET /openapi.json, /docs: the document is true. Every operation of it is called, in the order of a story that
+//! begins with a new taxpayer, with the very examples that the document shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
+use serde_json::{Value, json};
+
+use crate::support::answer::Answer;
+use crate::support::clients::Caller;
+use crate::support::world::{World, apart, eventually, on_every_database};
+
+/// Each operation by its id, and what it answers where the story stands.
+const STORY: &[(&str, u16)] = &[
+    ("live", 200),
+    ("ready", 200),
+    ("openapi", 200),
+    ("invoice_categories", 200),
+    ("create_taxpayer", 201),
+    ("list_taxpayers", 200),
+    ("get_taxpayer", 200),
+    ("get_integration_setup", 200),
+    ("update_profile", 200),
+    ("rotate_api_key", 200),
+    ("update_webhook", 200),
+    ("get_webhook", 200),
+    ("rotate_webhook_secret", 200),
+    // Nobody answers at the address of the example.
+    ("test_webhook", 502),
+    ("enums", 200),
+    ("resources", 200),
+    ("create_invoice", 201),
+    ("create_invoice", 200),
+    ("create_full_invoice", 201),
+    ("create_full_invoice", 200),
+    ("create_batch", 201),
+    ("get_batch", 200),
+    ("list_invoices", 200),
+    ("get_by_unique_no", 200),
+    ("get_invoice", 200),
+    ("update_invoice", 200),
+    ("update_status", 200),
+    ("update_payment_status", 200),
+    ("validate", 200),
+    ("submit", 200),
+    ("transmit", 200),
+    ("confirm_receipt", 200),
+    ("notifications", 200),
+    ("report", 200),
+    ("relay_payment_status", 200),
+    ("confirm", 200),
+    ("download", 200),
+    ("get_run", 200),
+    ("get_timeline", 200),
+    ("list_events", 200),
+    ("list_supplier_invoices", 200),
+    ("get_supplier_invoice", 200),
+    ("acknowledge_supplier_invoice", 200),
+    ("list_deliveries", 200),
+    ("replay_delivery", 200),
+    ("replay_webhook", 200),
+    ("get_replay", 200),
+    ("enable_webhook", 200),
+    ("supervision", 200),
+    ("list_runs", 200),
+    ("get_operated_run", 200),
+    ("pause_run", 200),
+    ("resume_run", 200),
+    ("pause_run", 200),
+    ("retry_run", 200),
+    ("cancel_run", 200),
+    ("list_dead_letters", 200),
+    ("replay_dead_letter", 200),
+    ("breakers", 200),
+    ("list_audit", 200),
+];
+
+/// Told in a format of its own.
+const NO_JSON: [&str; 1] = ["metrics"];
+
+#[test]
+fn every_operation_answers_as_the_document_says_with_the_examples_it_shows() {
+    let settings = [("WEBHOOKS__RETRY_SCHEDULE_S", "[0]"), ("PIPELINE__WAIT_S", "5")];
+    apart("openapi", &settings, async |world| {
+        let document = world.anonymous().get("/openapi.json").await.expect_status(200).body;
+        let mut walk = Walk::through(world, &document).await;
+        for (name, status) in STORY {
+            walk.prepare(name).await;
+            let answer = walk.call(name).await;
+            assert_eq!(answer.status, *status, "{name}: {}", answer.body);
+            walk.note(name, &answer);
+        }
+        walk.has_called_everything();
+    });
+}
+
+/// One operation of the document.
+struct Operation {
+    method: String,
+    path: String,
+    example: Option<Value>,
+    statuses: BTreeSet<String>,
+    schemes: Vec<String>,
+}
+
+struct Walk<'w> {
+    world: &'w World,
+    operations: BTreeMap<String, Operation>,
+    keys: BTreeMap<&'static str, String>,
+    /// What stands in the place of a path's parameter.
+    places: BTreeMap<&'static str, String>,
+}
+
+impl<'w> Walk<'w> {
+    async fn through(world: &'w World, document: &Value) -> Self {
+        let keys = [
+            ("integrator_key", world.integrator().0.key.unwrap()),
+            ("operator_key", world.new_operator().await.0.key.unwrap()),
+        ];
+        let token = world.notices_path().rsplit('/').next().unwrap().to_owned();
+        let irn = "INV0001-94AD90FB-20260115".to_owned();
+        let places = [("token", token), ("irn", irn), ("list", "currencies".to_owned())];
+        Self { world, operations: operations(document), keys: keys.into(), places: places.into() }
+    }
+
+    /// What the authority does meanwhile.
+    async fn prepare(&self, name: &str) {
+        match name {
+            "list_supplier_invoices" => self.receive_a_suppliers_invoice().await,
+            "list_runs" => self.hold_up_a_submission().await,
+            "replay_delivery" => {
+                let dead = async || {
+                    let found = self.call("list_deliveries").await;
+                    (found.data()["data"][0]["state"] == "dead").then_some(())
+                };
+                eventually("a delivery that was given up", dead).await;
+            }
+            "list_dead_letters" => {
+                let some = async || {
+                    let found = self.call("list_dead_letters").await;
+                    found.data()["data"][0]["id"].as_str().map(drop)
+                };
+                eventually("a dead letter", some).await;
+            }
+            _ => {}
+        }
+    }
+
+    async fn receive_a_suppliers_invoice(&self) {
+        let planted = Inbound {
+            tin: "23456789-0001".to_owned(),
+            irn: Some("INV9001-5A3F00C1-20260115".to_owned()),
+            notify: Some(true),
+            ..Inbound::default()
+        };
+        self.world.authority.plant(&planted).unwrap();
+        let arrived = async || {
+            let inbox = self.call("list_supplier_invoices").await;
+            inbox.data()["data"][0]["supplier_irn"].as_str().map(drop)
+        };
+        eventually("the supplier's invoice", arrived).await;
+    }
+
+    /// The run that operators move.
+    async fn hold_up_a_submission(&self) {
+        let fault = FaultOrder::of(FaultKind::ServerError).on(Upstream::IrnValidate).times(1_000_000);
+        self.world.authority.add_fault(fault).unwrap();
+        let mut body = self.operations["submit"].example.clone().unwrap();
+        body["invoice_reference"] = json!("INV0004");
+        body["irn"] = json!("INV0004-94AD90FB-20260115");
+        let caller = self.caller("submit");
+        let request = caller.request("POST", "/v1/app/invoices/submit").header("prefer", "respond-async");
+        Answer::to(request.json(&body)).await.expect_status(202);
+    }
+
+    fn caller(&self, name: &str) -> Caller {
+        let schemes = &self.operations[name].schemes;
+        let key = schemes.iter().find_map(|scheme| self.keys.get(scheme.as_str()));
+        // An empty key is none.
+        self.world.anonymous().with_key(key.map_or("", String::as_str))
+    }
+
+    async fn call(&self, name: &str) -> Answer {
+        let operation = &self.operations[name];
+        let mut path = operation.path.clone();
+        for (parameter, value) in &self.places {
+            path = path.replace(&format!("{{{parameter}}}"), value);
+        }
+        assert!(!path.contains('{'), "nothing stands for a parameter of {path}");
+        let caller = self.caller(name);
+        let answer = match &operation.example {
+            Some(body) => caller.send(&operation.method, &path, body).await,
+            None => caller.call(&operation.method, &path).await,
+        };
+        let status = answer.status.to_string();
+        assert!(operation.statuses.contains(&status), "{name} may not answer {status}: {}", answer.body);
+        answer
+    }
+
+    /// Keeps what later paths and keys need.
+    fn note(&mut self, name: &str, answer: &Answer) {
+        let text = |pointer: &str| match answer.data().pointer(pointer).unwrap() {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match name {
+            "create_taxpayer" | "create_invoice" => drop(self.places.insert("id", text("/id"))),
+            "rotate_api_key" => drop(self.keys.insert("taxpayer_key", text("/api_key"))),
+            "create_batch" => drop(self.places.insert("batch_no", text("/batch_no"))),
+            "list_deliveries" => drop(self.places.insert("delivery_id", text("/data/0/id"))),
+            "acknowledge_supplier_invoice" => {
+                drop(self.places.insert("id", self.taxpayer_id()));
+            }
+            "list_runs" | "list_dead_letters" => drop(self.places.insert("id", text("/data/0/id"))),
+            _ => {}
+        }
+        if name == "create_taxpayer" {
+            self.places.insert("taxpayer", text("/id"));
+        }
+    }
+
+    fn taxpayer_id(&self) -> String {
+        self.places["taxpayer"].clone()
+    }
+
+    fn has_called_everything(&self) {
+        let called: BTreeSet<_> = STORY.iter().map(|(name, _)| *name).chain(NO_JSON).collect();
+        let told =
+            self.operations.keys().filter(|name| !name.contains("_by_") || *name == "get_by_unique_no");
+        let missed: Vec<_> = told.filter(|name| !called.contains(name.as_str())).collect();
+        assert_eq!(missed, [""; 0], "operations that the story leaves out");
+    }
+}
+
+fn operations(document: &Value) -> BTreeMap<String, Operation> {
+    let mut all = BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let schemes = operation["security"].as_array().into_iter().flatten();
+            let schemes = schemes.flat_map(|scheme| scheme.as_object().unwrap().keys().cloned());
+            let one = Operation {
+                method: method.to_uppercase(),
+                path: path.clone(),
+                example: operation.pointer("/requestBody/content/application~1json/example").cloned(),
+                statuses: operation["responses"].as_object().unwrap().keys().cloned().collect(),
+                schemes: schemes.collect(),
+            };
+            all.insert(operation["operationId"].as_str().unwrap().to_owned(), one);
+        }
+    }
+    all
+}
+
+#[test]
+fn the_pages_of_the_document_need_nothing_from_elsewhere() {
+    on_every_database(async |world| {
+        let page = async |path: &str| {
+            let url = format!("{}{path}", world.root());
+            let answer = reqwest::get(url).await.unwrap();
+            (answer.status().as_u16(), answer.text().await.unwrap())
+        };
+        let (status, html) = page("/docs").await;
+        assert_eq!((status, html.contains("swagger-ui")), (200, true));
+        assert!(!html.contains("//cdn") && !html.contains("https://"), "{html}");
+        for file in ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-initializer.js"] {
+            assert_eq!(page(&format!("/docs/{file}")).await.0, 200, "{file}");
+        }
+        let (_, settings) = page("/docs/swagger-initializer.js").await;
+        assert!(settings.contains("/openapi.json") && settings.contains("\"none\""), "{settings}");
+        world.anonymous().get("/docs/no-such-page").await.expect_refusal(404, "ROUTE_NOT_FOUND");
+    });
+}
