@@ -51,18 +51,19 @@ impl Entrance {
         }
     }
 
-    /// The middleware of a path.
+    /// The middleware of a path. A method that the path does not take is refused behind it, whatever its key.
     pub(crate) async fn admit(
         self,
         request: ServiceRequest,
         next: Next<BoxBody>,
+        is_taken: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         let state = request.app_data::<web::Data<State>>().cloned();
         let mut response = match state.filter(|_| self.is_counted) {
             None => next.call(request).await?,
             Some(state) => match self.let_in(&state, &request).await {
                 Err(error) => request.error_response(error),
-                Ok(Visitor { account: Some(account), is_read: false }) => {
+                Ok(Visitor { account: Some(account), is_read: false }) if is_taken => {
                     idempotency::visit(&state, account, request, next).await?
                 }
                 Ok(_) => next.call(request).await?,

@@ -1,7 +1,9 @@
 //! One line of the route table: a path and what each of its methods does. Any other method is 405 with
 //! `Allow`, whatever the path.
 
-use actix_web::dev::{AppService, HttpServiceFactory};
+use std::rc::Rc;
+
+use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
 use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
@@ -68,11 +70,15 @@ impl Path {
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
         let Self { pattern, routes, entrance, allowed } = self;
+        let taken: Rc<[Method]> = allowed.clone().into();
         let refuse = move || {
             let allowed = allowed.clone();
             async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
         };
-        let admit = from_fn(move |request, next| entrance.admit(request, next));
+        let admit = from_fn(move |request: ServiceRequest, next| {
+            let is_taken = taken.contains(request.method());
+            entrance.admit(request, next, is_taken)
+        });
         let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
         resource.default_service(web::to(refuse)).wrap(admit).register(config);
     }

@@ -217,6 +217,20 @@ fn a_key_that_is_malformed_is_a_fault_of_its_own() {
 }
 
 #[test]
+fn a_method_that_a_path_does_not_take_is_told_so_whatever_the_key() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let body = status(&taxpayer.invoice(&bodies::invoice()).await, "approved");
+        let key = key();
+        taxpayer.send_keyed(&key, "PATCH", UPDATE_STATUS, &body).await.expect_status(200);
+        for method in ["POST", "DELETE", "TRACE"] {
+            let answer = taxpayer.send_keyed(&key, method, UPDATE_STATUS, &body).await;
+            answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
+        }
+    });
+}
+
+#[test]
 fn a_key_belongs_to_its_caller() {
     on_every_database(async |world| {
         let key = key();

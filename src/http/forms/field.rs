@@ -12,7 +12,7 @@ use crate::domain::money::Amount;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::broken::{Broken, CONTROL, chars, drawn_as, fails, line, listed, strict_date};
 use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
-use crate::http::forms::reader::{Place, Reader};
+use crate::http::forms::reader::{Place, Reader, is_blank};
 use crate::http::forms::report::{self, Accepted, Report};
 use crate::http::since::{SINCE, Since};
 
@@ -30,7 +30,7 @@ const ITEMS_MAX: usize = 10_000;
 pub(crate) struct Field<'f> {
     pub(super) parent: &'f Place<'f>,
     pub(super) name: &'static str,
-    /// None where it is absent, null or blank.
+    /// None where it is absent or null.
     pub(super) value: Option<&'f Value>,
     pub(super) is_required: bool,
     pub(super) report: &'f Report<'f>,
@@ -107,7 +107,7 @@ impl<'f> Field<'f> {
     /// A place in the log: the number of an event, or a moment.
     pub(crate) fn since(self) -> Option<Since> {
         let field = self.drawn(|| Shape::Since);
-        let text = match field.present()? {
+        let text = match field.given()? {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
             _ => return field.broken(&fails("type", "must be a number or a string")),
@@ -157,7 +157,7 @@ impl<'f> Field<'f> {
     /// A portal id.
     pub(crate) fn id(self) -> Option<i64> {
         let field = self.drawn(|| Shape::Id);
-        match field.present()? {
+        match field.given()? {
             Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
                 Some(id) => Some(id),
                 None => field.broken(&fails("integer", "must be a whole number above 0")),
@@ -192,7 +192,7 @@ impl<'f> Field<'f> {
     /// A JSON number, by its digits; text is not a number.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
         let field = self.drawn(|| Shape::Number(bounds));
-        let Value::Number(number) = field.present()? else {
+        let Value::Number(number) = field.given()? else {
             return field.broken(&fails("type", "must be a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
@@ -207,7 +207,7 @@ impl<'f> Field<'f> {
 
     pub(crate) fn boolean(self) -> Option<bool> {
         let field = self.drawn(|| Shape::Boolean);
-        match field.present()? {
+        match field.given()? {
             Value::Bool(value) => Some(*value),
             _ => field.broken(&fails("type", "must be true or false")),
         }
@@ -219,7 +219,7 @@ impl<'f> Field<'f> {
             self.drawn(|| Shape::Object(Outline::of(form)));
             return None;
         }
-        let Value::Object(object) = self.present()? else {
+        let Value::Object(object) = self.given()? else {
             return self.broken(&fails("type", "must be an object"));
         };
         Reader::read(object, self.place(), self.report, form)
@@ -246,7 +246,7 @@ impl<'f> Field<'f> {
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<Apart<'f, T>>> {
         let field = self.drawn(|| Shape::Objects { min: 1, of: Outline::of(&form) });
-        let Value::Array(items) = field.present()? else {
+        let Value::Array(items) = field.given()? else {
             return field.broken(&fails("type", "must be an array"));
         };
         if items.is_empty() {
@@ -275,7 +275,7 @@ impl<'f> Field<'f> {
 
     /// Every item is read, so that all faults show, until there are too many of them.
     fn items<T>(self, min: usize, mut read: impl FnMut(Place<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
-        let Value::Array(items) = self.present()? else {
+        let Value::Array(items) = self.given()? else {
             return self.broken(&fails("type", "must be an array"));
         };
         if items.len() < min {
@@ -316,12 +316,21 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// The value; where it has to be there and is not, that is a fault.
+    /// A text; a blank one is as good as none. Where it has to be there and is not, that is a fault.
     fn present(&self) -> Option<&'f Value> {
-        if self.value.is_none() && self.is_required {
+        self.or_required(self.value.filter(|value| !is_blank(value)))
+    }
+
+    /// What is no text: a blank text in its place is of the wrong type.
+    fn given(&self) -> Option<&'f Value> {
+        self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
+    }
+
+    fn or_required(&self, value: Option<&'f Value>) -> Option<&'f Value> {
+        if value.is_none() && self.is_required {
             self.broken::<()>(&fails("required", "is required"));
         }
-        self.value
+        value
     }
 
     fn broken<T>(&self, broken: &Broken) -> Option<T> {

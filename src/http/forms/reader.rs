@@ -91,7 +91,7 @@ impl<'r> Reader<'r> {
         Field {
             parent: &self.place,
             name,
-            value: self.object.get(name).filter(|value| !is_absent(value)),
+            value: self.object.get(name).filter(|value| !value.is_null()),
             is_required,
             report: self.report,
             sketch: self.sketch.map(|sketch| (sketch, need)),
@@ -121,9 +121,10 @@ impl<'r> Reader<'r> {
 }
 
 fn is_absent(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
-        _ => false,
-    }
+    value.is_null() || is_blank(value)
+}
+
+/// Whether it is a text that says nothing.
+pub(super) fn is_blank(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().is_empty())
 }

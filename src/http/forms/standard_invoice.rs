@@ -236,6 +236,7 @@ mod tests {
                 json!("0111"),
                 "invoice_lines.0.service_category: prohibited",
             ),
+            ("/invoice_lines/0/discount_rate", json!(""), "invoice_lines.0.discount_rate: type"),
             ("/invoice_lines/0/discount_rate", json!(101), "invoice_lines.0.discount_rate: max"),
             ("/invoice_lines/0/discount_rate", json!(-1), "invoice_lines.0.discount_rate: min"),
             ("/invoice_lines/0/discount_amount", json!(-1), "invoice_lines.0.discount_amount: min"),

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::schema::{
-    ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+    AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 use utoipa::openapi::{Ref, RefOr};
 
@@ -32,6 +32,9 @@ fn fields_of(outline: &Outline) -> ObjectBuilder {
 
 /// What is not required may also be null.
 fn of_property(property: &Property) -> Schema {
+    if property.need != Need::Required && is_shaped(&property.shape) {
+        return or_blank(property);
+    }
     let (need, note) = (property.need, note(property.need));
     let text = |what: &str| {
         let sentence =
@@ -56,7 +59,7 @@ fn of_property(property: &Property) -> Schema {
         Shape::Since => text("the sequence of an event, or a moment as RFC 3339 writes it")
             .schema_type(SchemaType::from_iter([Type::Integer, Type::String])),
         Shape::Id => text("").schema_type(kinds(Type::Integer, need)).minimum(Some(1)),
-        Shape::Word(words) => text("in any case").enum_values(Some(choices(words, need))),
+        Shape::Word(words) => text("in any case").enum_values(Some(choices(words))),
         Shape::Code { max, list } => {
             text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
         }
@@ -72,6 +75,31 @@ fn of_property(property: &Property) -> Schema {
         }
     };
     text.build().into()
+}
+
+/// Texts that are checked for more than their length.
+fn is_shaped(shape: &Shape) -> bool {
+    let is_uuid = matches!(shape, Shape::Formatted { rule: "uuid", .. });
+    is_uuid
+        || matches!(
+            shape,
+            Shape::Email
+                | Shape::Date
+                | Shape::Picture { .. }
+                | Shape::Country
+                | Shape::Currency
+                | Shape::Word(_)
+        )
+}
+
+/// A text that need not be there: blank is as good as absent, whatever else it may be.
+fn or_blank(property: &Property) -> Schema {
+    let strict = Property { need: Need::Required, ..property.clone() };
+    let none = SchemaType::from_iter([Type::String, Type::Null]);
+    let blank = ObjectBuilder::new().schema_type(none).pattern(Some("^\\s*$"));
+    let note = (property.need == Need::Conditional).then(|| note(property.need));
+    let either = AnyOfBuilder::new().item(of_property(&strict)).item(blank).description(note);
+    either.extensions(Some(rules(property))).build().into()
 }
 
 /// The ids of the rules of a field, which failures name too (`errors[].rule` of a problem document).
@@ -96,9 +124,8 @@ fn characters(text: ObjectBuilder, need: Need, min: usize, max: usize) -> Object
     text.min_length(least).max_length(Some(max))
 }
 
-fn choices(words: &str, need: Need) -> Vec<Value> {
-    let null = (need != Need::Required).then_some(Value::Null);
-    words.split(", ").map(Value::from).chain(null).collect()
+fn choices(words: &str) -> impl Iterator<Item = Value> {
+    words.split(", ").map(Value::from)
 }
 
 const EMAIL: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
