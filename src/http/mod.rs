@@ -6,14 +6,9 @@
 //! | what handlers work with | `state` |
 //! | the route table | here, a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
-//! | what comes in | `body`, `query`, `ident`, `patience`, `forms` |
+//! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
+//! | what comes in | `body`, `twins`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
-//! | what comes in | `body`, `turnstile`, `query`, `ident`, `patience`, `forms` |
-//! | how much, and once | `admission`, `limits`, `idempotency` |
-//! | what comes in | `body`, `twins`, `query`, `ident`, `patience`, `forms` |
-//! | who calls, and for whom | `auth`, `acting`, `gate`, `secrets` |
-//! | what comes in | `body`, `query`, `ident`, `since`, `patience`, `forms` |
-//! | what goes out | `envelope`, `views`, `outcome` |
 //! | failures | `code`, `error`, `render`, `authority_words` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
