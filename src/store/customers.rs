@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, Condition, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Select};
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::party::Customer;
+use crate::store::any::any_of;
 use crate::store::database::portions;
 use crate::store::entity::customer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -20,27 +21,29 @@ pub async fn owned_by_with_numbers(
     tins: Vec<String>,
 ) -> Result<Vec<Customer>, StoreError> {
     let mut found = BTreeMap::new();
-    for any in conditions(numbers, tins) {
-        let owned = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
-        found.extend(owned.filter(any).all(tx).await?.into_iter().map(|row| (row.id, row)));
+    for finders in finders(taxpayer, numbers, tins) {
+        found.extend(any_of(tx, finders).await?.into_iter().map(|row| (row.id, row)));
     }
     found.into_values().map(Customer::try_from).collect()
 }
 
-/// What the rows fulfil, a query each; invoices that come together are often of one customer.
-fn conditions(numbers: Vec<String>, tins: Vec<String>) -> Vec<Condition> {
+/// Each name once: invoices that come together are often of one customer.
+fn finders(taxpayer: TaxpayerId, numbers: Vec<String>, tins: Vec<String>) -> Vec<Vec<Select<Entity>>> {
     let once = |texts: Vec<String>| Vec::from_iter(texts.into_iter().collect::<BTreeSet<_>>());
     let (numbers, tins) = (once(numbers), once(tins));
     let (mut numbers, mut tins) = (portions(&numbers), portions(&tins));
-    let mut conditions = Vec::new();
+    let owned = |named| Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).filter(named);
+    let mut all = Vec::new();
     loop {
-        let any = Condition::any()
-            .add_option(numbers.next().map(|some| Column::No.is_in(some)))
-            .add_option(tins.next().map(|some| Column::Tin.is_in(some)));
-        if any.is_empty() {
-            return conditions;
+        let any = [
+            numbers.next().map(|some| Column::No.is_in(some)),
+            tins.next().map(|some| Column::Tin.is_in(some)),
+        ];
+        let finders: Vec<_> = any.into_iter().flatten().map(owned).collect();
+        if finders.is_empty() {
+            return all;
         }
-        conditions.push(any);
+        all.push(finders);
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter,
-    Select,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Select,
 };
 
 use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::{InvoiceId, TaxpayerId};
 use crate::domain::invoice::Invoice;
 use crate::domain::irn::Irn;
+use crate::store::any::any_of;
 use crate::store::database::{Store, portions};
 use crate::store::entity::invoice::{Column, Entity, Model};
 use crate::store::entity::payment_entry;
@@ -38,21 +38,24 @@ impl Names {
         Some(())
     }
 
-    /// What the rows fulfil, a query each: few names of each kind together.
-    fn conditions(&self) -> Vec<Condition> {
+    /// The finders, few names of each kind together.
+    fn finders(&self, taxpayer: TaxpayerId) -> Vec<Vec<Select<Entity>>> {
         let mut ids = portions(&self.ids);
         let mut numbers = portions(&self.numbers);
         let mut irn_keys = portions(&self.irn_keys);
-        let mut conditions = Vec::new();
+        let mut all = Vec::new();
         loop {
-            let any = Condition::any()
-                .add_option(ids.next().map(|some| Column::Id.is_in(some.iter().copied())))
-                .add_option(numbers.next().map(|some| Column::InvoiceNo.is_in(some)))
-                .add_option(irn_keys.next().map(|some| Column::IrnKey.is_in(some)));
-            if any.is_empty() {
-                return conditions;
+            let any = [
+                ids.next().map(|some| Column::Id.is_in(some.iter().copied())),
+                numbers.next().map(|some| Column::InvoiceNo.is_in(some)),
+                irn_keys.next().map(|some| Column::IrnKey.is_in(some)),
+            ];
+            let finders: Vec<_> =
+                any.into_iter().flatten().map(|named| owned_by(taxpayer).filter(named)).collect();
+            if finders.is_empty() {
+                return all;
             }
-            conditions.push(any);
+            all.push(finders);
         }
     }
 }
@@ -68,8 +71,8 @@ pub async fn owned_by_with_names(
     names: Names,
 ) -> Result<Vec<Invoice>, StoreError> {
     let mut found = BTreeMap::new();
-    for any in names.conditions() {
-        let rows = owned_by(taxpayer).filter(any).all(connection).await?;
+    for finders in names.finders(taxpayer) {
+        let rows = any_of(connection, finders).await?;
         found.extend(rows.into_iter().map(|row| (row.id, row)));
     }
     found.into_values().map(Invoice::try_from).collect()

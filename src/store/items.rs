@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, Value,
-};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Value};
 
 use crate::domain::ids::{ItemId, TaxpayerId};
 use crate::domain::item::{Item, Items};
@@ -54,7 +52,6 @@ async fn with_any(
         let found = Entity::find()
             .filter(Column::TaxpayerId.eq(taxpayer.0))
             .filter(column.is_in(chunk.to_vec()))
-            .order_by_asc(Column::Id)
             .all(tx)
             .await?;
         rows.extend(found);

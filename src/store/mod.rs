@@ -5,11 +5,13 @@
 //! |---|---|
 //! | connections and transactions | `database`, `failure` |
 //! | sealed secrets | `vault` |
+//! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
 //! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `payments`, `pull_cursors`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
+pub(crate) mod any;
 pub mod audit;
 pub mod batches;
 pub mod customers;

@@ -30,7 +30,7 @@ pub(super) fn query(name: &'static str, kind: Kind, what: &'static str) -> Param
 
 /// The header of a write that is carried out once.
 pub(super) fn idempotency_key() -> Parameter {
-    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$"));
+    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[ -~]{1,255}$"));
     let what = "carries the write out once: the same key with the same request gets the first answer again";
     let parameter = ParameterBuilder::new().name("Idempotency-Key").parameter_in(ParameterIn::Header);
     parameter.required(Required::False).schema(Some(text)).description(Some(what)).build()
