@@ -44,7 +44,9 @@ pub(crate) fn read(
     let read = report::read(body, catalog, |reader| validation(reader, taxpayer))?;
     let mut document = sent(body, &read.unknown);
     if let Value::Object(fields) = &mut document {
-        rename(fields, read.value.category, read.value.status);
+        // The authority lets only a consumer go unnamed; who names nobody and no category means one.
+        let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
+        rename(fields, read.value.category.or(consumer), read.value.status);
         for party in [SUPPLIER, CUSTOMER] {
             if let Some(Value::Object(party)) = fields.get_mut(party) {
                 leave_formats_open(party);

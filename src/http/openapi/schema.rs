@@ -97,8 +97,8 @@ fn or_blank(property: &Property) -> Schema {
     let strict = Property { need: Need::Required, ..property.clone() };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
     let blank = ObjectBuilder::new().schema_type(none).pattern(Some("^\\s*$"));
-    let note = (property.need == Need::Conditional).then(|| note(property.need));
-    let either = AnyOfBuilder::new().item(of_property(&strict)).item(blank).description(note);
+    let when = (property.need == Need::Conditional).then(|| note(property.need));
+    let either = AnyOfBuilder::new().item(of_property(&strict)).item(blank).description(when);
     either.extensions(Some(rules(property))).build().into()
 }
 
