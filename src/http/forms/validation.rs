@@ -175,6 +175,16 @@ mod tests {
     }
 
     #[test]
+    fn who_names_no_buyer_and_no_category_means_a_consumer() {
+        let uncategorised = changed(&body(), "/invoice_category", None);
+        assert_eq!(sent(uncategorised.clone()).0.get("invoice_kind"), None);
+        let unnamed = changed(&uncategorised, "/accounting_customer_party", None);
+        assert_eq!(sent(unnamed).0["invoice_kind"], "B2C");
+        let business = changed(&body(), "/accounting_customer_party", None);
+        assert_eq!(sent(business).0["invoice_kind"], "B2B", "what was said is not changed");
+    }
+
+    #[test]
     fn formats_that_are_not_checked_are_not_put_to_the_authority() {
         let odd = changed(&body(), "/accounting_supplier_party/telephone", Some(json!("0803")));
         let odd = changed(&odd, "/accounting_customer_party/email", Some(json!("the office")));

@@ -119,8 +119,6 @@ fn what_is_optional_may_be_left_out() {
         for path in ["accounting_customer_party", "accounting_customer_party.telephone"] {
             taxpayer.app().validate(&without(&body, path)).await.expect_status(200);
         }
-        let unnamed = without(&without(&body, "accounting_customer_party"), "invoice_category");
-        taxpayer.app().validate(&unnamed).await.expect_status(200);
         let zone = "accounting_customer_party.postal_address.postal_zone";
         taxpayer.app().validate(&without(&body, zone)).await.expect_status(200);
         taxpayer.app().validate(&with(&body, "order_reference", json!("PO-1"))).await.expect_status(200);
