@@ -169,8 +169,7 @@ fn supplier_invoices() -> Vec<Operation> {
         )
         .takes(irn(), example)
         .shows(200, "Supplier invoice retrieved successfully", schema::envelope(ObjectBuilder::new()))
-        .fails(&[Code::NotAddressedToCaller, Code::AuthorityDocumentUnreadable])
-        .fails(&RELAYED),
+        .fails(&[Code::NotAddressedToCaller]),
         Operation::new(
             Post,
             "/v1/tax-payers/invoices/acknowledge-supplier-invoice",
