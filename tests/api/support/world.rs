@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
+use actix_web::dev::ServerHandle;
 use einvoice::app::{self, Application};
 use einvoice::config::Settings;
 use einvoice::domain::codes::Subscription;
@@ -70,6 +72,8 @@ pub(crate) struct World {
     settings: Settings,
     pub(crate) authority: Arc<State>,
     integrator_key: String,
+    handle: ServerHandle,
+    thread: JoinHandle<()>,
 }
 
 /// Runs a case on the shared application of each database.
@@ -88,6 +92,7 @@ pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&W
         eprintln!("on {kind:?}");
         let world = World::start(kind, name, settings);
         insta::allow_duplicates! { RUNTIME.block_on(case(&world)) }
+        world.stop();
     }
 }
 
@@ -113,10 +118,16 @@ impl World {
         let settings = settings(kind, name, changes);
         let (tell, told) = mpsc::channel();
         let for_thread = settings.clone();
-        thread::spawn(move || actix_rt::System::new().block_on(run(for_thread, tell)));
-        let (address, authority) = told.recv().unwrap();
+        let thread = thread::spawn(move || actix_rt::System::new().block_on(run(for_thread, tell)));
+        let (address, authority, handle) = told.recv().unwrap();
         let integrator_key = RUNTIME.block_on(new_integrator(&settings));
-        Self { kind, address, settings, authority, integrator_key }
+        Self { kind, address, settings, authority, integrator_key, handle, thread }
+    }
+
+    /// Ends it, so that its timers and connections are not there beside the tests that follow.
+    fn stop(self) {
+        RUNTIME.block_on(self.handle.stop(false));
+        self.thread.join().unwrap();
     }
 
     pub(crate) fn root(&self) -> String {
@@ -189,10 +200,10 @@ impl World {
     }
 }
 
-async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, Arc<State>)>) {
+async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, Arc<State>, ServerHandle)>) {
     let application = Application::build(&settings).await.unwrap();
     let authority = Arc::clone(application.house().sandbox.as_ref().unwrap().state());
-    tell.send((application.address(), authority)).unwrap();
+    tell.send((application.address(), authority, application.handle())).unwrap();
     application.run_until_stopped().await.unwrap();
 }
 
