@@ -44,6 +44,7 @@ pub struct Settings {
     pub authority: Authority,
     pub sandbox: Sandbox,
     pub pipeline: Pipeline,
+    pub deadlines: Deadlines,
     pub webhooks: Webhooks,
     pub secrets: Secrets,
     pub rate_limit: RateLimit,
@@ -125,6 +126,14 @@ pub struct Pipeline {
     pub retry_max_s: u64,
     pub give_up_after_s: u64,
     pub concurrency_max: usize,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deadlines {
+    pub b2b_h: u64,
+    pub b2c_h: u64,
+    pub b2g_h: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

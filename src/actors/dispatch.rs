@@ -1,10 +1,11 @@
-//! Hands lanes that are due to their actors: takes over what is due and free, at most as many as may run at
-//! once, keeps the leases alive meanwhile, and gives back what an actor could not finish. The timer and the
+//! Hands lanes that are due to their actors: takes over what is due and free, in turns, at most as many as may run
+//! at once, keeps the leases alive meanwhile, and gives back what an actor could not finish. The timer and the
 //! wake-ups only call it; nothing depends on them but the delay.
 
 use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
@@ -16,6 +17,7 @@ use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Registry, Tree,
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::turns::{self, Ask};
 
 /// How often to look when nothing wakes us.
 const POLL: Duration = Duration::from_millis(250);
@@ -33,6 +35,8 @@ pub enum Handled {
     Unfinished,
 }
 
+/// The gates that are shut at present.
+type Gates = Arc<dyn Fn() -> Vec<&'static str> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
 
 /// Sends a lane to its actor round by round, so that neighbours get their turn and the watchdog sees each.
@@ -75,6 +79,9 @@ pub struct Dispatcher {
     duty: Duty,
     slots: Arc<Semaphore>,
     handoff: Handoff,
+    gates: Gates,
+    /// Whose turn was the last.
+    last: Arc<AtomicI64>,
 }
 
 impl Dispatcher {
@@ -84,7 +91,20 @@ impl Dispatcher {
         F: Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync + 'static,
     {
         let slots = Arc::new(Semaphore::new(duty.concurrency_max));
-        Self { store, duty, slots, handoff: Arc::new(handoff) }
+        Self {
+            store,
+            duty,
+            slots,
+            handoff: Arc::new(handoff),
+            gates: Arc::new(Vec::new),
+            last: Arc::new(AtomicI64::new(turns::START)),
+        }
+    }
+
+    /// Passes over lanes that stand at one of these gates.
+    #[must_use]
+    pub fn gated(self, shut: impl Fn() -> Vec<&'static str> + Send + Sync + 'static) -> Self {
+        Self { gates: Arc::new(shut), ..self }
     }
 
     /// Runs under supervision on the office arbiter.
@@ -102,11 +122,20 @@ impl Dispatcher {
         if free == 0 || !lanes::any_due(&self.store, self.duty.kind).await? {
             return Ok(0);
         }
-        let limit = u64::try_from(free).unwrap_or(1);
-        let leases =
-            lanes::claim(&self.store, self.duty.kind, &self.duty.owner, self.duty.lease, limit).await?;
-        let count = leases.len();
-        for lease in leases {
+        let ask = Ask {
+            kind: self.duty.kind,
+            owner: &self.duty.owner,
+            lease: self.duty.lease,
+            limit: free,
+            after: self.last.load(Ordering::Relaxed),
+            shut: &(self.gates)(),
+        };
+        let taken = turns::take(&self.store, &ask).await?;
+        if let Some(last) = taken.last {
+            self.last.store(last, Ordering::Relaxed);
+        }
+        let count = taken.leases.len();
+        for lease in taken.leases {
             self.hand_out(lease);
         }
         Ok(count)

@@ -21,6 +21,7 @@ use crate::config::Settings;
 use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::codes::Subscription;
+use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::email::is_email;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::refusal::Refusal;
@@ -78,7 +79,12 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
     let store = open_store(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let arbiters = Arc::new(Arbiters::start(1));
-    let desktop = Desktop { store: store.clone(), clock: clock.clone(), wakers: Wakers::default() };
+    let desktop = Desktop {
+        store: store.clone(),
+        clock: clock.clone(),
+        wakers: Wakers::default(),
+        deadlines: DeadlinePolicy::default(),
+    };
     let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, Limits::default());
     let changed = taxpayers.set_subscription(TaxpayerId(id), to).await;
     arbiters.stop();

@@ -9,6 +9,7 @@ use secrecy::ExposeSecret;
 
 use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
 use crate::actors::pipeline::Gear;
+use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reference::Snapshot;
 use crate::actors::supervision::{Arbiters, Limits, Tree, assert_unwinding, install_hook};
@@ -24,6 +25,7 @@ use crate::authority::Authority;
 use crate::config::Settings;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
+use crate::domain::deadline::DeadlinePolicy;
 use crate::store::database::Store;
 use crate::store::vault::Vault;
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
@@ -76,13 +78,21 @@ impl House {
         let tree = Tree::new(clock.clone());
         let arbiters = Arc::new(Arbiters::start(std::thread::available_parallelism().map_or(1, Into::into)));
         let wakers = Wakers::default();
-        let desktop = Desktop { store: store.clone(), clock: clock.clone(), wakers: wakers.clone() };
+        let desktop = Desktop {
+            store: store.clone(),
+            clock: clock.clone(),
+            wakers: wakers.clone(),
+            deadlines: deadlines(settings),
+        };
         let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, limits(settings)));
+        let backlog = Backlog::new(store.clone(), authority.clone(), clock.clone());
+        let pace = Arc::clone(&backlog.pace);
         let pipeline = Pipeline {
             taxpayers: Arc::clone(&taxpayers),
             store: store.clone(),
             authority: authority.clone(),
             waiters: wakers.waiters.clone(),
+            backlog,
         };
         let inbound = Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone());
         let inbound = Arc::new(inbound);
@@ -105,6 +115,7 @@ impl House {
             keys,
             retry: retry_policy(settings),
             clock: clock.clone(),
+            pace,
         };
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
         let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
@@ -160,6 +171,17 @@ async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) 
     let pull = Pull::new(Arc::clone(inbound), clock.clone(), schedule);
     pull.appoint().await?;
     Ok(pull)
+}
+
+/// By when each category of invoice must be with the authority.
+fn deadlines(settings: &Settings) -> DeadlinePolicy {
+    let given = &settings.deadlines;
+    DeadlinePolicy {
+        b2b: Duration::from_hours(given.b2b_h),
+        b2c: Duration::from_hours(given.b2c_h),
+        b2g: Duration::from_hours(given.b2g_h),
+        offset: settings.authority.utc_offset,
+    }
 }
 
 fn limits(settings: &Settings) -> Limits {

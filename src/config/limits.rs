@@ -12,6 +12,7 @@ use url::Url;
 use super::form::{AllowedNetwork, parse_offset};
 
 const DAY_S: i64 = 86_400;
+const YEAR_H: i64 = 365 * 24;
 const MONTH_S: i64 = 31 * DAY_S;
 const GIB: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1_000_000;
@@ -76,6 +77,9 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("pipeline.retry_max_s", Allowed::Number(1..=DAY_S)),
     ("pipeline.give_up_after_s", Allowed::Number(1..=12 * MONTH_S)),
     ("pipeline.concurrency_max", Allowed::Number(1..=COUNT_MAX)),
+    ("deadlines.b2b_h", Allowed::Number(1..=YEAR_H)),
+    ("deadlines.b2c_h", Allowed::Number(1..=YEAR_H)),
+    ("deadlines.b2g_h", Allowed::Number(1..=YEAR_H)),
     ("webhooks.allowed_networks", Allowed::Texts(is_network, "networks such as \"10.0.0.0/8\"")),
     ("webhooks.retry_schedule_s", Allowed::Numbers(0..=MONTH_S)),
     ("webhooks.timeout_s", Allowed::Number(1..=600)),

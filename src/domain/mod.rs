@@ -11,7 +11,7 @@
 //! | what is sold | `item` |
 //! | an invoice as read | `object` |
 //! | invoices sent together | `batch` |
-//! | the authority pipeline | `pipeline` |
+//! | the authority pipeline, and by when an invoice must be through it | `pipeline`, `deadline` |
 //! | what suppliers sent | `supplier_invoice` |
 //! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
 //! | what operators do | `run_move`, `audit` |
@@ -28,6 +28,7 @@ pub mod catalog;
 pub mod claim;
 pub mod clock;
 pub mod codes;
+pub mod deadline;
 pub mod delivery;
 pub mod digest;
 pub mod email;

@@ -137,11 +137,13 @@ pub struct Run {
     pub done: Vec<Step>,
     /// A step whose call began and whose outcome is not recorded: it is asked about before it is sent again.
     pub intent: Option<Step>,
-    /// Attempts at the present step.
+    /// Tries of the present step, those of the questions before it included.
     pub attempt: u32,
-    /// Since when the present step has been failing.
+    /// Since when it has been failing, time in a queue left out.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
+    /// By when the law wants the invoice to be with the authority.
+    pub deadline_at: Timestamp,
     pub wait_reason: Option<WaitReason>,
     pub last_error: Option<String>,
     pub resolved_by: Option<ResolvedBy>,
@@ -166,6 +168,11 @@ pub enum Verdict {
         error: String,
         until: Timestamp,
     },
+    /// Nothing was called: calls of this kind are held back for the time being.
+    Hold {
+        error: String,
+        until: Timestamp,
+    },
     /// Tried for as long as settings allow: an operator decides.
     Pause {
         error: String,
@@ -176,7 +183,10 @@ impl Verdict {
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Done { .. } => None,
-            Self::Refused { error } | Self::Wait { error, .. } | Self::Pause { error } => Some(error),
+            Self::Refused { error }
+            | Self::Wait { error, .. }
+            | Self::Hold { error, .. }
+            | Self::Pause { error } => Some(error),
         }
     }
 
@@ -186,6 +196,7 @@ impl Verdict {
             Self::Done { .. } => "done",
             Self::Refused { .. } => "refused",
             Self::Wait { .. } => "retry",
+            Self::Hold { .. } => "held",
             Self::Pause { .. } => "paused",
         }
     }
@@ -229,6 +240,7 @@ impl Run {
             attempt: 0,
             failing_since: None,
             next_attempt_at: Some(now),
+            deadline_at: now,
             wait_reason: None,
             last_error: None,
             resolved_by: None,
@@ -238,8 +250,18 @@ impl Run {
         }
     }
 
+    #[must_use]
+    pub fn due_by(self, deadline_at: Timestamp) -> Self {
+        Self { deadline_at, ..self }
+    }
+
     pub fn next_step(&self) -> Option<Step> {
         self.operation.next(&self.done)
+    }
+
+    /// What it needs next of the authority, by the name of the step.
+    pub fn gate(&self) -> Option<&'static str> {
+        self.next_step().map(Step::as_str)
     }
 
     /// Whether the document may still be replaced: nothing of it took effect, nor may have.
@@ -290,7 +312,15 @@ impl Run {
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
         let intent = unsettled.or(Some(step));
-        Self { state: RunState::Running, intent, attempt, updated_at: now, ..self }
+        let failing_since = self.failing_since.map(|since| self.without_queueing(since, now));
+        Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
+    }
+
+    /// Time that went by after the appointed one, in a queue or behind calls that were held back, is no time in
+    /// which it failed.
+    fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
+        let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(|late| late.is_positive());
+        late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
     }
 
     /// The step whose effect at the authority is not known.
@@ -313,7 +343,14 @@ impl Run {
         match verdict {
             Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
             Verdict::Refused { .. } => self.end(RunState::Refused),
-            Verdict::Wait { reason, until, .. } => self.wait(*reason, *until, now),
+            Verdict::Wait { reason, until, .. } => {
+                self.failing_since = self.failing_since.or(Some(now));
+                self.wait(*reason, *until);
+            }
+            Verdict::Hold { until, .. } => {
+                self.attempt = self.attempt.saturating_sub(1);
+                self.wait(WaitReason::AuthorityUnavailable, *until);
+            }
             Verdict::Pause { .. } => self.state = RunState::Paused,
         }
         self
@@ -340,8 +377,13 @@ impl Run {
     fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
         self.done.push(step);
         self.intent = self.intent.filter(|intent| *intent != step);
-        self.attempt = 0;
-        self.failing_since = None;
+        if step.is_momentary() {
+            // It is asked before each try of what comes after it: that one's tries go on being counted.
+            self.attempt = self.attempt.saturating_sub(1);
+        } else {
+            self.attempt = 0;
+            self.failing_since = None;
+        }
         self.qr_code = self.qr_code.take().or(qr_code);
         // A run that was resolved by asking stays known for it.
         if self.resolved_by != Some(ResolvedBy::Confirm) {
@@ -358,11 +400,10 @@ impl Run {
     }
 
     /// The intent stays: what an effectful step came to is not known until it is asked about.
-    fn wait(&mut self, reason: WaitReason, until: Timestamp, now: Timestamp) {
+    fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);
         self.next_attempt_at = Some(until);
-        self.failing_since = self.failing_since.or(Some(now));
         self.done.retain(|step| !step.is_momentary());
     }
 
@@ -445,5 +486,48 @@ mod tests {
         let checked =
             run(Operation::Submit).intending(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
         assert!(checked.is_replaceable());
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn lost(until: Timestamp) -> Verdict {
+        Verdict::Wait { reason: WaitReason::AuthorityUnavailable, error: "cut".to_owned(), until }
+    }
+
+    #[test]
+    fn what_is_held_back_burns_no_attempt_and_no_time() {
+        let failed = run(Operation::Submit).intending(Step::IrnCheck, at(0)).after(
+            Step::IrnCheck,
+            &lost(at(1)),
+            at(0),
+        );
+        assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
+        let tried = failed.intending(Step::IrnCheck, at(1));
+        let hold = Verdict::Hold { error: "held back".to_owned(), until: at(1) };
+        let held = tried.after(Step::IrnCheck, &hold, at(1));
+        assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
+        let later =
+            held.intending(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));
+        assert_eq!(
+            (later.attempt, later.failing_since),
+            (2, Some(at(89_999))),
+            "a day in the queue is none of failing"
+        );
+    }
+
+    #[test]
+    fn a_transmission_that_fails_at_its_last_step_only_is_given_up_all_the_same() {
+        let mut run = run(Operation::Transmit);
+        for (second, attempt) in [(0, 1), (10, 2), (20, 3)] {
+            for step in [Step::Health, Step::AccessPoints] {
+                run = run.intending(step, at(second)).after(step, &done(), at(second));
+            }
+            run = run.intending(Step::Send, at(second));
+            assert_eq!(run.attempt, attempt);
+            run = run.after(Step::Send, &lost(at(second + 10)), at(second));
+            assert_eq!(run.failing_since, Some(at(0)));
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::domain::fault::{Fault, Faults};
 use crate::domain::refusal::Refusal;
 use crate::http::code::Code;
 use crate::http::idempotency;
+use crate::http::views::queue::QueueView;
 use crate::store::failure::StoreError;
 
 /// What a caller is told to wait where nothing says how long.
@@ -34,6 +35,8 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
     /// Whether the same call may succeed later, where the operation says so.
     pub(crate) retryable: Option<bool>,
+    /// Where the run of the request stands, if it goes on by itself.
+    pub(crate) queue: Option<Box<QueueView>>,
     pub(crate) allowed: Box<[Method]>,
     /// For the log, and for nobody else.
     pub(crate) cause: Option<String>,
@@ -48,6 +51,7 @@ impl ApiError {
             faults: Faults::default(),
             retry_after: None,
             retryable: None,
+            queue: None,
             allowed: Box::default(),
             cause: None,
         }
@@ -99,6 +103,11 @@ impl ApiError {
     #[must_use]
     pub(crate) fn retryable(self, retryable: bool) -> Self {
         Self { retryable: Some(retryable), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn queued(self, queue: Option<QueueView>) -> Self {
+        Self { queue: queue.map(Box::new), ..self }
     }
 
     /// Adds what the log is to know.

@@ -17,6 +17,7 @@ use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
 use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
+use crate::http::views::queue::QueueView;
 use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
 use crate::store::{invoices, runs};
 
@@ -30,7 +31,7 @@ pub(crate) async fn submitted(state: &State, run: &Run, patience: Patience) -> R
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
-            Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(wait(run, state.now())))
+            Err(pending(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
         }
         RunState::Refused => Err(refused(run)),
         RunState::Cancelled => Err(cancelled()),
@@ -47,7 +48,7 @@ pub(crate) async fn transmitted(state: &State, run: &Run, patience: Patience) ->
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = failed(code_of(run.wait_reason), unanswered(run)).retryable(true);
-            Err(error.retry_in(wait(run, state.now())))
+            Err(pending(state, run, error).await?)
         }
         RunState::Refused => {
             Err(refused(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
@@ -63,7 +64,7 @@ pub(crate) async fn reported(state: &State, run: &Run, patience: Patience) -> Re
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = failed(Code::AuthorityUnavailable, unanswered(run)).retryable(true);
-            Err(error.retry_in(wait(run, state.now())))
+            Err(pending(state, run, error).await?)
         }
         RunState::Refused => {
             let ApiError { message, faults, .. } = refused(run);
@@ -83,7 +84,7 @@ pub(crate) async fn paid(state: &State, run: &Run, patience: Patience) -> Result
         RunState::Running | RunState::Waiting if patience.is_async => under_way(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(Code::AuthorityUnavailable, unanswered(run));
-            Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(wait(run, state.now())))
+            Err(pending(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
         }
         RunState::Refused => Err(refused(run)),
         RunState::Cancelled => Err(cancelled()),
@@ -93,9 +94,20 @@ pub(crate) async fn paid(state: &State, run: &Run, patience: Patience) -> Result
 /// 202: the run, and where to look for its end.
 async fn under_way(state: &State, run: &Run) -> Result<Answer, ApiError> {
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
-    let view = RunView::new(run, &steps);
+    let view = RunView::new(run, &steps, queue(state, run).await?);
     let answer = Answer::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
     Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
+}
+
+/// Where the run stands in the queue, if it goes on by itself.
+pub(crate) async fn queue(state: &State, run: &Run) -> Result<Option<QueueView>, ApiError> {
+    let place = state.pipeline.backlog.place(run).await?;
+    Ok(place.map(|place| QueueView::new(run, place)))
+}
+
+/// The failure of a call whose run has not ended: when to ask again, and how long it may take.
+async fn pending(state: &State, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
+    Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
 }
 
 /// The path of the run, its IRN encoded as a path segment.

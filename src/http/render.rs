@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::http::error::ApiError;
+use crate::http::views::queue::QueueView;
 
 /// What every 401 must carry (RFC 9110, section 11.6.1). The scheme is no registered one; `OpenAPI` calls it so.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
@@ -30,6 +31,8 @@ struct Failed<'a> {
     errors: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a QueueView>,
     request_id: &'a str,
 }
 
@@ -45,6 +48,8 @@ struct Problem<'a> {
     errors: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a QueueView>,
     request_id: &'a str,
 }
 
@@ -81,6 +86,7 @@ fn envelope<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Failed<'a> {
         error_code: error.code.as_str(),
         errors: (!error.faults.is_empty()).then(|| json!(error.faults.by_path())),
         retryable: error.retryable,
+        queue: error.queue.as_deref(),
         request_id: &wishes.request_id,
     }
 }
@@ -95,6 +101,7 @@ fn problem<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Problem<'a> {
         error_code: error.code.as_str(),
         errors: error.faults.iter().map(part).collect(),
         retryable: error.retryable,
+        queue: error.queue.as_deref(),
         request_id: &wishes.request_id,
     }
 }

@@ -12,6 +12,7 @@ use jiff::tz::Offset;
 use tempfile::TempDir;
 
 use crate::actors::inbound::Inbound;
+use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
@@ -23,6 +24,7 @@ use crate::domain::caller::KeyKind;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::{MockClock, SharedClock};
 use crate::domain::codes::Subscription;
+use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Place, Taxpayer};
 use crate::http::forms::testing::catalog;
@@ -81,7 +83,12 @@ pub(crate) async fn house() -> House {
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
     let wakers = Wakers::default();
-    let desktop = Desktop { store: store.clone(), clock: clock.clone(), wakers: wakers.clone() };
+    let desktop = Desktop {
+        store: store.clone(),
+        clock: clock.clone(),
+        wakers: wakers.clone(),
+        deadlines: DeadlinePolicy::default(),
+    };
     let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, Limits::default()));
     let authority = nobody(&clock);
     let catalog_now = SharedCatalog::default();
@@ -99,6 +106,7 @@ pub(crate) async fn house() -> House {
             store: store.clone(),
             authority: authority.clone(),
             waiters: wakers.waiters,
+            backlog: Backlog::new(store.clone(), authority.clone(), clock.clone()),
         }),
         inbound: Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone())),
         store,

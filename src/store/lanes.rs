@@ -202,6 +202,16 @@ pub async fn release(
     lease: &Lease,
     delay: Option<Duration>,
 ) -> Result<(), StoreError> {
+    release_at(tx, lease, delay, None).await
+}
+
+/// Gives a lane back, which from then on stands at a gate.
+pub async fn release_at(
+    tx: &DatabaseTransaction,
+    lease: &Lease,
+    delay: Option<Duration>,
+    gate: Option<&'static str>,
+) -> Result<(), StoreError> {
     let due = match delay {
         Some(delay) => later(&now(tx.get_database_backend()), delay),
         None => Expr::null(),
@@ -210,6 +220,7 @@ pub async fn release(
         .value("owner", Option::<String>::None)
         .value("lease_until", Option::<i64>::None)
         .value("next_due_at", due)
+        .value("gate", gate)
         .to_owned();
     changed(tx.execute(&statement).await?.rows_affected())
 }
@@ -228,13 +239,13 @@ fn changed(rows: u64) -> Result<(), StoreError> {
 }
 
 /// The database's clock, in microseconds since 1970.
-fn now(backend: DbBackend) -> Expr {
+pub(super) fn now(backend: DbBackend) -> Expr {
     Expr::cust(match backend {
         DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
         _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
     })
 }
 
-fn later(now: &Expr, by: Duration) -> Expr {
+pub(super) fn later(now: &Expr, by: Duration) -> Expr {
     now.clone().add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
 }

@@ -38,5 +38,6 @@ pub mod taxpayers;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeline;
+pub mod turns;
 pub mod vault;
 pub mod webhooks;

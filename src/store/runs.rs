@@ -95,7 +95,7 @@ pub async fn save(tx: &DatabaseTransaction, runs: &[&Run]) -> Result<(), StoreEr
 }
 
 /// What a run changes; the rest is what it is known by.
-const CHANGING: [run::Column; 13] = [
+const CHANGING: [run::Column; 14] = [
     Column::State,
     Column::Document,
     Column::Digest,
@@ -104,6 +104,7 @@ const CHANGING: [run::Column; 13] = [
     Column::Attempt,
     Column::FailingSince,
     Column::NextAttemptAt,
+    Column::DeadlineAt,
     Column::WaitReason,
     Column::LastError,
     Column::ResolvedBy,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
 use crate::authority::{Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
@@ -28,6 +29,7 @@ pub struct Pipeline {
     pub store: Store,
     pub authority: Authority,
     pub waiters: Waiters,
+    pub backlog: Backlog,
 }
 
 /// The authority's answer to a receipt.

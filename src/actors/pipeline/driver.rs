@@ -8,6 +8,8 @@ use rand::RngExt;
 use uuid::Uuid;
 
 use crate::actors::dispatch::Handled;
+use crate::actors::pipeline::gates;
+use crate::actors::pipeline::pace::Pace;
 use crate::actors::pipeline::steps::Caller;
 use crate::actors::pipeline::verdict::verdict;
 use crate::actors::taxpayer::command::StepOutcome;
@@ -15,7 +17,7 @@ use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::domain::clock::{self, SharedClock};
 use crate::domain::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, RunState, Step};
+use crate::domain::pipeline::{Run, RunState, Step, Verdict};
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -30,6 +32,7 @@ pub struct Gear {
     pub keys: Option<CryptoKeys>,
     pub retry: RetryPolicy,
     pub clock: SharedClock,
+    pub pace: Arc<Pace>,
 }
 
 /// Why a run could not be driven on. The lane is given back and the run goes on later.
@@ -65,6 +68,9 @@ impl Gear {
         };
         let Some(intent) = self.intend(lease, taxpayer, run).await? else { return Ok(Handled::Released) };
         let run = self.step(lease, intent).await?;
+        if !run.state.is_open() {
+            self.pace.ended(self.clock.now());
+        }
         Ok(if run.state == RunState::Running { Handled::More } else { Handled::Released })
     }
 
@@ -102,11 +108,23 @@ impl Gear {
         let caller = Caller { authority: &self.authority, keys: self.keys.as_ref() };
         let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
         let verdict = verdict(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());
+        let verdict = self.in_place(step, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let taxpayer = run.taxpayer_id;
         let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms };
         Ok(self.taxpayers.record_step(taxpayer, outcome).await?)
+    }
+
+    /// Who stands at a gate that is shut keeps the place it has: it is due as soon as the gate opens.
+    fn in_place(&self, step: Step, verdict: Verdict) -> Verdict {
+        let now = self.clock.now();
+        match verdict {
+            Verdict::Hold { error, .. } if gates::shut(&self.authority, now).contains(&step.as_str()) => {
+                Verdict::Hold { error, until: now }
+            }
+            verdict => verdict,
+        }
     }
 
     async fn drop_lane(&self, lease: &Lease) -> Result<(), StoreError> {

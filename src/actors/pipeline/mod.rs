@@ -6,9 +6,14 @@
 //! | the actor of a run, and who feeds it | `worker` |
 //! | a run, step by step | `driver` |
 //! | one step's call; what a failure leads to | `steps`, `verdict` |
+//! | which steps can be called at present | `gates` |
+//! | how long the queue is, and how fast it moves | `backlog`, `pace` |
 
+pub mod backlog;
 pub mod door;
 mod driver;
+mod gates;
+pub mod pace;
 mod steps;
 mod verdict;
 mod worker;

@@ -1,4 +1,5 @@
-//! What a failed step leads to: a refusal, another try at a moment, or a pause for an operator. Schedules are
+//! What a failed step leads to: a refusal, another try at a moment, a wait for calls to be made at all, or a pause
+//! for an operator. Schedules are
 //! data (`pipeline.*` in config.toml); chance and time are arguments.
 
 use std::time::Duration;
@@ -22,15 +23,23 @@ pub(super) fn verdict(
         Outcome::Failed(Trouble::Refused(error)) => return Verdict::Refused { error },
         Outcome::Failed(trouble) => trouble,
     };
+    if let Trouble::Call(failure) = &trouble
+        && !failure.burns_attempt()
+    {
+        let wait = failure.retry_after().unwrap_or(policy.initial);
+        return Verdict::Hold { error: failure.to_string(), until: later(now, wait) };
+    }
     let (reason, error, retry_after) = explain(trouble, run);
     let failing_for =
         run.failing_since.map_or(Duration::ZERO, |since| now.duration_since(since).unsigned_abs());
     match policy.delay(run.attempt, failing_for, retry_after, jitter) {
-        Some(delay) => {
-            Verdict::Wait { reason, error, until: now.saturating_add(delay).unwrap_or(Timestamp::MAX) }
-        }
+        Some(delay) => Verdict::Wait { reason, error, until: later(now, delay) },
         None => Verdict::Pause { error },
     }
+}
+
+fn later(now: Timestamp, by: Duration) -> Timestamp {
+    now.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
 fn explain(trouble: Trouble, run: &Run) -> (WaitReason, String, Option<Duration>) {

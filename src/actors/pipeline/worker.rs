@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 
 use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::pipeline::driver::Gear;
+use crate::actors::pipeline::gates;
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
@@ -63,7 +64,7 @@ pub fn dispatcher(
     let limits = dispatch::limits(&duty);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Pipeline, policy: Policy::default() };
-    let store = gear.store.clone();
+    let (store, authority, clock) = (gear.store.clone(), gear.authority.clone(), gear.clock.clone());
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let gear = Arc::clone(&gear);
         serial::start(seat, 1, move || PipelineActor { gear: Arc::clone(&gear) })
@@ -73,5 +74,6 @@ pub fn dispatcher(
         let actors = Arc::clone(&registry);
         async move { dispatch::rounds(&actors, &lease.key, || Advance(lease.clone())).await }.boxed_local()
     });
+    let dispatcher = dispatcher.gated(move || gates::shut(&authority, clock.now()));
     (dispatcher, actors)
 }

@@ -16,6 +16,7 @@ use crate::actors::taxpayer::load;
 use crate::actors::wake::Wakers;
 use crate::domain::claim::Claim;
 use crate::domain::clock::SharedClock;
+use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::ids::{CommandId as DomainCommandId, TaxpayerId};
 use crate::store::database::{Store, Transaction};
 use crate::store::events;
@@ -35,6 +36,7 @@ pub struct Desktop {
     pub store: Store,
     pub clock: SharedClock,
     pub wakers: Wakers,
+    pub deadlines: DeadlinePolicy,
 }
 
 /// Keeps one taxpayer's books.
@@ -104,7 +106,7 @@ impl Bookkeeper {
         let tx = self.desktop.store.begin().await?;
         let books = self.open_books(&tx).await?;
         let now = self.desktop.clock.now();
-        let mut desk = load::desk(&tx, self.id, books, (tasks, ids), now).await?;
+        let mut desk = load::desk(&tx, self.id, books, (tasks, ids), (now, self.desktop.deadlines)).await?;
         let answers = answer(&tx, &mut desk, tasks).await?;
         if desk.changes.is_empty() {
             tx.rollback().await?;

@@ -16,7 +16,7 @@ use crate::domain::delivery::Delivery;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::irn::Irn;
-use crate::domain::pipeline::Verdict;
+use crate::domain::pipeline::{Run, Verdict};
 use crate::domain::replay::Replay;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::database::{Store, Transaction};
@@ -24,6 +24,7 @@ use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::turns::{self, Waiting};
 use crate::store::{
     audit, batches, customers, deliveries, events, invoices, items, keys, replays, runs, supplier_invoices,
     taxpayers, webhooks,
@@ -55,7 +56,7 @@ pub(crate) struct Changes {
     pub(crate) audit: Vec<AuditEntry>,
     /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
     pub(crate) due_runs: BTreeSet<RunId>,
-    pub(crate) released: Vec<(Lease, Option<Duration>)>,
+    pub(crate) released: Vec<Released>,
     pub(crate) key: Option<SecretString>,
     pub(crate) secret: Option<SecretString>,
     /// Keys of the commands that were carried out, also of those that changed nothing.
@@ -70,9 +71,27 @@ pub(crate) struct EndedStep {
     pub(crate) duration_ms: i64,
 }
 
+/// A run's lane that is given back.
+#[derive(Debug)]
+pub(crate) struct Released {
+    pub(crate) lease: Lease,
+    /// None where it is not due again by itself.
+    pub(crate) delay: Option<Duration>,
+    pub(crate) gate: Option<&'static str>,
+}
+
 /// The key of a run's lane: whose it is and which.
 pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
+}
+
+fn waiting(run: &Run) -> Waiting {
+    Waiting {
+        key: run_lane(run.taxpayer_id, run.id),
+        taxpayer_id: run.taxpayer_id.0,
+        deadline: run.deadline_at.as_microsecond(),
+        gate: run.gate(),
+    }
 }
 
 impl Changes {
@@ -172,11 +191,12 @@ impl Desk {
         for step in &changes.ended_steps {
             runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
         }
-        for (lease, delay) in &changes.released {
-            lanes::release(tx, lease, *delay).await?;
+        for released in &changes.released {
+            lanes::release_at(tx, &released.lease, released.delay, released.gate).await?;
         }
-        let due: Vec<_> = changes.due_runs.iter().map(|run| run_lane(self.id, *run)).collect();
-        lanes::make_due(tx, LaneKind::Run, &due).await
+        let due: Vec<_> =
+            self.runs.iter().filter(|run| changes.due_runs.contains(&run.id)).map(waiting).collect();
+        turns::queue(tx, LaneKind::Run, &due).await
     }
 
     async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {

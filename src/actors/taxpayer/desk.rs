@@ -11,6 +11,7 @@ use crate::actors::taxpayer::command::Which;
 use crate::actors::taxpayer::shelf::{Customers, Invoices};
 use crate::domain::clock;
 use crate::domain::codes::UniqueNoType;
+use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::{EventKind, Occurrence, Seal};
 use crate::domain::fault::Faults;
@@ -29,6 +30,7 @@ use crate::domain::supplier_invoice::SupplierInvoice;
 pub(crate) struct Desk {
     pub(crate) id: TaxpayerId,
     pub(crate) now: Timestamp,
+    pub(crate) deadlines: DeadlinePolicy,
     pub(crate) books: Books,
     pub(crate) invoices: Invoices,
     pub(crate) customers: Customers,

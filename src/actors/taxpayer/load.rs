@@ -7,6 +7,7 @@ use crate::actors::supervision::Task;
 use crate::actors::taxpayer::books::Books;
 use crate::actors::taxpayer::command::{Command, Order, PaymentUpdate, Which};
 use crate::actors::taxpayer::desk::{Desk, FreshIds};
+use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, TaxpayerId};
 use crate::domain::invoice::{Invoice, Line};
@@ -140,7 +141,7 @@ pub(crate) async fn desk(
     id: TaxpayerId,
     books: Books,
     (tasks, ids): (&[Task<Order>], FreshIds),
-    now: Timestamp,
+    (now, deadlines): (Timestamp, DeadlinePolicy),
 ) -> Result<Desk, StoreError> {
     let mut wanted = Wanted::default();
     for task in tasks {
@@ -156,6 +157,7 @@ pub(crate) async fn desk(
     Ok(Desk {
         id,
         now,
+        deadlines,
         invoices: invoices.into_iter().collect(),
         items: items::owned_by_with_names(tx, id, wanted.items).await?,
         customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)

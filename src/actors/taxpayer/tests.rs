@@ -18,6 +18,7 @@ use crate::domain::caller::KeyKind;
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::clock::{Clock, SharedClock, SystemClock};
 use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
+use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::event::Head;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::invoice::{Draft, Line};
@@ -43,7 +44,12 @@ impl House {
     async fn with_taxpayer(test: TestStore) -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let arbiters = Arc::new(Arbiters::start(2));
-        let desktop = Desktop { store: test.store.clone(), clock: clock.clone(), wakers: Wakers::default() };
+        let desktop = Desktop {
+            store: test.store.clone(),
+            clock: clock.clone(),
+            wakers: Wakers::default(),
+            deadlines: DeadlinePolicy::default(),
+        };
         let limits = Limits { per_key_max: 1_024, ..Limits::default() };
         let taxpayers = Arc::new(Taxpayers::new(desktop, &Tree::new(clock), &arbiters, limits));
         taxpayers.onboard(ID, onboarding("a")).await.unwrap();

@@ -10,7 +10,7 @@ use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::run::RunView;
-use crate::http::{acting, ident};
+use crate::http::{acting, ident, outcome};
 use crate::store::runs;
 
 pub(crate) async fn get_run(
@@ -25,5 +25,6 @@ pub(crate) async fn get_run(
     let named = query.text("operation").map(|word| Operation::parse(word).ok_or_else(run_not_found));
     let run = state.pipeline.run(taxpayer.id, &irn, named.transpose()?).await?;
     let steps = runs::steps_owned_by(&state.store, taxpayer.id, run.id).await?;
-    Ok(Answer::ok("Pipeline run retrieved successfully", RunView::new(&run, &steps)))
+    let queue = outcome::queue(&state, &run).await?;
+    Ok(Answer::ok("Pipeline run retrieved successfully", RunView::new(&run, &steps, queue)))
 }

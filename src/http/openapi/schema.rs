@@ -210,6 +210,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("error_code", code())
         .property("errors", by_path)
         .property("retryable", again())
+        .property("queue", component("Queue"))
         .property("request_id", text());
     let failure = ["success", "message", "data", "error_code", "request_id"]
         .into_iter()
@@ -225,6 +226,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("error_code", code())
         .property("errors", ArrayBuilder::new().items(fault))
         .property("retryable", again())
+        .property("queue", component("Queue"))
         .property("request_id", text());
     let problem = ["type", "title", "status", "detail", "error_code", "request_id"]
         .into_iter()

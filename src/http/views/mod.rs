@@ -9,7 +9,7 @@
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record | `integration` |
 //! | the supplier inbox | `inbox` |
-//! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
+//! | a pipeline run, for its taxpayer and for operators, and its place in the queue | `run`, `operated_run`, `queue` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | what an endpoint answered to a test | `endpoint_answer` |
 //! | the authority's breakers, what operators did | `breaker`, `audit` |
@@ -29,6 +29,7 @@ pub(crate) mod integration;
 pub(crate) mod invoice;
 pub(crate) mod operated_run;
 pub(crate) mod paginator;
+pub(crate) mod queue;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod secret;

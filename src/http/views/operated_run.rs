@@ -24,6 +24,7 @@ pub(crate) struct OperatedRun<'a> {
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
     moves: Vec<RunMove>,
+    deadline_at: String,
     created_at: String,
     updated_at: String,
 }
@@ -43,6 +44,7 @@ impl<'a> From<&'a Run> for OperatedRun<'a> {
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
             moves: run.moves(),
+            deadline_at: precise(run.deadline_at),
             created_at: precise(run.created_at),
             updated_at: precise(run.updated_at),
         }

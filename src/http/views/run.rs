@@ -7,6 +7,7 @@ use crate::domain::codes::RelayedPaymentStatus;
 use crate::domain::object::{plain, precise};
 use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
+use crate::http::views::queue::QueueView;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
@@ -20,6 +21,10 @@ pub(crate) struct RunView<'a> {
     wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
+    /// By when the law wants the invoice to be with the authority.
+    deadline_at: String,
+    /// Null where the run does not go on by itself.
+    queue: Option<QueueView>,
     steps: Vec<StepView<'a>>,
 }
 
@@ -35,7 +40,7 @@ pub(crate) struct StepView<'a> {
 }
 
 impl<'a> RunView<'a> {
-    pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord]) -> Self {
+    pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord], queue: Option<QueueView>) -> Self {
         Self {
             irn: run.irn.as_str(),
             operation: run.operation,
@@ -46,6 +51,8 @@ impl<'a> RunView<'a> {
             wait_reason: run.wait_reason,
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
+            deadline_at: precise(run.deadline_at),
+            queue,
             steps: steps.iter().map(StepView::from).collect(),
         }
     }

@@ -32,6 +32,7 @@ pub struct Model {
     pub qr_code: Option<String>,
     pub created_at: i64,
     pub updated_at: i64,
+    pub deadline_at: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -60,6 +61,7 @@ impl TryFrom<Model> for Run {
             wait_reason: row.wait_reason.as_deref().map(|word| at.parse(word)).transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
+            deadline_at: at.moment(row.deadline_at)?,
             digest: row.digest,
             last_error: row.last_error,
             qr_code: row.qr_code,
@@ -89,6 +91,7 @@ impl From<&Run> for Model {
             qr_code: run.qr_code.clone(),
             created_at: run.created_at.as_microsecond(),
             updated_at: run.updated_at.as_microsecond(),
+            deadline_at: run.deadline_at.as_microsecond(),
         }
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn follow(desk: &mut Desk, cause: CommandId, run: &Run, verdict: &Ver
             let extra = json!({ "operation": run.operation, "error": error });
             tell(desk, cause, run, (EventKind::InvoiceFailed, extra));
         }
-        Verdict::Refused { .. } | Verdict::Wait { .. } => {}
+        Verdict::Refused { .. } | Verdict::Wait { .. } | Verdict::Hold { .. } => {}
     }
 }
 

@@ -1,8 +1,9 @@
 //! Runs: opening one or joining the one there is, and recording what came of a call.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::actors::taxpayer::changes::EndedStep;
+use crate::actors::taxpayer::changes::{EndedStep, Released};
 use crate::actors::taxpayer::command::{Reply, StepOutcome};
 use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
@@ -21,10 +22,13 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     let request = &request.clone().spelled(spelling(desk, request));
     permit(desk, request)?;
     let run = match desk.run(request.operation, &request.irn).cloned() {
-        None => Run::open(clock::new_id(), desk.id, request.clone(), desk.now),
+        None => {
+            let fresh = Run::open(clock::new_id(), desk.id, request.clone(), desk.now);
+            fresh.due_by(deadline(desk, request))
+        }
         Some(run) if payment::stays(desk, &run, request) => return Ok(reply(run)),
         Some(run) if run.operation.repeats() && !run.state.is_open() && run.is_replaceable() => {
-            run.replaced(request.clone(), desk.now)
+            run.replaced(request.clone(), desk.now).due_by(deadline(desk, request))
         }
         Some(run) if run.digest == request.digest() => match run.state {
             RunState::Running | RunState::Succeeded => return Ok(reply(run)),
@@ -33,7 +37,9 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
             RunState::Waiting => run.hurried(desk.now),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(desk.now),
         },
-        Some(run) if run.is_replaceable() => run.replaced(request.clone(), desk.now),
+        Some(run) if run.is_replaceable() => {
+            run.replaced(request.clone(), desk.now).due_by(deadline(desk, request))
+        }
         Some(_) if request.operation.repeats() => return Err(Refusal::PaymentUnderWay),
         Some(_) => return Err(Refusal::IrnContentChanged),
     };
@@ -46,6 +52,16 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
     desk.changes.due_runs.insert(run.id);
     desk.put_run(run.clone());
     Ok(reply(run))
+}
+
+/// What was submitted keeps its deadline in all that is done with it later.
+fn deadline(desk: &Desk, request: &Request) -> Timestamp {
+    let submitted = desk.run(Operation::Submit, &request.irn);
+    if let Some(run) = submitted.filter(|run| request.operation != run.operation) {
+        return run.deadline_at;
+    }
+    let category = desk.invoice_with_irn(&request.irn).map(|invoice| invoice.category);
+    desk.deadlines.of_document(&request.document, category, desk.now)
 }
 
 /// One IRN has one spelling with the authority: the stored invoice's, else that of its submission.
@@ -108,7 +124,7 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
 fn release(desk: &mut Desk, run: &Run, outcome: &StepOutcome) {
     if run.state != RunState::Running {
         let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
-        desk.changes.released.push((outcome.lease.clone(), delay));
+        desk.changes.released.push(Released { lease: outcome.lease.clone(), delay, gate: run.gate() });
     }
 }
 
@@ -131,7 +147,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
             (None, _) => {}
         },
-        Verdict::Wait { .. } => {
+        Verdict::Wait { .. } | Verdict::Hold { .. } => {
             if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show(desk, invoice, (run.operation, AuthorityStatus::Queued));
             }

@@ -1,0 +1,29 @@
+//! The place of a run in the queue, as every 202 and 503 of the access point surface tells it.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::actors::pipeline::backlog::Place;
+use crate::domain::object::precise;
+use crate::domain::pipeline::Run;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Queue)]
+pub(crate) struct QueueView {
+    /// 1 is who is next.
+    position: u64,
+    /// When the run should have come to its end, at the present pace.
+    predicted_clear_at: String,
+    /// By when the law wants the invoice to be with the authority.
+    deadline_at: String,
+}
+
+impl QueueView {
+    pub(crate) fn new(run: &Run, place: Place) -> Self {
+        Self {
+            position: place.position,
+            predicted_clear_at: precise(place.predicted_clear_at),
+            deadline_at: precise(run.deadline_at),
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! Who is next: lanes are taken in turns between taxpayers, and each taxpayer's most urgent first. The taxpayers
+//! with something to do are gone through in a circle, from the one after whoever was last: one with a hundred
+//! thousand lanes waits as long for its next turn as one with a single lane.
+//!
+//! A lane may stand at a gate, the name of what it needs next; what stands at a gate that is shut is passed over
+//! where it is, so an outage costs no turn and changes no order.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
+
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+
+/// Before the first taxpayer of the circle; what belongs to none has 0.
+pub const START: i64 = -1;
+
+/// A lane with something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub key: String,
+    pub taxpayer_id: i64,
+    /// By when, in microseconds since 1970: the order within a taxpayer.
+    pub deadline: i64,
+    pub gate: Option<&'static str>,
+}
+
+/// What a dispatcher asks for.
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    pub kind: LaneKind,
+    pub owner: &'a str,
+    pub lease: Duration,
+    pub limit: usize,
+    /// The taxpayer that had the last turn.
+    pub after: i64,
+    /// Gates that are shut.
+    pub shut: &'a [&'static str],
+}
+
+/// Lanes that are ours now, in the order of their turns, and who had the last.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    pub leases: Vec<Lease>,
+    pub last: Option<i64>,
+}
+
+/// Makes lanes due now, creating those that do not exist.
+pub async fn queue(tx: &DatabaseTransaction, kind: LaneKind, lanes: &[Waiting]) -> Result<(), StoreError> {
+    if lanes.is_empty() {
+        return Ok(());
+    }
+    let now = lanes::now(tx.get_database_backend());
+    let mut statement = Query::insert();
+    statement.into_table("lanes").columns([
+        "kind",
+        "key",
+        "epoch",
+        "version",
+        "taxpayer_id",
+        "deadline",
+        "gate",
+        "next_due_at",
+    ]);
+    for lane in lanes {
+        statement.values_panic([
+            kind.as_str().into(),
+            lane.key.as_str().into(),
+            0_i64.into(),
+            0_i64.into(),
+            lane.taxpayer_id.into(),
+            lane.deadline.into(),
+            lane.gate.into(),
+            now.clone(),
+        ]);
+    }
+    let known = OnConflict::columns(["kind", "key"])
+        .update_columns(["taxpayer_id", "deadline", "gate", "next_due_at"])
+        .to_owned();
+    tx.execute(statement.on_conflict(known)).await?;
+    Ok(())
+}
+
+/// Takes over lanes whose turn it is.
+pub async fn take(store: &Store, ask: &Ask<'_>) -> Result<Taken, StoreError> {
+    let taxpayers = in_circle(store, ask).await?;
+    let Some(last) = taxpayers.last().copied() else { return Ok(Taken::default()) };
+    let keys = turn_by_turn(most_urgent(store, ask, &taxpayers).await?, ask.limit);
+    let leases = claim(store, ask, &keys).await?;
+    Ok(Taken { leases, last: Some(last) })
+}
+
+/// The next taxpayers with something to do, from the one after the last on and round again.
+async fn in_circle(store: &Store, ask: &Ask<'_>) -> Result<Vec<i64>, StoreError> {
+    let mut found = taxpayers(store, ask, (ask.after, i64::MAX), ask.limit).await?;
+    if found.len() < ask.limit && ask.after > START {
+        let missing = ask.limit - found.len();
+        found.extend(taxpayers(store, ask, (START, ask.after), missing).await?);
+    }
+    Ok(found)
+}
+
+/// Goes from taxpayer to taxpayer by the index: no lane is looked at that is not its taxpayer's first.
+async fn taxpayers(
+    store: &Store,
+    ask: &Ask<'_>,
+    (after, up_to): (i64, i64),
+    limit: usize,
+) -> Result<Vec<i64>, StoreError> {
+    let free = free(store.backend(), ask.shut);
+    let next = |from: &str| {
+        format!(
+            "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
+             AND lanes.taxpayer_id <= $3 AND {free} ORDER BY lanes.taxpayer_id LIMIT 1)"
+        )
+    };
+    let sql = format!(
+        "WITH RECURSIVE turn(taxpayer_id, number) AS (SELECT {first}, 1 UNION ALL SELECT {other}, turn.number + 1 \
+         FROM turn WHERE turn.taxpayer_id IS NOT NULL AND turn.number < $4) \
+         SELECT taxpayer_id FROM turn WHERE taxpayer_id IS NOT NULL ORDER BY number",
+        first = next("$2"),
+        other = next("turn.taxpayer_id"),
+    );
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let values: [Value; 4] = [ask.kind.as_str().into(), after.into(), up_to.into(), limit.into()];
+    let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
+    rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
+}
+
+/// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit.
+async fn most_urgent(
+    store: &Store,
+    ask: &Ask<'_>,
+    taxpayers: &[i64],
+) -> Result<Vec<(i64, String)>, StoreError> {
+    let free = free(store.backend(), ask.shut);
+    let of_one = |number: usize| {
+        format!(
+            "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM lanes WHERE lanes.kind = $1 \
+             AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at LIMIT $2) AS turn{number}"
+        )
+    };
+    let sql = (0..taxpayers.len()).map(|index| of_one(index + 3)).collect::<Vec<_>>().join(" UNION ALL ");
+    let share = i64::try_from(ask.limit.div_ceil(taxpayers.len())).unwrap_or(i64::MAX);
+    let fixed: [Value; 2] = [ask.kind.as_str().into(), share.into()];
+    let values = fixed.into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
+    let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
+    rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
+}
+
+/// Each taxpayer's first, then each one's second, and so on.
+fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<String> {
+    let mut turns: HashMap<i64, usize> = HashMap::new();
+    let mut numbered: Vec<(usize, String)> = lanes
+        .into_iter()
+        .map(|(taxpayer, key)| {
+            let turn = turns.entry(taxpayer).or_default();
+            *turn += 1;
+            (*turn, key)
+        })
+        .collect();
+    // Stable: within a turn the order of the circle stays.
+    numbered.sort_by_key(|(turn, _)| *turn);
+    numbered.into_iter().take(limit).map(|(_, key)| key).collect()
+}
+
+/// Of these lanes those that are still free.
+async fn claim(store: &Store, ask: &Ask<'_>, keys: &[String]) -> Result<Vec<Lease>, StoreError> {
+    let now = lanes::now(store.backend());
+    let free = Query::select()
+        .column("key")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(ask.kind.as_str()))
+        .and_where(Expr::col("key").is_in(keys))
+        .and_where(Expr::col("next_due_at").lte(now.clone()))
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .to_owned();
+    let statement = Query::update()
+        .table("lanes")
+        .value("owner", ask.owner)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("lease_until", lanes::later(&now, ask.lease))
+        .and_where(Expr::col("kind").eq(ask.kind.as_str()))
+        .and_where(Expr::col("key").in_subquery(free))
+        .returning(Query::returning().columns(["key", "epoch"]))
+        .to_owned();
+    let tx = store.begin().await?;
+    let rows = tx.query_all(&statement).await?;
+    tx.commit().await?;
+    let mut leases = rows
+        .iter()
+        .map(|row| {
+            Ok(Lease { kind: ask.kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? })
+        })
+        .collect::<Result<Vec<_>, StoreError>>()?;
+    let places: HashMap<&str, usize> = keys.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();
+    leases.sort_by_key(|lease| places.get(lease.key.as_str()).copied());
+    Ok(leases)
+}
+
+/// Whether a lane is due, nobody's, and at no gate that is shut.
+fn free(backend: DbBackend, shut: &[&'static str]) -> String {
+    // In PostgreSQL a time that stands still during the statement: only such a one can be looked up in an index.
+    let now = match backend {
+        DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT)",
+        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+    };
+    let open = if shut.is_empty() {
+        String::new()
+    } else {
+        let names = shut.iter().map(|gate| format!("'{gate}'")).collect::<Vec<_>>().join(", ");
+        format!(" AND (lanes.gate IS NULL OR lanes.gate NOT IN ({names}))")
+    };
+    format!("lanes.next_due_at <= {now} AND (lanes.lease_until IS NULL OR lanes.lease_until < {now}){open}")
+}
+
+fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {
+    Statement::from_sql_and_values(store.backend(), sql, values)
+}
+
+/// How many lanes of each taxpayer are due.
+pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
+    let due = free(store.backend(), &[]);
+    let sql = format!(
+        "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
+         GROUP BY lanes.taxpayer_id"
+    );
+    let rows = store.reader().query_all_raw(statement(store, sql, [kind.as_str().into()])).await?;
+    rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
+}
+
+/// How many lanes of a taxpayer are due and have less time than this.
+pub async fn more_urgent(
+    store: &Store,
+    kind: LaneKind,
+    taxpayer: i64,
+    deadline: i64,
+) -> Result<u64, StoreError> {
+    let due = free(store.backend(), &[]);
+    let sql = format!(
+        "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
+         AND lanes.deadline < $3 AND {due}"
+    );
+    let values: [Value; 3] = [kind.as_str().into(), taxpayer.into(), deadline.into()];
+    let row = store.reader().query_one_raw(statement(store, sql, values)).await?;
+    Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
+}
+
+/// How many processes hold lanes of a kind.
+pub async fn workers(store: &Store, kind: LaneKind) -> Result<u64, StoreError> {
+    let held = Query::select()
+        .expr_as(Expr::col("owner").count_distinct(), "workers")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("next_due_at").is_not_null())
+        .and_where(Expr::col("lease_until").gte(lanes::now(store.backend())))
+        .to_owned();
+    let row = store.reader().query_one(&held).await?;
+    Ok(row.map(|row| row.try_get("", "workers")).transpose()?.map_or(0, count))
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn lane(taxpayer_id: i64, deadline: i64, gate: Option<&'static str>) -> Waiting {
+        Waiting { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, gate }
+    }
+
+    async fn add(store: &Store, lanes: &[Waiting]) {
+        let tx = store.begin().await.unwrap();
+        for some in lanes.chunks(200) {
+            queue(&tx, LaneKind::Run, some).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    /// Takes `limit` lanes after whoever was last; their keys.
+    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[&'static str]) -> (Vec<String>, i64) {
+        let ask = Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit, after, shut };
+        let taken = take(store, &ask).await.unwrap();
+        (taken.leases.into_iter().map(|lease| lease.key).collect(), taken.last.unwrap_or(after))
+    }
+
+    #[tokio::test]
+    async fn taxpayers_take_turns_and_each_ones_most_urgent_goes_first() {
+        for test in stores().await {
+            let store = &test.store;
+            let noisy: Vec<_> = (0..1_000).map(|n| lane(1, 1_000 - n, None)).collect();
+            add(store, &noisy).await;
+            add(store, &[lane(2, 5_000, None), lane(3, 7_000, None), lane(3, 6_000, None)]).await;
+            let (keys, last) = taken(store, (5, START), &[]).await;
+            assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
+            add(store, &[lane(2, 9_000, None)]).await;
+            assert_eq!(taken(store, (1, 1), &[]).await.0, ["2/9000"], "whoever comes after the last");
+            assert_eq!(taken(store, (1, last), &[]).await.0, ["1/3"], "and round again");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_lane_of_a_taxpayer_waits_one_round_however_much_the_others_have() {
+        for test in stores().await {
+            let store = &test.store;
+            let crowd: Vec<_> =
+                (1..=40).flat_map(|taxpayer| (0..10).map(move |n| lane(taxpayer, n, None))).collect();
+            add(store, &crowd).await;
+            add(store, &[lane(41, 1_000_000, None)]).await;
+            let (mut last, mut before) = (20, 0);
+            loop {
+                let (keys, now_last) = taken(store, (8, last), &[]).await;
+                if keys.iter().any(|key| key.starts_with("41/")) {
+                    break;
+                }
+                before += keys.len();
+                last = now_last;
+            }
+            assert!(before <= 40, "{before} went first");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stands_at_a_shut_gate_keeps_its_place() {
+        for test in stores().await {
+            let store = &test.store;
+            let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
+            add(store, &lanes).await;
+            assert_eq!(taken(store, (8, START), &["sign"]).await.0, ["1/20"]);
+            assert_eq!(taken(store, (8, START), &["sign"]).await.0, [""; 0]);
+            assert_eq!(taken(store, (8, START), &["health"]).await.0, ["1/10", "2/5"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_held_or_not_due_is_not_taken_and_comes_back_at_its_gate() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
+            let ask =
+                Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit: 2, after: START, shut: &[] };
+            let leases = take(store, &ask).await.unwrap().leases;
+            assert_eq!((leases.len(), taken(store, (2, START), &[]).await.0.len()), (2, 0));
+            let tx = store.begin().await.unwrap();
+            lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
+            lanes::release_at(&tx, &leases[1], Some(Duration::from_mins(1)), None).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(taken(store, (2, START), &["sign"]).await.0.len(), 0);
+            assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
+            assert_eq!(more_urgent(store, LaneKind::Run, 1, 2).await.unwrap(), 1);
+            assert_eq!(more_urgent(store, LaneKind::Run, 1, 1).await.unwrap(), 0);
+            assert_eq!(taken(store, (2, START), &[]).await.0, ["1/1"]);
+            assert_eq!(workers(store, LaneKind::Run).await.unwrap(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn two_who_take_at_once_never_take_the_same() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>()).await;
+            let all = async |owner: &'static str| {
+                let (mut keys, mut after) = (Vec::new(), START);
+                for _ in 0..40 {
+                    let ask = Ask { kind: LaneKind::Run, owner, lease: LEASE, limit: 10, after, shut: &[] };
+                    let taken = take(store, &ask).await.unwrap();
+                    keys.extend(taken.leases.into_iter().map(|lease| lease.key));
+                    after = taken.last.unwrap_or(after);
+                }
+                keys
+            };
+            let (one, other) = tokio::join!(all("one"), all("other"));
+            let mut keys: Vec<_> = one.into_iter().chain(other).collect();
+            assert_eq!(keys.len(), 200);
+            keys.sort();
+            keys.dedup();
+            assert_eq!(keys.len(), 200, "each once");
+        }
+    }
+}
