@@ -1,7 +1,7 @@
 //! The authority pipeline as a plan: which steps an operation takes, what a step makes of the invoice,
 //! and the states of a run. How a step is called and when it is tried again is decided elsewhere.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -319,7 +319,7 @@ impl Run {
     /// Time that went by after the appointed one, in a queue or behind calls that were held back, is no time in
     /// which it failed.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
-        let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(|late| late.is_positive());
+        let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
     }
 
@@ -505,8 +505,8 @@ mod tests {
         );
         assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
         let tried = failed.intending(Step::IrnCheck, at(1));
-        let hold = Verdict::Hold { error: "held back".to_owned(), until: at(1) };
-        let held = tried.after(Step::IrnCheck, &hold, at(1));
+        let not_called = Verdict::Hold { error: "held back".to_owned(), until: at(1) };
+        let held = tried.after(Step::IrnCheck, &not_called, at(1));
         assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
         let later =
             held.intending(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));

@@ -114,7 +114,7 @@ fn error_of(error: &Error, status: StatusCode) -> ApiError {
 }
 
 fn log(error: &ApiError) {
-    let Some(cause) = &error.cause else { return };
+    let Some(cause) = error.cause.as_deref() else { return };
     if error.code == Code::InternalError {
         tracing::error!(code = error.code.as_str(), cause, "a request failed");
     } else {

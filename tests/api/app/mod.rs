@@ -5,6 +5,7 @@ mod confirm;
 mod confirm_receipt;
 mod download;
 mod methods;
+mod queue;
 mod report;
 mod run;
 mod submit;

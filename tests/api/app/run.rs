@@ -23,10 +23,12 @@ fn a_run_shows_its_steps() {
             fields,
             [
                 "attempt",
+                "deadline_at",
                 "irn",
                 "last_error",
                 "next_attempt_at",
                 "operation",
+                "queue",
                 "resolved_by",
                 "state",
                 "step",

@@ -59,6 +59,7 @@ fn runs_of_all_taxpayers_are_listed_and_one_is_shown_with_its_steps() {
         let expected = [
             "attempt",
             "created_at",
+            "deadline_at",
             "id",
             "irn",
             "last_error",
