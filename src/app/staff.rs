@@ -91,12 +91,14 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
     ]
 }
 
-/// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more.
+/// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more; who calls
+/// the authority may wait as long for its turn each time.
 fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
     match kind {
-        Kind::Pipeline | Kind::Webhook => {
-            watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
+        Kind::Pipeline => {
+            watchdog::Limits { busy_after: outside.saturating_mul(2), stuck_after: outside.saturating_mul(5) }
         }
+        Kind::Webhook => watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) },
         Kind::Taxpayer | Kind::Reference | Kind::Inbound | Kind::Janitor => watchdog::Limits::default(),
     }
 }

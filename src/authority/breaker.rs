@@ -99,21 +99,26 @@ impl Breaker {
         Self { state: State::Closed, since: None, openings: 0, buckets: VecDeque::new() }
     }
 
+    /// How long a call would be held back; None where it, or a probe, would be let through. Asking changes
+    /// nothing.
+    pub(super) fn held(&self, now: Timestamp) -> Option<Duration> {
+        match self.state {
+            State::Closed => None,
+            State::Open { next_probe_at } => (now < next_probe_at).then(|| until(now, next_probe_at)),
+            State::Probing { since } => Some(until(now, after(since, PROBE_EVERY)).max(PROBE_EVERY / 5)),
+        }
+    }
+
     /// Asks for leave to call. A `Probe` must be settled or released.
     pub(super) fn admit(&mut self, now: Timestamp) -> Admission {
-        match self.state {
-            State::Closed => Admission::Call,
-            State::Open { next_probe_at } if now < next_probe_at => {
-                Admission::Held(until(now, next_probe_at))
-            }
-            State::Open { .. } => {
-                self.state = State::Probing { since: now };
-                Admission::Probe
-            }
-            State::Probing { since } => {
-                Admission::Held(until(now, after(since, PROBE_EVERY)).max(PROBE_EVERY / 5))
-            }
+        if let Some(wait) = self.held(now) {
+            return Admission::Held(wait);
         }
+        if self.state == State::Closed {
+            return Admission::Call;
+        }
+        self.state = State::Probing { since: now };
+        Admission::Probe
     }
 
     /// Takes the verdict of a call that was admitted. True when the breaker opened or closed by it.

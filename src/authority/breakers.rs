@@ -46,6 +46,11 @@ impl Breakers {
         }
     }
 
+    /// The time a call would have to wait. A look takes no leave.
+    pub(super) fn held(&self, operation: Operation) -> Option<Duration> {
+        self.lock(operation).held(self.now())
+    }
+
     pub(super) fn views(&self) -> Vec<BreakerView> {
         let now = self.now();
         Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
@@ -81,6 +86,10 @@ impl Breakers {
 }
 
 impl Permit {
+    pub(super) fn is_probe(&self) -> bool {
+        self.admission == Admission::Probe
+    }
+
     /// Gives the verdict of the call.
     pub(super) fn settle<T>(mut self, result: &Result<T, Failure>) {
         self.verdict = verdict(result);
@@ -98,7 +107,12 @@ impl Drop for Permit {
 fn verdict<T>(result: &Result<T, Failure>) -> Verdict {
     match result {
         Ok(_) | Err(Failure::Refused { .. } | Failure::NotFound { .. }) => Verdict::Answered,
-        Err(Failure::Throttled { .. } | Failure::BreakerOpen { .. }) => Verdict::Neutral,
+        Err(
+            Failure::Throttled { .. }
+            | Failure::BreakerOpen { .. }
+            | Failure::Paced { .. }
+            | Failure::Crowded { .. },
+        ) => Verdict::Neutral,
         Err(Failure::Unknown { reason }) if reason.kind() == Kind::Ambiguous => Verdict::Neutral,
         Err(Failure::Retryable { reason }) if reason.kind() == Kind::Offline => Verdict::Answered,
         Err(Failure::Retryable { .. } | Failure::Unknown { .. }) => Verdict::Failed,

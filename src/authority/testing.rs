@@ -83,6 +83,7 @@ fn within(timeout: Duration, base_url: &str, clock: SharedClock) -> Authority {
         api_secret: SecretString::from("the-secret"),
         extra_ca_pem: None,
         timeout,
+        calls_at_once_max: 64,
     };
     Authority::new(settings, clock).unwrap()
 }
