@@ -146,3 +146,274 @@ impl Drop for Leave {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use futures_util::FutureExt;
+    use futures_util::future::{join_all, pending};
+    use jiff::Timestamp;
+    use serde_json::Value;
+    use tokio::time::timeout;
+
+    use super::super::breaker::BreakerState;
+    use super::super::client::Authority;
+    use super::super::failure::Cause;
+    use super::super::tally::Outcome;
+    use super::super::testing::{Reaction, Server, Workshop};
+    use super::*;
+    use crate::domain::clock::{MockClock, SystemClock};
+
+    const OPERATION: Operation = Operation::Confirm;
+    const CONFIRMED: &str = r#"{"data":{"payment_status":"PENDING","transmitted":false,"delivered":false}}"#;
+    const DOWN: Result<(), Failure> = Err(Failure::Retryable { reason: Cause::Down { status: 503 } });
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn clock() -> Arc<MockClock> {
+        Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
+    }
+
+    fn throttled(seconds: u64) -> Result<(), Failure> {
+        Err(Failure::Throttled { retry_after: Some(Duration::from_secs(seconds)) })
+    }
+
+    fn view(gate: &Gate) -> LimitView {
+        gate.limit_views().swap_remove(OPERATION as usize)
+    }
+
+    fn state(gate: &Gate) -> BreakerState {
+        gate.breaker_views()[OPERATION as usize].state
+    }
+
+    /// Lets calls fail until one more would open the breaker.
+    async fn on_the_brink(gate: &Arc<Gate>) {
+        for _ in 0..19 {
+            gate.enter(OPERATION).await.unwrap().settle(&DOWN, Duration::ZERO);
+        }
+        assert_eq!((view(gate).limit, state(gate)), (1, BreakerState::Closed));
+    }
+
+    /// So many who stand in line, and what they are told.
+    async fn line(gate: &Arc<Gate>, count: usize) -> Vec<tokio::task::JoinHandle<Failure>> {
+        let waiting: Vec<_> = (0..count)
+            .map(|_| {
+                let gate = Arc::clone(gate);
+                tokio::spawn(async move { gate.enter(OPERATION).await.err().unwrap() })
+            })
+            .collect();
+        while view(gate).waiting < count {
+            tokio::task::yield_now().await;
+        }
+        waiting
+    }
+
+    async fn told(line: Vec<tokio::task::JoinHandle<Failure>>) -> Vec<Failure> {
+        let told = timeout(Duration::from_secs(10), join_all(line)).await.expect("they are told at once");
+        told.into_iter().map(Result::unwrap).collect()
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_too_long_is_told_that_the_call_was_not_made() {
+        let gate = Gate::new(1, Duration::from_millis(50), clock());
+        let leave = gate.enter(OPERATION).await.unwrap();
+        let failure = gate.enter(OPERATION).await.err().unwrap();
+        assert_eq!(failure, Failure::Crowded { retry_after: AFTER_CROWD });
+        assert!(!failure.burns_attempt());
+        assert_eq!((view(&gate).in_flight, view(&gate).waiting), (1, 0));
+        drop(leave);
+        assert!(gate.enter(OPERATION).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn those_in_line_are_told_at_once_when_the_breaker_opens() {
+        let gate = Gate::new(64, LONG, clock());
+        on_the_brink(&gate).await;
+        let last = gate.enter(OPERATION).await.unwrap();
+        let line = line(&gate, 100).await;
+        last.settle(&DOWN, Duration::ZERO);
+        assert_eq!(state(&gate), BreakerState::Open);
+        let retry_after = Duration::from_secs(5);
+        assert!(told(line).await.into_iter().all(|failure| failure == Failure::BreakerOpen { retry_after }));
+        assert_eq!((view(&gate).in_flight, view(&gate).waiting), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_probe_is_a_call_and_nobody_waits_for_its_end() {
+        let clock = clock();
+        let gate = Gate::new(1, LONG, clock.clone());
+        on_the_brink(&gate).await;
+        gate.enter(OPERATION).await.unwrap().settle(&DOWN, Duration::ZERO);
+        clock.advance(Duration::from_secs(5));
+        assert_eq!(state(&gate), BreakerState::Open, "a look is no probe");
+        let probe = gate.enter(OPERATION).await.unwrap();
+        assert_eq!(state(&gate), BreakerState::HalfOpen);
+        let held = gate.enter(OPERATION).now_or_never().expect("it is told at once");
+        assert!(matches!(held, Err(Failure::BreakerOpen { .. })));
+        drop(probe);
+        assert_eq!(state(&gate), BreakerState::Open, "the probe is not lost");
+        clock.advance(Duration::from_secs(5));
+        gate.enter(OPERATION).await.unwrap().settle(&Ok(()), Duration::ZERO);
+        assert_eq!(state(&gate), BreakerState::Closed);
+    }
+
+    #[tokio::test]
+    async fn those_who_stand_behind_a_straggler_are_told_when_one_of_them_probes() {
+        let clock = clock();
+        let gate = Gate::new(1, LONG, clock.clone());
+        on_the_brink(&gate).await;
+        let straggler = gate.enter(OPERATION).await.unwrap();
+        gate.breakers.admit(OPERATION).ok().unwrap().settle(&DOWN);
+        assert_eq!(state(&gate), BreakerState::Open);
+        clock.advance(Duration::from_secs(5));
+        let waiting: Vec<_> = (0..10)
+            .map(|_| {
+                let gate = Arc::clone(&gate);
+                tokio::spawn(async move {
+                    let _leave = gate.enter(OPERATION).await?;
+                    pending::<Result<(), Failure>>().await
+                })
+            })
+            .collect();
+        while view(&gate).waiting < 10 {
+            tokio::task::yield_now().await;
+        }
+        straggler.settle(&DOWN, Duration::ZERO);
+        while view(&gate).waiting > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(state(&gate), BreakerState::HalfOpen);
+        while waiting.iter().filter(|task| task.is_finished()).count() < 9 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(view(&gate).in_flight, 1, "the probe, which never ends");
+    }
+
+    #[tokio::test]
+    async fn a_long_pause_is_told_at_once_also_to_those_in_line() {
+        let clock = clock();
+        let gate = Gate::new(1, LONG, clock.clone());
+        let leave = gate.enter(OPERATION).await.unwrap();
+        let line = line(&gate, 10).await;
+        leave.settle(&throttled(7), Duration::ZERO);
+        let paced = Failure::Paced { retry_after: Duration::from_secs(7) };
+        assert!(told(line).await.into_iter().all(|failure| failure == paced));
+        assert_eq!(gate.enter(OPERATION).await.err(), Some(paced));
+        assert!(view(&gate).held_until.is_some());
+        assert!(gate.enter(Operation::Sign).await.is_ok(), "other operations go on");
+        clock.advance(Duration::from_secs(7));
+        assert!(gate.enter(OPERATION).await.is_ok());
+        assert_eq!(view(&gate).held_until, None);
+    }
+
+    #[tokio::test]
+    async fn a_short_pause_is_waited_out() {
+        let gate = Gate::new(64, LONG, Arc::new(SystemClock));
+        gate.enter(OPERATION).await.unwrap().settle(&throttled(1), Duration::ZERO);
+        let started = Instant::now();
+        let held = join_all((0..3).map(|_| gate.enter(OPERATION))).await;
+        assert!(held.into_iter().all(|leave| leave.is_ok()));
+        assert!(started.elapsed() >= Duration::from_millis(900), "{:?}", started.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_short_pause_is_not_waited_out_beyond_patience() {
+        let gate = Gate::new(64, Duration::from_millis(20), clock());
+        gate.enter(OPERATION).await.unwrap().settle(&throttled(2), Duration::ZERO);
+        let paced = Failure::Paced { retry_after: Duration::from_secs(2) };
+        assert_eq!(gate.enter(OPERATION).await.err(), Some(paced));
+        assert_eq!((view(&gate).in_flight, view(&gate).waiting), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_caller_who_goes_away_gives_the_place_back() {
+        let server = Server::start(Reaction::Stall).await;
+        let authority = server.sparing_authority(1);
+        for _ in 0..5 {
+            assert!(timeout(Duration::from_millis(50), authority.confirm("I")).await.is_err());
+        }
+        let view = authority.limits().swap_remove(OPERATION as usize);
+        assert_eq!((view.limit, view.in_flight, view.waiting), (1, 0, 0));
+        assert!(authority.counters().iter().all(|tally| tally.calls == 0));
+    }
+
+    #[tokio::test]
+    async fn waiting_takes_no_time_from_the_call() {
+        let workshop = Workshop::new(1, Duration::from_millis(600), false, CONFIRMED);
+        let server = Server::start(Reaction::Work(workshop.clone())).await;
+        // It waits for a second: for its place, and then for the answer.
+        let authority = server.sparing_authority(1);
+        let (first, second) = tokio::join!(authority.confirm("A"), authority.confirm("B"));
+        assert!(first.is_ok() && second.is_ok(), "{second:?}");
+        let spent: Duration = authority.counters().iter().map(|tally| tally.duration).sum();
+        assert!(spent < Duration::from_millis(1_750), "{spent:?}: waiting is not part of it");
+        assert_eq!(workshop.peak(), 1);
+    }
+
+    #[tokio::test]
+    async fn liveness_stands_in_no_line() {
+        let server = Server::json(200, r#"{"healthy":true}"#).await;
+        let authority = server.sparing_authority(1);
+        let stalled = Server::start(Reaction::Stall).await.sparing_authority(1);
+        let _ = timeout(Duration::from_millis(20), stalled.confirm("I")).await;
+        assert!(authority.alive().await);
+        assert!(authority.limits().iter().all(|view| view.in_flight == 0));
+    }
+
+    /// Calls until it is answered, as a run does; how many tries that took.
+    async fn persist(authority: &Authority, number: u32) -> u32 {
+        for tries in 1.. {
+            match authority.confirm(&format!("IRN-{number}")).await {
+                Ok(_) => return tries,
+                Err(Failure::Throttled { .. }) => sleep(Duration::from_millis(20)).await,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        0
+    }
+
+    #[tokio::test]
+    async fn of_two_hundred_calls_at_once_none_is_lost_where_eight_are_borne() {
+        for turns_away in [false, true] {
+            let workshop = Workshop::new(8, Duration::from_millis(40), turns_away, CONFIRMED);
+            let server = Server::start(Reaction::Work(workshop.clone())).await;
+            let authority = server.authority();
+            let started = Instant::now();
+            let tries = join_all((0..200).map(|number| persist(&authority, number))).await;
+            let view = authority.limits().swap_remove(OPERATION as usize);
+            let calls: u32 = tries.iter().sum();
+            println!(
+                "turns away {turns_away}: 200 confirms in {:?}, {calls} calls, at most {} at a time, limit {}",
+                started.elapsed(),
+                workshop.peak(),
+                view.limit
+            );
+            assert_eq!(tries.len(), 200);
+            assert_eq!(server.received().len(), usize::try_from(calls).unwrap());
+            assert_eq!((view.in_flight, view.waiting), (0, 0));
+            assert!(workshop.peak() <= 40, "200 were never there at a time: {}", workshop.peak());
+            if turns_away {
+                assert!(calls < 300, "{calls}: the limit keeps most from being turned away");
+                assert!(view.limit <= 16, "{}", view.limit);
+            } else {
+                assert_eq!(calls, 200);
+            }
+            let lost = authority.counters().into_iter().filter(|tally| {
+                tally.calls > 0 && !matches!(tally.outcome, Outcome::Succeeded | Outcome::Throttled)
+            });
+            assert_eq!(lost.count(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_overloaded_authority_gets_fewer_calls_at_a_time() {
+        let server = Server::json(503, "").await;
+        let authority = server.authority();
+        let before = authority.limits()[Operation::Sign as usize].limit;
+        let failures = join_all((0..15).map(|_| authority.sign(&Value::Null))).await;
+        assert!(failures.iter().all(|failure| matches!(failure, Err(Failure::Unknown { .. }))));
+        let after = authority.limits()[Operation::Sign as usize].limit;
+        println!("limit {before}, after 15 answers of 503: {after}");
+        assert!(after < before);
+    }
+}
