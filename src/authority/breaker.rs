@@ -130,6 +130,14 @@ impl Breaker {
         }
     }
 
+    /// A call was not made, because none before it ended for as long as it could wait. Where nothing was answered
+    /// lately it counts as failed: few calls at a time, all of which hang, would else never open the breaker.
+    /// True when it opened by it.
+    pub(super) fn starve(&mut self, now: Timestamp) -> bool {
+        let (calls, failures) = self.counted(now);
+        calls == failures && self.settle_call(Verdict::Failed, now)
+    }
+
     /// The state, as of `now`.
     pub(super) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
         let (calls, failures) = self.counted(now);
@@ -325,6 +333,28 @@ mod tests {
         assert!(!breaker.settle(Admission::Call, Verdict::Failed, at(1)));
         assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
         assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn calls_that_starve_open_it_unless_others_were_answered_lately() {
+        let mut breaker = Breaker::new();
+        assert_eq!((0..20).filter(|_| breaker.starve(at(0))).count(), 1);
+        assert_eq!(state(&breaker), BreakerState::Open);
+        let mut breaker = Breaker::new();
+        run(&mut breaker, 1, Verdict::Answered, at(0));
+        assert_eq!((0..100).filter(|_| breaker.starve(at(29))).count(), 0);
+        assert_eq!((0..100).filter(|_| breaker.starve(at(30))).count(), 1);
+    }
+
+    #[test]
+    fn a_look_takes_no_probe() {
+        let mut breaker = opened();
+        assert!(breaker.held(at(4)).is_some());
+        assert_eq!(breaker.held(at(5)), None);
+        assert_eq!(breaker.admit(at(5)), Admission::Probe);
+        assert!(breaker.held(at(5)).is_some());
+        assert!(breaker.settle(Admission::Probe, Verdict::Answered, at(6)));
+        assert_eq!(breaker.held(at(6)), None);
     }
 
     #[test]

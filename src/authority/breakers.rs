@@ -61,19 +61,30 @@ impl Breakers {
         self.changes.subscribe()
     }
 
+    /// A call was not made, because for as long as it could wait none before it ended.
+    pub(super) fn starve(&self, operation: Operation) {
+        let changed = self.lock(operation).starve(self.now());
+        self.announce(operation, changed);
+    }
+
     fn settle(&self, permit: &Permit) {
         let changed = self.lock(permit.operation).settle(permit.admission, permit.verdict, self.now());
-        if changed {
-            self.changes.send_modify(|count| *count += 1);
-            let view = self.lock(permit.operation).view(permit.operation, self.now());
-            tracing::warn!(
-                operation = permit.operation.name(),
-                state = view.state.name(),
-                calls = view.calls,
-                failures = view.failures,
-                "a breaker of the authority changed its state"
-            );
+        self.announce(permit.operation, changed);
+    }
+
+    fn announce(&self, operation: Operation, changed: bool) {
+        if !changed {
+            return;
         }
+        self.changes.send_modify(|count| *count += 1);
+        let view = self.lock(operation).view(operation, self.now());
+        tracing::warn!(
+            operation = operation.name(),
+            state = view.state.name(),
+            calls = view.calls,
+            failures = view.failures,
+            "a breaker of the authority changed its state"
+        );
     }
 
     fn now(&self) -> Timestamp {

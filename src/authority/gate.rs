@@ -86,7 +86,10 @@ impl Gate {
                 biased;
                 place = &mut line => break place.ok_or_else(|| crowded.clone())?,
                 () = stir => {}
-                () = &mut deadline => return Err(crowded),
+                () = &mut deadline => {
+                    self.starve(operation);
+                    return Err(crowded);
+                }
             }
         };
         self.sit_out(operation, deadline.as_mut()).await?;
@@ -120,6 +123,18 @@ impl Gate {
         }
     }
 
+    /// Nobody was served for as long as anybody waits: that may open the breaker.
+    fn starve(&self, operation: Operation) {
+        self.breakers.starve(operation);
+        self.stir_where_held(operation);
+    }
+
+    fn stir_where_held(&self, operation: Operation) {
+        if self.look(operation).is_err() {
+            self.stir(operation);
+        }
+    }
+
     fn stir(&self, operation: Operation) {
         self.stirs[operation as usize].notify_waiters();
     }
@@ -141,9 +156,7 @@ impl Drop for Leave {
     fn drop(&mut self) {
         drop(self.permit.take());
         drop(self.place.take());
-        if self.gate.look(self.operation).is_err() {
-            self.gate.stir(self.operation);
-        }
+        self.gate.stir_where_held(self.operation);
     }
 }
 
@@ -323,6 +336,34 @@ mod tests {
         let paced = Failure::Paced { retry_after: Duration::from_secs(2) };
         assert_eq!(gate.enter(OPERATION).await.err(), Some(paced));
         assert_eq!((view(&gate).in_flight, view(&gate).waiting), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn an_authority_that_answers_nobody_opens_the_breaker_though_few_calls_reach_it() {
+        let server = Server::start(Reaction::Stall).await;
+        let authority = server.hasty_authority();
+        let failures = join_all((0..40).map(|_| authority.confirm("I"))).await;
+        let (mut made, mut crowded) = (0, 0);
+        for failure in failures {
+            match failure.unwrap_err() {
+                Failure::Retryable { reason: Cause::TimedOut { .. } } => made += 1,
+                Failure::Crowded { .. } | Failure::BreakerOpen { .. } => crowded += 1,
+                other => panic!("{other}"),
+            }
+        }
+        println!("40 confirms of an authority that stalls: {made} made, {crowded} not");
+        assert!(made < 20 && made + crowded == 40);
+        assert_eq!(authority.breakers()[OPERATION as usize].state, BreakerState::Open);
+    }
+
+    #[tokio::test]
+    async fn an_authority_that_is_slow_does_not() {
+        let gate = Gate::new(1, Duration::from_millis(10), clock());
+        gate.enter(OPERATION).await.unwrap().settle(&Ok(()), Duration::ZERO);
+        let _leave = gate.enter(OPERATION).await.unwrap();
+        let failures = join_all((0..100).map(|_| gate.enter(OPERATION))).await;
+        assert!(failures.into_iter().all(|failure| matches!(failure, Err(Failure::Crowded { .. }))));
+        assert_eq!(state(&gate), BreakerState::Closed);
     }
 
     #[tokio::test]
