@@ -60,7 +60,7 @@ struct Window {
 #[derive(Debug)]
 pub(super) struct Limit {
     max: u32,
-    limit: u32,
+    bound: u32,
     in_flight: u32,
     /// Grows with every fall.
     epoch: u64,
@@ -83,7 +83,7 @@ impl Limit {
         let max = max.max(1);
         Self {
             max,
-            limit: START.min(max),
+            bound: START.min(max),
             in_flight: 0,
             epoch: 0,
             good: 0,
@@ -98,7 +98,7 @@ impl Limit {
 
     /// How many calls may be under way now.
     pub(super) fn places(&self) -> u32 {
-        if self.measuring.is_some() { self.limit.min(FEW) } else { self.limit }
+        if self.measuring.is_some() { self.bound.min(FEW) } else { self.bound }
     }
 
     pub(super) fn in_flight(&self) -> u32 {
@@ -147,8 +147,8 @@ impl Limit {
 
     /// To seven tenths, by one at least, though not below `floor`.
     fn fall(&mut self, floor: u32) {
-        let lower = (self.limit.saturating_mul(7) / 10).min(self.limit.saturating_sub(1));
-        self.limit = lower.max(floor.min(self.limit));
+        let lower = (self.bound.saturating_mul(7) / 10).min(self.bound.saturating_sub(1));
+        self.bound = lower.max(floor.min(self.bound));
         self.begin_anew(self.in_flight);
     }
 
@@ -165,11 +165,11 @@ impl Limit {
             return self.measured();
         }
         self.good += 1;
-        if self.good < self.limit {
+        if self.good < self.bound {
             return;
         }
         if self.reached {
-            self.limit = self.limit.saturating_add(1).min(self.max);
+            self.bound = self.bound.saturating_add(1).min(self.max);
         }
         self.good = 0;
         self.reached = false;
@@ -195,7 +195,7 @@ impl Limit {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.window.samples += 1;
         self.window.micros = self.window.micros.saturating_add(micros);
-        let enough = if self.measuring.is_some() { MEASUREMENT } else { self.limit.max(SAMPLES_MIN) };
+        let enough = if self.measuring.is_some() { MEASUREMENT } else { self.bound.max(SAMPLES_MIN) };
         if self.window.samples < enough {
             return;
         }
@@ -216,7 +216,7 @@ impl Limit {
         self.unmeasured += 1;
         let bearable = |usual: u64| usual.saturating_mul(2).saturating_add(SLACK_US);
         // Slowness while places are free is not of our making.
-        if peak >= self.limit && self.usual.is_some_and(|usual| mean > bearable(usual)) {
+        if peak >= self.bound && self.usual.is_some_and(|usual| mean > bearable(usual)) {
             self.fall(FEW);
         }
         if self.unmeasured >= MEASURE_EVERY {
@@ -260,7 +260,7 @@ mod tests {
         for _ in 0..MEASUREMENT / FEW {
             round(&mut limit, FEW, GOOD);
         }
-        limit.limit = places;
+        limit.bound = places;
         limit
     }
 
@@ -381,7 +381,7 @@ mod tests {
         assert!(places[..60].contains(&FEW), "{places:?}");
         assert!(places.iter().all(|places| *places >= FEW), "{places:?}");
         assert!(limit.usual.unwrap() > 475_000, "{:?}", limit.usual);
-        assert!(limit.limit > START, "{places:?}");
+        assert!(limit.bound > START, "{places:?}");
     }
 
     #[test]
@@ -465,7 +465,7 @@ mod tests {
             let sign = took.map_or(Sign::Overloaded, |millis| Sign::Succeeded(Duration::from_millis(millis)));
             limit.settle(tickets[index], sign, at(0));
             if ended > calls / 2 {
-                seen.push(limit.limit);
+                seen.push(limit.bound);
             }
         }
         (*seen.iter().min().unwrap(), *seen.iter().max().unwrap())

@@ -72,12 +72,12 @@ impl Limits {
     /// Stands in line until a place is free; None where the line is too long. Dropped, it leaves the line.
     pub(super) async fn place(self: &Arc<Self>, operation: Operation) -> Option<Place> {
         let line = self.line(operation);
-        let permit = match Arc::clone(&line.places).try_acquire_owned() {
-            Ok(permit) => Some(permit),
-            Err(_) => {
-                let _waiting = Waiting::join(&line.waiting)?;
-                Arc::clone(&line.places).acquire_owned().await.ok()
-            }
+        let free = Arc::clone(&line.places).try_acquire_owned();
+        let permit = if let Ok(permit) = free {
+            Some(permit)
+        } else {
+            let _waiting = Waiting::join(&line.waiting)?;
+            Arc::clone(&line.places).acquire_owned().await.ok()
         };
         Some(Place { limits: Arc::clone(self), operation, permit, ticket: None, sign: Sign::Neutral })
     }

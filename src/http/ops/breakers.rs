@@ -10,6 +10,7 @@ use crate::http::state::State;
 use crate::http::views::breaker::Breaker;
 
 pub(crate) fn breakers(state: web::Data<State>, _: OperatorCaller) -> Ready<Answer> {
+    let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
     let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
     ready(Answer::ok("Breakers retrieved successfully", views))
