@@ -110,6 +110,7 @@ pub struct Authority {
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub crypto_keys_file: Option<PathBuf>,
     pub timeout_s: u64,
+    pub calls_at_once_max: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

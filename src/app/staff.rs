@@ -23,6 +23,8 @@ use crate::store::lanes::LaneKind;
 
 /// How often the janitor looks around.
 const CHORES_EVERY: Duration = Duration::from_secs(1);
+/// How long an actor that gave up stays down before it may start again: the window of its budget of restarts.
+const REST: Duration = Duration::from_mins(1);
 /// Endpoints served at once.
 const ENDPOINTS_AT_ONCE: usize = 256;
 
@@ -73,7 +75,8 @@ impl Staff {
 
 type Registries<'a> = (&'a Arc<Taxpayers>, &'a Arc<PipelineActors>, &'a Arc<WebhookActors>);
 
-/// What the janitor does: actors without work leave, actors at one thing for too long are reported.
+/// What the janitor does: actors without work leave, those that gave up may start again once they have rested,
+/// actors at one thing for too long are reported.
 fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Registries<'_>) -> Vec<Chore> {
     let (idle, active_max) = (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
     let (taxpayers, runs, endpoints) = (Arc::clone(taxpayers), Arc::clone(runs), Arc::clone(endpoints));
@@ -84,6 +87,9 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
             taxpayers.registry().passivate_idle(now, idle, active_max);
             runs.passivate_idle(now, CHORES_EVERY, active_max);
             endpoints.passivate_idle(now, idle, active_max);
+            taxpayers.registry().revive(now, REST);
+            runs.revive(now, REST);
+            endpoints.revive(now, REST);
         }),
         Box::new(move |now| {
             watchdog::survey(&tree, |kind| patience(kind, outside), now);
@@ -91,12 +97,14 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
     ]
 }
 
-/// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more.
+/// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more; who calls
+/// the authority may wait as long for its turn each time.
 fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
     match kind {
-        Kind::Pipeline | Kind::Webhook => {
-            watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
+        Kind::Pipeline => {
+            watchdog::Limits { busy_after: outside.saturating_mul(2), stuck_after: outside.saturating_mul(5) }
         }
+        Kind::Webhook => watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) },
         Kind::Taxpayer | Kind::Reference | Kind::Inbound | Kind::Janitor => watchdog::Limits::default(),
     }
 }

@@ -99,21 +99,26 @@ impl Breaker {
         Self { state: State::Closed, since: None, openings: 0, buckets: VecDeque::new() }
     }
 
+    /// How long a call would be held back; None where it, or a probe, would be let through. Asking changes
+    /// nothing.
+    pub(super) fn held(&self, now: Timestamp) -> Option<Duration> {
+        match self.state {
+            State::Closed => None,
+            State::Open { next_probe_at } => (now < next_probe_at).then(|| until(now, next_probe_at)),
+            State::Probing { since } => Some(until(now, after(since, PROBE_EVERY)).max(PROBE_EVERY / 5)),
+        }
+    }
+
     /// Asks for leave to call. A `Probe` must be settled or released.
     pub(super) fn admit(&mut self, now: Timestamp) -> Admission {
-        match self.state {
-            State::Closed => Admission::Call,
-            State::Open { next_probe_at } if now < next_probe_at => {
-                Admission::Held(until(now, next_probe_at))
-            }
-            State::Open { .. } => {
-                self.state = State::Probing { since: now };
-                Admission::Probe
-            }
-            State::Probing { since } => {
-                Admission::Held(until(now, after(since, PROBE_EVERY)).max(PROBE_EVERY / 5))
-            }
+        if let Some(wait) = self.held(now) {
+            return Admission::Held(wait);
         }
+        if self.state == State::Closed {
+            return Admission::Call;
+        }
+        self.state = State::Probing { since: now };
+        Admission::Probe
     }
 
     /// Takes the verdict of a call that was admitted. True when the breaker opened or closed by it.
@@ -123,6 +128,14 @@ impl Breaker {
             Admission::Probe => self.settle_probe(verdict, now),
             Admission::Call => self.settle_call(verdict, now),
         }
+    }
+
+    /// A call was not made, because none before it ended for as long as it could wait. Where nothing was answered
+    /// lately it counts as failed: few calls at a time, all of which hang, would else never open the breaker.
+    /// True when it opened by it.
+    pub(super) fn starve(&mut self, now: Timestamp) -> bool {
+        let (calls, failures) = self.counted(now);
+        calls == failures && self.settle_call(Verdict::Failed, now)
     }
 
     /// The state, as of `now`.
@@ -320,6 +333,28 @@ mod tests {
         assert!(!breaker.settle(Admission::Call, Verdict::Failed, at(1)));
         assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
         assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn calls_that_starve_open_it_unless_others_were_answered_lately() {
+        let mut breaker = Breaker::new();
+        assert_eq!((0..20).filter(|_| breaker.starve(at(0))).count(), 1);
+        assert_eq!(state(&breaker), BreakerState::Open);
+        let mut breaker = Breaker::new();
+        run(&mut breaker, 1, Verdict::Answered, at(0));
+        assert_eq!((0..100).filter(|_| breaker.starve(at(29))).count(), 0);
+        assert_eq!((0..100).filter(|_| breaker.starve(at(30))).count(), 1);
+    }
+
+    #[test]
+    fn a_look_takes_no_probe() {
+        let mut breaker = opened();
+        assert!(breaker.held(at(4)).is_some());
+        assert_eq!(breaker.held(at(5)), None);
+        assert_eq!(breaker.admit(at(5)), Admission::Probe);
+        assert!(breaker.held(at(5)).is_some());
+        assert!(breaker.settle(Admission::Probe, Verdict::Answered, at(6)));
+        assert_eq!(breaker.held(at(6)), None);
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl Breakers {
         }
     }
 
+    /// The time a call would have to wait. A look takes no leave.
+    pub(super) fn held(&self, operation: Operation) -> Option<Duration> {
+        self.lock(operation).held(self.now())
+    }
+
     pub(super) fn views(&self) -> Vec<BreakerView> {
         let now = self.now();
         Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
@@ -56,19 +61,30 @@ impl Breakers {
         self.changes.subscribe()
     }
 
+    /// A call was not made, because for as long as it could wait none before it ended.
+    pub(super) fn starve(&self, operation: Operation) {
+        let changed = self.lock(operation).starve(self.now());
+        self.announce(operation, changed);
+    }
+
     fn settle(&self, permit: &Permit) {
         let changed = self.lock(permit.operation).settle(permit.admission, permit.verdict, self.now());
-        if changed {
-            self.changes.send_modify(|count| *count += 1);
-            let view = self.lock(permit.operation).view(permit.operation, self.now());
-            tracing::warn!(
-                operation = permit.operation.name(),
-                state = view.state.name(),
-                calls = view.calls,
-                failures = view.failures,
-                "a breaker of the authority changed its state"
-            );
+        self.announce(permit.operation, changed);
+    }
+
+    fn announce(&self, operation: Operation, changed: bool) {
+        if !changed {
+            return;
         }
+        self.changes.send_modify(|count| *count += 1);
+        let view = self.lock(operation).view(operation, self.now());
+        tracing::warn!(
+            operation = operation.name(),
+            state = view.state.name(),
+            calls = view.calls,
+            failures = view.failures,
+            "a breaker of the authority changed its state"
+        );
     }
 
     fn now(&self) -> Timestamp {
@@ -81,6 +97,10 @@ impl Breakers {
 }
 
 impl Permit {
+    pub(super) fn is_probe(&self) -> bool {
+        self.admission == Admission::Probe
+    }
+
     /// Gives the verdict of the call.
     pub(super) fn settle<T>(mut self, result: &Result<T, Failure>) {
         self.verdict = verdict(result);
@@ -98,7 +118,12 @@ impl Drop for Permit {
 fn verdict<T>(result: &Result<T, Failure>) -> Verdict {
     match result {
         Ok(_) | Err(Failure::Refused { .. } | Failure::NotFound { .. }) => Verdict::Answered,
-        Err(Failure::Throttled { .. } | Failure::BreakerOpen { .. }) => Verdict::Neutral,
+        Err(
+            Failure::Throttled { .. }
+            | Failure::BreakerOpen { .. }
+            | Failure::Paced { .. }
+            | Failure::Crowded { .. },
+        ) => Verdict::Neutral,
         Err(Failure::Unknown { reason }) if reason.kind() == Kind::Ambiguous => Verdict::Neutral,
         Err(Failure::Retryable { reason }) if reason.kind() == Kind::Offline => Verdict::Answered,
         Err(Failure::Retryable { .. } | Failure::Unknown { .. }) => Verdict::Failed,

@@ -197,6 +197,7 @@ mod tests {
             Failure::NotFound { .. } => ("not found", None),
             Failure::Throttled { .. } => ("throttled", None),
             Failure::BreakerOpen { .. } => ("breaker open", None),
+            Failure::Paced { .. } | Failure::Crowded { .. } => ("not made", None),
             Failure::Retryable { reason } => ("retryable", Some(reason.kind())),
             Failure::Unknown { reason } => ("unknown", Some(reason.kind())),
         };

@@ -1,5 +1,5 @@
-//! Construction of the client, and the one path every call takes: breaker, exchange, judgement, counters,
-//! log line.
+//! Construction of the client, and the one path every call takes: leave of limit and breaker, exchange,
+//! judgement, counters, log line.
 //!
 //! Redirects and the system's proxy are off. Secrets stand in sensitive headers and nowhere else.
 
@@ -15,13 +15,14 @@ use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::breaker::BreakerView;
-use super::breakers::Breakers;
 use super::call::Call;
 use super::classify;
 use super::download::EncryptedDocument;
 use super::exchange::{Reply, exchange};
 use super::failure::{Cause, Failure};
+use super::gate::Gate;
 use super::keys::CryptoError;
+use super::limits::LimitView;
 use super::operation::Operation;
 use super::tally::{Outcome, Tallies, Tally};
 use crate::domain::clock::SharedClock;
@@ -45,8 +46,10 @@ pub struct Settings {
     pub api_secret: SecretString,
     /// PEM certificates to trust beside the system's, for deployments that omit their intermediate one.
     pub extra_ca_pem: Option<Vec<u8>>,
-    /// The time for one whole call.
+    /// The time for one whole call, and the longest wait for leave to make it.
     pub timeout: Duration,
+    /// The most calls of one operation at a time; what is found to be borne may be less.
+    pub calls_at_once_max: u32,
 }
 
 /// Settings from which no client can be made.
@@ -62,7 +65,7 @@ pub enum BuildError {
     Client(#[source] reqwest::Error),
 }
 
-/// A client of the authority. Clones share connections, breakers and counters.
+/// A client of the authority. Clones share connections, breakers, limits and counters.
 #[derive(Clone)]
 pub struct Authority(Arc<Shared>);
 
@@ -72,7 +75,7 @@ struct Shared {
     api_key: SecretString,
     headers: [(&'static str, HeaderValue); 2],
     timeout: Duration,
-    breakers: Arc<Breakers>,
+    gate: Arc<Gate>,
     tallies: Tallies,
 }
 
@@ -90,19 +93,24 @@ impl Authority {
             api_key: settings.api_key,
             headers,
             timeout: settings.timeout,
-            breakers: Breakers::new(clock),
+            gate: Gate::new(settings.calls_at_once_max, settings.timeout, clock),
             tallies: Tallies::default(),
         })))
     }
 
     /// Every breaker, in the order of [`Operation::ALL`].
     pub fn breakers(&self) -> Vec<BreakerView> {
-        self.0.breakers.views()
+        self.0.gate.breaker_views()
+    }
+
+    /// The limit of every operation, in the same order.
+    pub fn limits(&self) -> Vec<LimitView> {
+        self.0.gate.limit_views()
     }
 
     /// A number that grows whenever a breaker opens or closes.
     pub fn breaker_changes(&self) -> watch::Receiver<u64> {
-        self.0.breakers.changes()
+        self.0.gate.breakers.changes()
     }
 
     /// Calls and their time, per operation and outcome, zeros included.
@@ -115,8 +123,8 @@ impl Authority {
         document.decrypt(&self.0.api_key)
     }
 
-    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No breaker,
-    /// no keys.
+    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No limit,
+    /// no breaker, no keys.
     pub async fn alive(&self) -> bool {
         let wait = self.0.timeout.min(ALIVE_MAX);
         let request = self.0.http.get(format!("{}/api", self.0.root)).timeout(wait);
@@ -134,11 +142,12 @@ impl Authority {
         read: impl FnOnce(Answer) -> Option<T>,
     ) -> Result<T, Failure> {
         let operation = call.operation;
-        let permit = match self.0.breakers.admit(operation) {
-            Ok(permit) => permit,
-            Err(retry_after) => {
-                self.0.tallies.count(operation, Outcome::BreakerOpen, Duration::ZERO);
-                return Err(Failure::BreakerOpen { retry_after });
+        let leave = match self.0.gate.enter(operation).await {
+            Ok(leave) => leave,
+            Err(failure) => {
+                let outcome = Outcome::of::<()>(&Err(failure.clone()));
+                self.0.tallies.count(operation, outcome, Duration::ZERO);
+                return Err(failure);
             }
         };
         let started = Instant::now();
@@ -146,8 +155,8 @@ impl Authority {
         let reply = exchange(self.request(&call), self.0.timeout).await;
         let status = reply.as_ref().ok().map(|reply| reply.status);
         let result = outcome(operation, reply, read);
-        permit.settle(&result);
         let (outcome, duration) = (Outcome::of(&result), started.elapsed());
+        leave.settle(&result, duration);
         self.0.tallies.count(operation, outcome, duration);
         tracing::debug!(
             operation = operation.name(),
@@ -251,6 +260,7 @@ mod tests {
             api_secret: secret.into(),
             extra_ca_pem: extra_ca_pem.map(<[u8]>::to_vec),
             timeout: Duration::from_secs(1),
+            calls_at_once_max: 64,
         };
         Authority::new(settings, Arc::new(SystemClock))
     }

@@ -1,8 +1,8 @@
 //! The ways a call can fail, told apart by what the caller may do next.
 //!
-//! `Refused` and `NotFound` are the authority's decision about this document. `Retryable`, `Throttled` and
-//! `BreakerOpen` certainly changed nothing. `Unknown` may have taken effect: ask `confirm` before sending
-//! again.
+//! `Refused` and `NotFound` are the authority's decision about this document. `Retryable` and `Throttled`
+//! certainly changed nothing. `BreakerOpen`, `Paced` and `Crowded` are ours: no request left this process.
+//! `Unknown` may have taken effect: ask `confirm` before sending again.
 
 use std::time::Duration;
 
@@ -35,6 +35,12 @@ pub enum Failure {
     /// The call was not made, because too many before it failed. No attempt is used up.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
+    /// The call was not made, because the authority asked for fewer of its kind. No attempt is used up.
+    #[error("calls of this kind are held back because the authority asks to be called less often{}", again_in(Some(*.retry_after)))]
+    Paced { retry_after: Duration },
+    /// The call was not made, because others took all the places for too long. No attempt is used up.
+    #[error("more calls of this kind wait than the authority bears at a time{}", again_in(Some(*.retry_after)))]
+    Crowded { retry_after: Duration },
 }
 
 /// What stood between the call and a usable answer.
@@ -98,18 +104,20 @@ pub struct FieldFault {
 }
 
 impl Failure {
-    /// The wait the authority or the breaker asks for.
+    /// The wait that the authority asks for, or whoever held the call back.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } => *retry_after,
-            Self::BreakerOpen { retry_after } => Some(*retry_after),
+            Self::BreakerOpen { retry_after }
+            | Self::Paced { retry_after }
+            | Self::Crowded { retry_after } => Some(*retry_after),
             _ => None,
         }
     }
 
-    /// Whether a request left this process for it: an open breaker burns no attempt.
+    /// Whether a request left this process for it: a call that was held back burns no attempt.
     pub fn burns_attempt(&self) -> bool {
-        !matches!(self, Self::BreakerOpen { .. })
+        !matches!(self, Self::BreakerOpen { .. } | Self::Paced { .. } | Self::Crowded { .. })
     }
 
     /// Whether the authority decided, so that the same call would fail in the same way again.
@@ -162,6 +170,8 @@ mod tests {
             Failure::Unknown { reason: timed_out }.to_string(),
             Failure::Throttled { retry_after: None }.to_string(),
             Failure::BreakerOpen { retry_after: Duration::from_millis(10) }.to_string(),
+            Failure::Paced { retry_after: Duration::from_secs(7) }.to_string(),
+            Failure::Crowded { retry_after: Duration::from_secs(5) }.to_string(),
         ];
         assert_eq!(
             sentences,
@@ -170,7 +180,24 @@ mod tests {
                 "the authority did not answer within 30 s; whether the call took effect is not known",
                 "the authority asks to be called less often",
                 "calls of this kind are held back after the authority failed repeatedly; try again in 1 s",
+                "calls of this kind are held back because the authority asks to be called less often; try again in 7 s",
+                "more calls of this kind wait than the authority bears at a time; try again in 5 s",
             ]
         );
+    }
+
+    #[test]
+    fn a_call_that_was_not_made_burns_no_attempt_and_tells_when_to_come_back() {
+        let retry_after = Duration::from_secs(3);
+        let held = [
+            Failure::BreakerOpen { retry_after },
+            Failure::Paced { retry_after },
+            Failure::Crowded { retry_after },
+        ];
+        for failure in held {
+            assert!(!failure.burns_attempt() && !failure.is_final(), "{failure:?}");
+            assert_eq!(failure.retry_after(), Some(retry_after), "{failure:?}");
+        }
+        assert!(Failure::Throttled { retry_after: Some(retry_after) }.burns_attempt());
     }
 }

@@ -16,6 +16,8 @@
 //! | Classes of failure and the table behind them | `failure`, `classify` |
 //! | Delays between tries | `retry` |
 //! | Circuit breakers | `breaker`, `breakers` |
+//! | How many calls at a time, and the line of those who wait | `limit`, `limits` |
+//! | Leave to call: a place, then the breaker's | `gate` |
 //! | Counters for metrics | `tally` |
 //! | Key files, the QR text, the decryption of downloads | `keys`, `qr`, `download` |
 
@@ -29,7 +31,10 @@ mod client;
 mod download;
 mod exchange;
 mod failure;
+mod gate;
 mod keys;
+mod limit;
+mod limits;
 mod operation;
 mod qr;
 mod retry;
@@ -43,6 +48,7 @@ pub use client::{Authority, BuildError, Settings};
 pub use download::EncryptedDocument;
 pub use failure::{AuthorityError, Cause, Failure, FieldFault, Kind};
 pub use keys::{CryptoError, CryptoKeys};
+pub use limits::LimitView;
 pub use operation::{Operation, ResourceList};
 pub use retry::RetryPolicy;
 pub use tally::{Outcome, Tally};

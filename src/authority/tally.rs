@@ -17,11 +17,13 @@ pub enum Outcome {
     Throttled,
     Unknown,
     BreakerOpen,
+    Paced,
+    Crowded,
 }
 
 impl Outcome {
     /// Every outcome, in the order of its discriminant.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Succeeded,
         Self::Refused,
         Self::NotFound,
@@ -29,6 +31,8 @@ impl Outcome {
         Self::Throttled,
         Self::Unknown,
         Self::BreakerOpen,
+        Self::Paced,
+        Self::Crowded,
     ];
 
     /// The name in metrics and logs.
@@ -41,6 +45,8 @@ impl Outcome {
             Self::Throttled => "throttled",
             Self::Unknown => "unknown",
             Self::BreakerOpen => "breaker_open",
+            Self::Paced => "paced",
+            Self::Crowded => "crowded",
         }
     }
 
@@ -53,6 +59,8 @@ impl Outcome {
             Err(Failure::Throttled { .. }) => Self::Throttled,
             Err(Failure::Unknown { .. }) => Self::Unknown,
             Err(Failure::BreakerOpen { .. }) => Self::BreakerOpen,
+            Err(Failure::Paced { .. }) => Self::Paced,
+            Err(Failure::Crowded { .. }) => Self::Crowded,
         }
     }
 }

@@ -2,12 +2,14 @@
 //! keys.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 use super::client::{Authority, Settings};
 use crate::domain::clock::{SharedClock, SystemClock};
@@ -25,6 +27,49 @@ pub(super) enum Reaction {
     BytesThenStall(Vec<u8>),
     /// Writes a header, then body bytes without end.
     Endless,
+    /// Takes its time.
+    Work(Workshop),
+}
+
+/// Works on so many requests at a time, each for as long. More wait with it or, where it turns away, get a 429.
+#[derive(Debug, Clone)]
+pub(super) struct Workshop {
+    desks: Arc<Semaphore>,
+    work: Duration,
+    turns_away: bool,
+    reply: Vec<u8>,
+    present: Arc<AtomicUsize>,
+    /// The most requests that were with it at a time.
+    peak: Arc<AtomicUsize>,
+}
+
+impl Workshop {
+    pub(super) fn new(desks: usize, work: Duration, turns_away: bool, body: &str) -> Self {
+        let desks = Arc::new(Semaphore::new(desks));
+        let (present, peak) = (Arc::default(), Arc::default());
+        Self { desks, work, turns_away, reply: http(200, "", body), present, peak }
+    }
+
+    pub(super) fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+
+    async fn answer(&self, stream: &mut TcpStream) {
+        let present = self.present.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(present, Ordering::SeqCst);
+        let desk =
+            if self.turns_away { self.desks.try_acquire().ok() } else { self.desks.acquire().await.ok() };
+        let reply = match &desk {
+            Some(_) => {
+                tokio::time::sleep(self.work).await;
+                self.reply.clone()
+            }
+            None => http(429, "", ""),
+        };
+        self.present.fetch_sub(1, Ordering::SeqCst);
+        drop(desk);
+        stream.write_all(&reply).await.unwrap_or_default();
+    }
 }
 
 /// A listening server and the requests it received, head and body as text.
@@ -67,22 +112,29 @@ impl Server {
 
     /// A client that waits a second only.
     pub(super) fn hasty_authority(&self) -> Authority {
-        within(Duration::from_secs(1), &format!("http://{}", self.address), Arc::new(SystemClock))
+        self.sparing_authority(64)
+    }
+
+    /// A hasty client that makes at most so many calls at a time.
+    pub(super) fn sparing_authority(&self, calls_max: u32) -> Authority {
+        let base_url = format!("http://{}", self.address);
+        within((Duration::from_secs(1), calls_max), &base_url, Arc::new(SystemClock))
     }
 }
 
 /// A client that waits longer than a busy machine takes.
 pub(super) fn authority(base_url: &str, clock: SharedClock) -> Authority {
-    within(Duration::from_secs(30), base_url, clock)
+    within((Duration::from_secs(30), 64), base_url, clock)
 }
 
-fn within(timeout: Duration, base_url: &str, clock: SharedClock) -> Authority {
+fn within((timeout, calls_at_once_max): (Duration, u32), base_url: &str, clock: SharedClock) -> Authority {
     let settings = Settings {
         base_url: base_url.parse().unwrap(),
         api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
         api_secret: SecretString::from("the-secret"),
         extra_ca_pem: None,
         timeout,
+        calls_at_once_max,
     };
     Authority::new(settings, clock).unwrap()
 }
@@ -107,6 +159,7 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<Str
             stream.write_all(&bytes).await.unwrap_or_default();
             tokio::time::sleep(Duration::from_mins(1)).await;
         }
+        Reaction::Work(workshop) => workshop.answer(&mut stream).await,
         Reaction::Endless => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
             while stream.write_all(&[b' '; 16_384]).await.is_ok() {}

@@ -71,6 +71,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("authority.utc_offset", Allowed::Text(|text| parse_offset(text).is_some(), "an offset such as +01:00")),
     ("authority.crypto_keys_file", Allowed::Text(is_file, FILE)),
     ("authority.timeout_s", Allowed::Number(1..=600)),
+    ("authority.calls_at_once_max", Allowed::Number(1..=10_000)),
     ("sandbox.bind", Allowed::Text(is_address, ADDRESS)),
     ("pipeline.wait_s", Allowed::Number(0..=600)),
     ("pipeline.retry_initial_ms", Allowed::Number(1..=DAY_S * 1_000)),

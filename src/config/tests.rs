@@ -132,6 +132,19 @@ fn loopback_may_be_called_in_development_unless_networks_are_named() {
 }
 
 #[test]
+fn calls_at_once_are_one_at_least_and_ten_thousand_at_most() {
+    const NAME: &str = "EINVOICE__AUTHORITY__CALLS_AT_ONCE_MAX";
+    assert_eq!(from_environment(&[]).authority.calls_at_once_max, 64);
+    for (text, calls) in [("1", 1), ("10000", 10_000)] {
+        assert_eq!(from_environment(&[(NAME, text)]).authority.calls_at_once_max, calls);
+    }
+    for text in ["0", "10001", "-1", "many"] {
+        let said = said_of_environment(&[(NAME, text)]);
+        assert!(said.contains("must be a whole number from 1 to 10000"), "{said}");
+    }
+}
+
+#[test]
 fn text_that_looks_like_something_else_stays_text() {
     for text in ["12345", "true", "1e9", "[1]", "0x10", "\"quoted\""] {
         let settings = from_environment(&[("EINVOICE__AUTHORITY__API_KEY", text)]);

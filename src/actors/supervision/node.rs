@@ -1,7 +1,7 @@
 //! One actor's place in the tree: its name, state, restarts and pulse.
 //!
 //! Kept small, for there are tens of thousands. Clones are the same node. A node of a transient kind leaves
-//! the tree when its actor stops; a failed one stays until an operator has seen to it.
+//! the tree when its actor stops; a failed one stays until its actor may start again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -56,11 +56,14 @@ struct Condition {
     state: State,
     restarts: u32,
     last_panic: Option<Box<str>>,
+    /// Microseconds since the tree was planted, once it gave up.
+    failed_at: Option<u64>,
 }
 
 impl Leaf {
     pub(super) fn new(id: u64, name: Box<str>, kind: Kind, shard: usize, started_at: Timestamp) -> Self {
-        let condition = Mutex::new(Condition { state: State::Starting, restarts: 0, last_panic: None });
+        let condition = Condition { state: State::Starting, restarts: 0, last_panic: None, failed_at: None };
+        let condition = Mutex::new(condition);
         Self { id, name, kind, shard, started_at, beat: Beat::default(), condition }
     }
 
@@ -122,6 +125,11 @@ impl Node {
         self.state() == State::Failed
     }
 
+    /// When it gave up, in microseconds since the tree was planted.
+    pub(super) fn failed_at(&self) -> Option<u64> {
+        self.leaf.condition().failed_at
+    }
+
     /// A batch begins. The watchdog counts from here.
     pub fn batch_started(&self) {
         self.leaf.beat.start(self.tree.moment(Instant::now()));
@@ -171,7 +179,11 @@ impl Node {
 
     pub(super) fn fails(&self, reason: &str) {
         self.leaf.beat.finish();
-        self.leaf.condition().state = State::Failed;
+        let failed_at = self.tree.moment(Instant::now());
+        let mut condition = self.leaf.condition();
+        condition.state = State::Failed;
+        condition.failed_at = Some(failed_at);
+        drop(condition);
         self.tree.escalate(self.leaf.id, format!("{} {}: {reason}", self.leaf.kind.name(), self.name()));
     }
 

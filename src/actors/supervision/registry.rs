@@ -4,7 +4,8 @@
 //! never. Passivation is a handshake: the janitor asks with the number of uses it saw, and the actor leaves only
 //! if nobody has used its handle since. Posting and leaving exclude each other by the lock of the map, so no
 //! command meets a mailbox that is being left. An actor that escalated keeps its handle, so that it is not
-//! started over and over; `revive` lets it start again. No map guard is held across an await.
+//! started over and over, until it has rested and `revive` lets it start again. No map guard is held across an
+//! await.
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -290,10 +291,22 @@ where
         due.filter(|(_, handle)| handle.ask_to_leave()).count()
     }
 
-    /// Forgets an actor that escalated, so that the next command starts a new one. True if there was one.
-    pub fn revive(&self, key: &K) -> bool {
-        let failed = self.handles.remove_if(key, |_, handle| handle.node.has_failed());
-        failed.inspect(|(_, handle)| handle.node.forget()).is_some()
+    /// Forgets the actors that gave up at least `rest` ago, and with them why the process is not ready: the next
+    /// command starts a new one. Returns how many there were.
+    pub fn revive(&self, now: Instant, rest: Duration) -> usize {
+        let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
+        let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
+        let mut revived = 0;
+        self.handles.retain(|key, handle| {
+            let goes = handle.node.failed_at().is_some_and(|moment| moment <= latest);
+            if goes {
+                tracing::warn!(kind = self.settings.kind.name(), actor = %key, "an actor that gave up may start again");
+                handle.node.forget();
+                revived += 1;
+            }
+            !goes
+        });
+        revived
     }
 
     /// Actors with a handle.

@@ -1,5 +1,5 @@
-//! What the page shows besides requests: actors, lanes, deliveries, the authority's calls and breakers, and
-//! the age of the catalog. All of it is looked up at the scrape; nothing is counted twice.
+//! What the page shows besides requests: actors, lanes, deliveries, the authority's calls, breakers and limits,
+//! and the age of the catalog. All of it is looked up at the scrape; nothing is counted twice.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -102,6 +102,22 @@ fn authority(registry: &mut Registry, authority: &Authority) {
     }
     registry.register("authority_breaker_state", "1 for the state a breaker is in", states);
     registry.register("authority_breaker_openings", "How often a breaker opened", openings);
+    limits(registry, authority);
+}
+
+fn limits(registry: &mut Registry, authority: &Authority) {
+    let gauges = [(); 3].map(|()| Family::<Pairs, Gauge>::default());
+    let [limit, in_flight, waiting] = &gauges;
+    for view in authority.limits() {
+        let operation = vec![("operation", view.operation.name().to_owned())];
+        limit.get_or_create(&operation).set(i64::from(view.limit));
+        in_flight.get_or_create(&operation).set(i64::from(view.in_flight));
+        waiting.get_or_create(&operation).set(i64::try_from(view.waiting).unwrap_or(i64::MAX));
+    }
+    let [limit, in_flight, waiting] = gauges;
+    registry.register("authority_call_limit", "Calls that may be under way at a time", limit);
+    registry.register("authority_calls_in_flight", "Calls that are under way", in_flight);
+    registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
 }
 
 async fn database(registry: &mut Registry, state: &State) -> Result<(), StoreError> {

@@ -107,8 +107,12 @@ fn deliveries() -> Vec<Operation> {
 }
 
 fn records() -> Vec<Operation> {
-    let mut breakers =
-        Operation::new(Get, "/ops/breakers", "breakers", "The breaker of each call to the authority");
+    let mut breakers = Operation::new(
+        Get,
+        "/ops/breakers",
+        "breakers",
+        "The breaker and the limit of each call to the authority",
+    );
     let all = ArrayBuilder::new().items(breakers.refer::<Breaker>());
     let audit = Operation::new(Get, "/ops/audit", "list_audit", "What operators did, newest first")
         .query("taxpayer_id", Kind::Text, "of one taxpayer")

@@ -1,4 +1,4 @@
-//! GET /ops/breakers: the breaker of each of the authority's operations, in this process.
+//! GET /ops/breakers: the breaker and the limit of each of the authority's operations, in this process.
 
 use std::future::{Ready, ready};
 
@@ -10,6 +10,8 @@ use crate::http::state::State;
 use crate::http::views::breaker::Breaker;
 
 pub(crate) fn breakers(state: web::Data<State>, _: OperatorCaller) -> Ready<Answer> {
-    let views: Vec<_> = state.into_inner().authority.breakers().iter().map(Breaker::from).collect();
+    let state = state.into_inner();
+    let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
+    let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
     ready(Answer::ok("Breakers retrieved successfully", views))
 }

@@ -1,9 +1,9 @@
-//! A breaker of the authority's operations, as this process sees it.
+//! The breaker and the limit of one of the authority's operations, as this process sees them.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::authority::BreakerView;
+use crate::authority::{BreakerView, LimitView};
 use crate::domain::object::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -17,10 +17,16 @@ pub(crate) struct Breaker {
     failures: u32,
     next_probe_at: Option<String>,
     openings: u64,
+    /// Calls that may be under way at a time, calls that are, and calls that wait for their turn.
+    limit: u32,
+    in_flight: u32,
+    waiting: usize,
+    /// Until when the authority asked for no calls of this kind; null where it did not.
+    held_until: Option<String>,
 }
 
-impl From<&BreakerView> for Breaker {
-    fn from(view: &BreakerView) -> Self {
+impl From<(&BreakerView, &LimitView)> for Breaker {
+    fn from((view, limit): (&BreakerView, &LimitView)) -> Self {
         Self {
             operation: view.operation.name(),
             state: view.state.name(),
@@ -29,6 +35,10 @@ impl From<&BreakerView> for Breaker {
             failures: view.failures,
             next_probe_at: view.next_probe_at.map(precise),
             openings: view.openings,
+            limit: limit.limit,
+            in_flight: limit.in_flight,
+            waiting: limit.waiting,
+            held_until: limit.held_until.map(precise),
         }
     }
 }

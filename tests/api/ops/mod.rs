@@ -1,6 +1,7 @@
 //! `/ops`: what operators read and do.
 
 mod dead_letters;
+mod limits;
 mod runs;
 
 use serde_json::json;
@@ -39,7 +40,7 @@ fn only_an_operators_key_opens_the_operators_paths() {
 }
 
 #[test]
-fn an_operator_sees_the_breaker_of_each_operation() {
+fn an_operator_sees_the_breaker_and_the_limit_of_each_operation() {
     on_every_database(async |world| {
         let answer = world.new_operator().await.get("/ops/breakers").await.expect_status(200);
         let breakers = answer.data().as_array().unwrap();
@@ -48,8 +49,22 @@ fn an_operator_sees_the_breaker_of_each_operation() {
             let fields: Vec<_> = breaker.as_object().unwrap().keys().map(String::as_str).collect();
             assert_eq!(
                 fields,
-                ["calls", "failures", "next_probe_at", "openings", "operation", "since", "state"]
+                [
+                    "calls",
+                    "failures",
+                    "held_until",
+                    "in_flight",
+                    "limit",
+                    "next_probe_at",
+                    "openings",
+                    "operation",
+                    "since",
+                    "state",
+                    "waiting"
+                ]
             );
+            assert!((1..=64).contains(&breaker["limit"].as_u64().unwrap()), "{breaker}");
+            assert!(breaker["in_flight"].is_u64() && breaker["waiting"].is_u64(), "{breaker}");
             assert!(["closed", "open", "half_open"].contains(&breaker["state"].as_str().unwrap()));
         }
         assert!(breakers.iter().any(|breaker| breaker["operation"] == json!("sign")), "{}", answer.text);

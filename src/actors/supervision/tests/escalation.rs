@@ -22,7 +22,7 @@ async fn the_fourth_panic_within_the_window_escalates() {
 }
 
 #[actix::test]
-async fn an_escalation_turns_readiness_false_with_the_reason_until_it_is_seen_to() {
+async fn an_escalation_turns_readiness_false_with_the_reason_until_the_actor_has_rested() {
     let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
     assert_eq!(office.tree.readiness(), Ok(()));
     let _ = office.send("t", Order::Poison).await;
@@ -32,11 +32,29 @@ async fn an_escalation_turns_readiness_false_with_the_reason_until_it_is_seen_to
     assert_eq!(office.send("t", Order::Note(1)).await, Err(Refused::Stopped));
     assert_eq!(office.send("neighbour", Order::Note(2)).await, Ok(1));
     office.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
-    assert!(office.tree.readiness().is_err(), "the janitor does not clear a failure");
+    assert!(office.tree.readiness().is_err(), "idleness does not clear a failure");
 
-    assert!(office.registry.revive(&"t".to_owned()));
-    assert!(!office.registry.revive(&"neighbour".to_owned()));
+    let (now, rest) = (Instant::now(), Duration::from_mins(1));
+    assert_eq!(office.registry.revive(now, rest), 0, "it has not rested yet");
+    assert_eq!(office.send("t", Order::Note(1)).await, Err(Refused::Stopped));
+    assert_eq!(office.registry.revive(now + rest, rest), 1, "not the neighbour, who works");
+    assert_eq!(office.registry.revive(now + rest, rest), 0);
     assert_eq!(office.tree.readiness(), Ok(()));
+    assert_eq!(office.send("t", Order::Note(3)).await, Ok(1));
+    office.assert_idle();
+}
+
+#[actix::test]
+async fn an_actor_that_gives_up_again_rests_again() {
+    let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
+    for round in 1..=3 {
+        let _ = office.send("t", Order::Poison).await;
+        assert!(office.tree.readiness().is_err());
+        assert_eq!(office.registry.revive(Instant::now(), Duration::from_mins(1)), 0);
+        assert_eq!(office.registry.revive(Instant::now(), Duration::ZERO), 1);
+        assert_eq!(office.tree.readiness(), Ok(()));
+        assert_eq!(office.tree.counters().snapshot().escalations, round);
+    }
     assert_eq!(office.send("t", Order::Note(3)).await, Ok(1));
     office.assert_idle();
 }
