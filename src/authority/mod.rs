@@ -35,7 +35,7 @@ mod qr;
 mod retry;
 mod tally;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod wire;
 
 pub use breaker::{BreakerState, BreakerView};

@@ -14,7 +14,7 @@ use crate::domain::clock::{SharedClock, SystemClock};
 
 /// What the server does with a request.
 #[derive(Debug, Clone)]
-pub(super) enum Reaction {
+pub(crate) enum Reaction {
     /// Writes these bytes and closes the connection.
     Bytes(Vec<u8>),
     /// Closes the connection without a word.
@@ -28,14 +28,14 @@ pub(super) enum Reaction {
 }
 
 /// A listening server and the requests it received, head and body as text.
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// Answers every request in the same way.
-    pub(super) async fn start(reaction: Reaction) -> Self {
+    pub(crate) async fn start(reaction: Reaction) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -49,30 +49,30 @@ impl Server {
     }
 
     /// Answers every request with a status and a body of JSON.
-    pub(super) async fn json(status: u16, body: &str) -> Self {
+    pub(crate) async fn json(status: u16, body: &str) -> Self {
         Self::start(Reaction::Bytes(http(status, "", body))).await
     }
 
-    pub(super) fn received(&self) -> Vec<String> {
+    pub(crate) fn received(&self) -> Vec<String> {
         self.received.lock().unwrap().clone()
     }
 
-    pub(super) fn authority(&self) -> Authority {
+    pub(crate) fn authority(&self) -> Authority {
         self.authority_at(Arc::new(SystemClock))
     }
 
-    pub(super) fn authority_at(&self, clock: SharedClock) -> Authority {
+    pub(crate) fn authority_at(&self, clock: SharedClock) -> Authority {
         authority(&format!("http://{}", self.address), clock)
     }
 
     /// A client that waits a second only.
-    pub(super) fn hasty_authority(&self) -> Authority {
+    pub(crate) fn hasty_authority(&self) -> Authority {
         within(Duration::from_secs(1), &format!("http://{}", self.address), Arc::new(SystemClock))
     }
 }
 
 /// A client that waits longer than a busy machine takes.
-pub(super) fn authority(base_url: &str, clock: SharedClock) -> Authority {
+pub(crate) fn authority(base_url: &str, clock: SharedClock) -> Authority {
     within(Duration::from_secs(30), base_url, clock)
 }
 
@@ -88,7 +88,7 @@ fn within(timeout: Duration, base_url: &str, clock: SharedClock) -> Authority {
 }
 
 /// A whole HTTP response. `headers` are complete lines.
-pub(super) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
@@ -136,10 +136,10 @@ fn announced(head: &str) -> usize {
 }
 
 /// A certificate as key files hold it.
-pub(super) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
+pub(crate) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
 
 /// The key of a throw-away pair, as `SubjectPublicKeyInfo`.
-pub(super) const PUBLIC_KEY_PEM: &str = "\
+pub(crate) const PUBLIC_KEY_PEM: &str = "\
 -----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmQpyUT3abxDCDVPyXm/x
 tADdOlEa02cO5dKe1yEOavF0hxHvE2dtVKrQ5O77JKs61xyOZpfzpC5BTFAKc8Gs
@@ -151,7 +151,7 @@ pwIDAQAB
 -----END PUBLIC KEY-----";
 
 /// The same key, as PKCS#1.
-pub(super) const RSA_PUBLIC_KEY_PEM: &str = "\
+pub(crate) const RSA_PUBLIC_KEY_PEM: &str = "\
 -----BEGIN RSA PUBLIC KEY-----
 MIIBCgKCAQEAmQpyUT3abxDCDVPyXm/xtADdOlEa02cO5dKe1yEOavF0hxHvE2dt
 VKrQ5O77JKs61xyOZpfzpC5BTFAKc8Gsjwp0oqDus84ryPgBfcGGc+15arFVoPyj
@@ -162,7 +162,7 @@ g8Y+GU3xOk3TUbrklAFquYHjD4u+wqwapwIDAQAB
 -----END RSA PUBLIC KEY-----";
 
 /// Its private half, PKCS#8 in base64.
-pub(super) const PRIVATE_KEY: &str = "\
+pub(crate) const PRIVATE_KEY: &str = "\
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCZCnJRPdpvEMIN
 U/Jeb/G0AN06URrTZw7l0p7XIQ5q8XSHEe8TZ21UqtDk7vskqzrXHI5ml/OkLkFM
 UApzwayPCnSioO6zzivI+AF9wYZz7XlqsVWg/KMrRbhIO8ieKMAa3x+0CrbuJzwO

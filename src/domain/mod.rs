@@ -17,7 +17,7 @@
 //! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
-//! | whether two documents say the same | `digest` |
+//! | whether two documents say the same; whether what was signed is what was sent | `digest`, `signed_copy` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
@@ -47,6 +47,7 @@ pub mod refusal;
 pub mod replay;
 pub mod revision;
 pub mod run_move;
+pub mod signed_copy;
 pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;

@@ -50,9 +50,9 @@ words! {
 }
 
 words! {
-    /// How a step's outcome became known: by the answer to its call, by asking, by the authority's word that it
-    /// has it already; or it stood so before anything was sent.
-    ResolvedBy { Answer = "answer", Confirm = "confirm", Duplicate = "duplicate", Unchanged = "unchanged" }
+    /// How an outcome became known: by the answer to its call; by asking, with `confirm` or, where that was
+    /// silent, with a search; or by comparing the authority's copy of the document with what was sent.
+    ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 
 words! {
@@ -157,6 +157,10 @@ pub enum Verdict {
         resolved_by: ResolvedBy,
         qr_code: Option<String>,
     },
+    /// It stood so already, and nothing was sent.
+    Unchanged {
+        resolved_by: ResolvedBy,
+    },
     Refused {
         error: String,
     },
@@ -175,7 +179,7 @@ pub enum Verdict {
 impl Verdict {
     pub fn error(&self) -> Option<&str> {
         match self {
-            Self::Done { .. } => None,
+            Self::Done { .. } | Self::Unchanged { .. } => None,
             Self::Refused { error } | Self::Wait { error, .. } | Self::Pause { error } => Some(error),
         }
     }
@@ -184,6 +188,7 @@ impl Verdict {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
+            Self::Unchanged { .. } => "unchanged",
             Self::Refused { .. } => "refused",
             Self::Wait { .. } => "retry",
             Self::Pause { .. } => "paused",
@@ -298,6 +303,11 @@ impl Run {
         self.intent.filter(|step| step.has_effect())
     }
 
+    /// Whether an outcome of it became known by more than the answer to its call.
+    pub fn was_asked_about(&self) -> bool {
+        self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
+    }
+
     /// Whether the authority has, by what is known here, taken something of it.
     pub fn has_taken_effect(&self) -> bool {
         self.done.iter().any(|step| step.has_effect())
@@ -312,6 +322,7 @@ impl Run {
         self.wait_reason = None;
         match verdict {
             Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
+            Verdict::Unchanged { resolved_by } => self.finish(step, *resolved_by, None),
             Verdict::Refused { .. } => self.end(RunState::Refused),
             Verdict::Wait { reason, until, .. } => self.wait(*reason, *until, now),
             Verdict::Pause { .. } => self.state = RunState::Paused,
@@ -343,8 +354,8 @@ impl Run {
         self.attempt = 0;
         self.failing_since = None;
         self.qr_code = self.qr_code.take().or(qr_code);
-        // A run that was resolved by asking stays known for it.
-        if self.resolved_by != Some(ResolvedBy::Confirm) {
+        // A run that was resolved by asking stays known for it, and for how its effect became known first of all.
+        if !self.was_asked_about() || (step.has_effect() && resolved_by != ResolvedBy::Answer) {
             self.resolved_by = Some(resolved_by);
         }
         self.state = if self.next_step().is_none() { RunState::Succeeded } else { RunState::Running };
@@ -437,6 +448,36 @@ mod tests {
             assert!(refused.is_replaceable(), "{operation} refused");
             assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
         }
+    }
+
+    #[test]
+    fn a_run_is_known_for_how_its_effect_became_known() {
+        use ResolvedBy::{Answer, Confirm, Download, Search};
+        let now = Timestamp::UNIX_EPOCH;
+        for (steps, known) in [
+            ([Answer, Answer, Answer, Answer], Answer),
+            ([Answer, Answer, Download, Answer], Download),
+            ([Answer, Answer, Answer, Search], Search),
+            ([Answer, Answer, Download, Search], Download),
+            ([Download, Answer, Search, Answer], Search),
+            ([Download, Answer, Answer, Answer], Download),
+        ] {
+            let mut run = run(Operation::Submit);
+            for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
+                let verdict = Verdict::Done { resolved_by, qr_code: None };
+                run = run.intending(*step, now).after(*step, &verdict, now);
+            }
+            assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn what_stood_so_already_ends_its_run() {
+        let now = Timestamp::UNIX_EPOCH;
+        let verdict = Verdict::Unchanged { resolved_by: ResolvedBy::Confirm };
+        let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
+        assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
+        assert_eq!((run.unsettled(), verdict.as_str(), verdict.error()), (None, "unchanged", None));
     }
 
     #[test]

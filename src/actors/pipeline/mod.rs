@@ -6,11 +6,14 @@
 //! | the actor of a run, and who feeds it | `worker` |
 //! | a run, step by step | `driver` |
 //! | one step's call; what a failure leads to | `steps`, `verdict` |
+//! | what became of a call that was not answered | `resolve`, `witness` |
 
 pub mod door;
 mod driver;
+mod resolve;
 mod steps;
 mod verdict;
+mod witness;
 mod worker;
 
 pub use driver::Gear;
