@@ -20,6 +20,8 @@
 //! | Key files, the QR text, the decryption of downloads | `keys`, `qr`, `download` |
 
 mod answer;
+#[cfg(test)]
+mod answers_page;
 mod breaker;
 mod breakers;
 mod call;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws_lc_rs::cipher::{AES_256, DecryptionContext, EncryptingKey, UnboundCipherKey};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -25,6 +26,8 @@ pub(crate) enum Reaction {
     BytesThenStall(Vec<u8>),
     /// Writes a header, then body bytes without end.
     Endless,
+    /// Writes the bytes beside the first part of a request line that fits; closes the connection where none does.
+    ByPath(Vec<(&'static str, Vec<u8>)>),
 }
 
 /// A listening server and the requests it received, head and body as text.
@@ -98,8 +101,14 @@ pub(crate) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
 
 async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
+    let line = request.lines().next().unwrap_or_default().to_owned();
     log.lock().unwrap().push(request);
     match reaction {
+        Reaction::ByPath(answers) => {
+            let found = answers.iter().find(|(part, _)| line.contains(part));
+            let bytes = found.map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
+            stream.write_all(bytes).await.unwrap_or_default();
+        }
         Reaction::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
         Reaction::Drop => {}
         Reaction::Stall => tokio::time::sleep(Duration::from_mins(1)).await,
@@ -133,6 +142,18 @@ async fn read_request(stream: &mut TcpStream) -> String {
 fn announced(head: &str) -> usize {
     let line = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     line.map_or(0, |length| length.parse().unwrap())
+}
+
+/// The first 24 characters of the key of a download.
+pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
+
+/// The initialisation vector and the bytes of a download that [`authority`] can read.
+pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
+    let key = format!("{PUBLIC_PART}0a1b2c3d");
+    let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
+    let mut bytes = plain.to_vec();
+    let DecryptionContext::Iv128(iv) = key.encrypt(&mut bytes).unwrap() else { panic!("no 128-bit vector") };
+    (hex::encode(iv.as_ref()), bytes)
 }
 
 /// A certificate as key files hold it.

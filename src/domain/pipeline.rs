@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn a_run_is_known_for_how_its_effect_became_known() {
-        use ResolvedBy::{Answer, Confirm, Download, Search};
+        use ResolvedBy::{Answer, Download, Search};
         let now = Timestamp::UNIX_EPOCH;
         for (steps, known) in [
             ([Answer, Answer, Answer, Answer], Answer),

@@ -86,7 +86,8 @@ fn is_empty(value: &Value) -> bool {
 fn reduced(copy: &Value, sent: &Value) -> Value {
     match (copy, sent) {
         (Value::Object(copy), Value::Object(sent)) => {
-            let kept = sent.iter().filter_map(|(name, sent)| Some((name.clone(), reduced(copy.get(name)?, sent))));
+            let kept =
+                sent.iter().filter_map(|(name, sent)| Some((name.clone(), reduced(copy.get(name)?, sent))));
             Value::Object(kept.collect())
         }
         (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => paired(copy, sent),
@@ -231,6 +232,9 @@ mod tests {
         ] {
             assert_eq!(agrees(&document, issue_date, due_date), expected, "{issue_date:?} {due_date:?}");
         }
-        assert_eq!(agrees(&json!({ "issue_date": "2026-01-15" }), Some("2026-01-15"), Some("2027-01-01")), Some(true));
+        assert_eq!(
+            agrees(&json!({ "issue_date": "2026-01-15" }), Some("2026-01-15"), Some("2027-01-01")),
+            Some(true)
+        );
     }
 }

@@ -62,7 +62,9 @@ impl Caller<'_> {
             Step::DataCheck => answered(self.authority.validate(&run.document).await),
             Step::Sign => self.sign(run, resuming || run.was_asked_about(), now).await,
             Step::Confirm => self.confirm(run).await,
-            Step::Health | Step::AccessPoints if run.unsettled().is_some() => self.look_first(run, step).await,
+            Step::Health | Step::AccessPoints if run.unsettled().is_some() => {
+                self.look_first(run, step).await
+            }
             Step::Health | Step::AccessPoints => self.momentary(run, step).await,
             Step::Send => self.send(run, resuming).await.map_err(settled),
             Step::Receipt => Ok(done()),
@@ -121,7 +123,11 @@ impl Caller<'_> {
     }
 
     async fn momentary(&self, run: &Run, step: Step) -> Checked {
-        if step == Step::Health { self.health().await } else { self.access_points(run).await.map_err(settled) }
+        if step == Step::Health {
+            self.health().await
+        } else {
+            self.access_points(run).await.map_err(settled)
+        }
     }
 
     async fn health(&self) -> Checked {
@@ -194,9 +200,7 @@ fn settled(trouble: Trouble) -> Trouble {
 fn reported(answer: Result<(), Failure>, resuming: bool) -> Checked {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {
-        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => {
-            Ok(done())
-        }
+        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done()),
         answer => answered(answer),
     }
 }
