@@ -31,7 +31,11 @@ fn table() -> String {
     let mut table = HEAD.to_owned();
     for (meaning, classes, deed) in [
         (Meaning::Success, ["done"; 3], "goes on"),
-        (Meaning::Refused, ["refused"; 3], "ends the run as refused, in the authority's words"),
+        (
+            Meaning::Refused,
+            ["refused"; 3],
+            "ends the run as refused, in the authority's words; from `confirm` and the search it counts as silence",
+        ),
         (
             Meaning::Absent,
             ["not found"; 3],

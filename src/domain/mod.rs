@@ -11,7 +11,7 @@
 //! | what is sold | `item` |
 //! | an invoice as read | `object` |
 //! | invoices sent together | `batch` |
-//! | the authority pipeline | `pipeline` |
+//! | the authority pipeline, and how its outcomes became known | `pipeline`, `resolved_by` |
 //! | what suppliers sent | `supplier_invoice` |
 //! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
 //! | what operators do | `run_move`, `audit` |
@@ -45,6 +45,7 @@ pub mod payment;
 pub mod pipeline;
 pub mod refusal;
 pub mod replay;
+pub mod resolved_by;
 pub mod revision;
 pub mod run_move;
 pub mod signed_copy;

@@ -10,6 +10,7 @@ use crate::domain::digest;
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::Stage;
+pub use crate::domain::resolved_by::ResolvedBy;
 
 words! {
     /// What a run does.
@@ -47,12 +48,6 @@ words! {
         Refused = "refused",
         Cancelled = "cancelled",
     }
-}
-
-words! {
-    /// How an outcome became known: by the answer to its call; by asking, with `confirm` or, where that was
-    /// silent, with a search; or by comparing the authority's copy of the document with what was sent.
-    ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 
 words! {
@@ -158,9 +153,7 @@ pub enum Verdict {
         qr_code: Option<String>,
     },
     /// It stood so already, and nothing was sent.
-    Unchanged {
-        resolved_by: ResolvedBy,
-    },
+    Unchanged(ResolvedBy),
     Refused {
         error: String,
     },
@@ -179,7 +172,7 @@ pub enum Verdict {
 impl Verdict {
     pub fn error(&self) -> Option<&str> {
         match self {
-            Self::Done { .. } | Self::Unchanged { .. } => None,
+            Self::Done { .. } | Self::Unchanged(_) => None,
             Self::Refused { error } | Self::Wait { error, .. } | Self::Pause { error } => Some(error),
         }
     }
@@ -188,7 +181,7 @@ impl Verdict {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
-            Self::Unchanged { .. } => "unchanged",
+            Self::Unchanged(_) => "unchanged",
             Self::Refused { .. } => "refused",
             Self::Wait { .. } => "retry",
             Self::Pause { .. } => "paused",
@@ -303,11 +296,6 @@ impl Run {
         self.intent.filter(|step| step.has_effect())
     }
 
-    /// Whether an outcome of it became known by more than the answer to its call.
-    pub fn was_asked_about(&self) -> bool {
-        self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
-    }
-
     /// Whether the authority has, by what is known here, taken something of it.
     pub fn has_taken_effect(&self) -> bool {
         self.done.iter().any(|step| step.has_effect())
@@ -322,7 +310,7 @@ impl Run {
         self.wait_reason = None;
         match verdict {
             Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
-            Verdict::Unchanged { resolved_by } => self.finish(step, *resolved_by, None),
+            Verdict::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
             Verdict::Refused { .. } => self.end(RunState::Refused),
             Verdict::Wait { reason, until, .. } => self.wait(*reason, *until, now),
             Verdict::Pause { .. } => self.state = RunState::Paused,
@@ -354,10 +342,7 @@ impl Run {
         self.attempt = 0;
         self.failing_since = None;
         self.qr_code = self.qr_code.take().or(qr_code);
-        // A run that was resolved by asking stays known for it, and for how its effect became known first of all.
-        if !self.was_asked_about() || (step.has_effect() && resolved_by != ResolvedBy::Answer) {
-            self.resolved_by = Some(resolved_by);
-        }
+        self.resolved_by = Some(resolved_by.after(self.resolved_by, step));
         self.state = if self.next_step().is_none() { RunState::Succeeded } else { RunState::Running };
     }
 
@@ -451,30 +436,9 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_known_for_how_its_effect_became_known() {
-        use ResolvedBy::{Answer, Download, Search};
-        let now = Timestamp::UNIX_EPOCH;
-        for (steps, known) in [
-            ([Answer, Answer, Answer, Answer], Answer),
-            ([Answer, Answer, Download, Answer], Download),
-            ([Answer, Answer, Answer, Search], Search),
-            ([Answer, Answer, Download, Search], Download),
-            ([Download, Answer, Search, Answer], Search),
-            ([Download, Answer, Answer, Answer], Download),
-        ] {
-            let mut run = run(Operation::Submit);
-            for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
-                let verdict = Verdict::Done { resolved_by, qr_code: None };
-                run = run.intending(*step, now).after(*step, &verdict, now);
-            }
-            assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
-        }
-    }
-
-    #[test]
     fn what_stood_so_already_ends_its_run() {
         let now = Timestamp::UNIX_EPOCH;
-        let verdict = Verdict::Unchanged { resolved_by: ResolvedBy::Confirm };
+        let verdict = Verdict::Unchanged(ResolvedBy::Confirm);
         let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
         assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
         assert_eq!((run.unsettled(), verdict.as_str(), verdict.error()), (None, "unchanged", None));

@@ -19,7 +19,7 @@ pub(super) fn verdict(
 ) -> Verdict {
     let trouble = match outcome {
         Outcome::Done { by, qr_code } => return Verdict::Done { resolved_by: by, qr_code },
-        Outcome::Unchanged(by) => return Verdict::Unchanged { resolved_by: by },
+        Outcome::Unchanged(by) => return Verdict::Unchanged(by),
         Outcome::Failed(Trouble::Refused(error)) => return Verdict::Refused { error },
         Outcome::Failed(trouble) => trouble,
     };

@@ -6,6 +6,7 @@ mod confirm_receipt;
 mod download;
 mod methods;
 mod report;
+mod resolved;
 mod run;
 mod submit;
 mod submit_fields;

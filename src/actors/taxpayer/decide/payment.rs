@@ -77,7 +77,7 @@ pub(super) fn stays(desk: &Desk, run: &Run, request: &Request) -> bool {
 pub(super) fn follow(desk: &mut Desk, cause: CommandId, run: &Run, verdict: &Verdict) {
     let Some(order) = PaymentOrder::of(&run.document) else { return };
     match verdict {
-        Verdict::Done { .. } | Verdict::Unchanged { .. } => {
+        Verdict::Done { .. } | Verdict::Unchanged(_) => {
             let was_sent = matches!(verdict, Verdict::Done { .. });
             match desk.invoice_with_irn(&run.irn).cloned() {
                 Some(invoice) => take(desk, cause, invoice, (&order, was_sent)),

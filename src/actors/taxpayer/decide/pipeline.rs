@@ -131,7 +131,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
             (None, _) => {}
         },
-        Verdict::Unchanged { .. } => {}
+        Verdict::Unchanged(_) => {}
         Verdict::Wait { .. } => {
             if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show(desk, invoice, (run.operation, AuthorityStatus::Queued));
