@@ -12,6 +12,7 @@ words! {
 impl ResolvedBy {
     /// What a run is known for after a step: what was found out goes before what was answered, and of what was found
     /// out the step with the effect decides.
+    #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {
             Some(before) if before != Self::Answer && (self == Self::Answer || !step.has_effect()) => before,

@@ -85,7 +85,7 @@ impl Caller<'_> {
             irn: run.irn.to_string(),
         };
         match self.authority.validate_irn(&check).await {
-            Err(unknown @ Failure::Unknown { .. }) => known(settle(unknown, self.signed(run).await)?),
+            Err(unknown @ Failure::Unknown { .. }) => settle(unknown, self.signed(run).await).map(known),
             answer => answered(answer),
         }
     }
@@ -110,14 +110,14 @@ impl Caller<'_> {
         let unheard = || Failure::NotFound { message: "the authority does not know the IRN".to_owned() };
         match self.happened(run, |_| true).await?.ok_or_else(|| Trouble::Call(unheard()))? {
             ResolvedBy::Confirm => Ok(done()),
-            by => known(by),
+            by => Ok(known(by)),
         }
     }
 
     /// A transmission that may have happened makes every question about the moment moot if it has.
     async fn look_first(&self, run: &Run, step: Step) -> Checked {
         match self.happened(run, was_sent).await? {
-            Some(by) => known(by),
+            Some(by) => Ok(known(by)),
             None => self.momentary(run, step).await,
         }
     }
@@ -149,11 +149,11 @@ impl Caller<'_> {
 
     async fn send(&self, run: &Run, resuming: bool) -> Checked {
         if resuming && let Some(by) = self.happened(run, was_sent).await? {
-            return known(by);
+            return Ok(known(by));
         }
         match self.authority.transmit(run.irn.as_str()).await {
             Err(unknown @ Failure::Unknown { .. }) => {
-                known(settle(unknown, self.happened(run, was_sent).await)?)
+                settle(unknown, self.happened(run, was_sent).await).map(known)
             }
             answer => answered(answer),
         }
@@ -171,13 +171,13 @@ impl Caller<'_> {
         let wanted = PaymentOrder::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
         let stands = |sighting: &Sighting| sighting.payment_status.as_deref() == Some(wanted);
         match self.happened(run, stands).await? {
-            Some(by) if resuming => return known(by),
+            Some(by) if resuming => return Ok(known(by)),
             Some(by) => return Ok(Outcome::Unchanged(by)),
             None => {}
         }
         match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
             Err(unknown @ Failure::Unknown { .. }) => {
-                known(settle(unknown, self.happened(run, stands).await)?)
+                settle(unknown, self.happened(run, stands).await).map(known)
             }
             answer => answered(answer),
         }
@@ -206,11 +206,11 @@ fn reported(answer: Result<(), Failure>, resuming: bool) -> Checked {
 }
 
 fn done() -> Outcome {
-    Outcome::Done { by: ResolvedBy::Answer, qr_code: None }
+    known(ResolvedBy::Answer)
 }
 
-fn known(by: ResolvedBy) -> Checked {
-    Ok(Outcome::Done { by, qr_code: None })
+fn known(by: ResolvedBy) -> Outcome {
+    Outcome::Done { by, qr_code: None }
 }
 
 fn answered(answer: Result<(), Failure>) -> Checked {

@@ -330,8 +330,8 @@ fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_sent() {
         // What is queued after them is sent, and they are not.
         let later = irn(&taxpayer, &bodies::invoice_no());
         send(REPORT, report(&taxpayer, &later)).await;
-        let sent = async || (reports(world, &later).1 == 1).then_some(());
-        eventually("a later report", sent).await;
+        let arrived = async || (reports(world, &later).1 == 1).then_some(());
+        eventually("a later report", arrived).await;
         assert_eq!(reports(world, reported), (0, 0));
         assert!(world.authority.invoice(submitted).is_none(), "no call named it");
         taxpayer.set_status(&one, "draft").await.expect_status(200);

@@ -40,7 +40,9 @@ fn call_off(desk: &mut Desk, invoice: &Invoice) -> bool {
     let goes_on = |run: &Run| (run.state.is_open() || run.state == RunState::Paused) && run.is_replaceable();
     let called_off: Vec<Run> = runs.into_iter().flatten().filter(goes_on).collect();
     let any = !called_off.is_empty();
-    called_off.into_iter().for_each(|run| desk.put_run(run.cancelled(desk.now)));
+    for run in called_off {
+        desk.put_run(run.cancelled(desk.now));
+    }
     any
 }
 
