@@ -19,6 +19,7 @@ mod m0010_turns;
 mod m0012_supplier_invoices;
 mod m0013_replays;
 mod m0014_operators;
+mod m0016_resolved_by;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -40,6 +41,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0012_supplier_invoices::Migration),
             Box::new(m0013_replays::Migration),
             Box::new(m0014_operators::Migration),
+            Box::new(m0016_resolved_by::Migration),
         ]
     }
 }

@@ -36,7 +36,7 @@ pub(super) const CLASSES: [(Kind, [Class; 3]); 9] = [
 
 /// What an answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+pub(super) enum Meaning {
     Success,
     Misrouted,
     KeyRefused,
@@ -50,7 +50,7 @@ enum Meaning {
 }
 
 /// First status, last status, meaning. The first row that holds the status counts.
-const STATUSES: [(u16, u16, Meaning); 8] = [
+pub(super) const STATUSES: [(u16, u16, Meaning); 8] = [
     (200, 299, Meaning::Success),
     (300, 399, Meaning::Misrouted),
     (401, 401, Meaning::KeyRefused),
@@ -62,14 +62,14 @@ const STATUSES: [(u16, u16, Meaning); 8] = [
 ];
 
 /// Lower-case words of a refusal that make it something else: from whom, under which statuses, and what.
-struct Phrase {
-    words: &'static str,
-    operation: Option<Operation>,
-    statuses: &'static [u16],
-    meaning: Meaning,
+pub(super) struct Phrase {
+    pub(super) words: &'static str,
+    pub(super) operation: Option<Operation>,
+    pub(super) statuses: &'static [u16],
+    pub(super) meaning: Meaning,
 }
 
-const PHRASES: [Phrase; 4] = [
+pub(super) const PHRASES: [Phrase; 4] = [
     Phrase {
         words: "unable to validate api key",
         operation: None,
@@ -263,6 +263,34 @@ mod tests {
             (reply(200, "[]"), cautious("Garbled")),
             (reply(200, NO_DATA), cautious("Garbled")),
             (reply(200, NOT_OK), cautious("Garbled")),
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_one_in_whatever_form_it_gives_its_reason() {
+        let same = |class| [class; 3];
+        let failure = |error: &str| {
+            reply(
+                400,
+                &format!(r#"{{"code":400,"data":null,"message":"error has occurred","error":{error}}}"#),
+            )
+        };
+        let sentence = r#"{"code":400,"data":null,"message":"the document is odd"}"#;
+        table(vec![
+            (failure(r#"{"id":"e1","handler":"h","public_message":"the document is odd"}"#), same("refused")),
+            (
+                failure(r#"{"id":"e1","handler":"h","details":"taxtotal[0].taxamount must be a number"}"#),
+                same("refused"),
+            ),
+            (
+                failure(r#"{"errors":[{"field":"invoicerequest.irn","message":"is required"}]}"#),
+                same("refused"),
+            ),
+            (failure(r#""the document is odd""#), same("refused")),
+            (reply(400, sentence), same("refused")),
+            // An unknown route carries no error.
+            (reply(404, r#"{"code":404,"message":"route not found"}"#), same("not found")),
         ])
         .await;
     }

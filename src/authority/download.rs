@@ -52,24 +52,12 @@ impl EncryptedDocument {
 
 #[cfg(test)]
 mod tests {
-    use aws_lc_rs::cipher::EncryptingKey;
     use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 
+    use super::super::testing::{PUBLIC_PART, encrypted};
     use super::*;
 
     const API_KEY: &str = "0a1b2c3d-0000-4000-8000-000000000000";
-    const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
-
-    fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
-        let key = format!("{PUBLIC_PART}0a1b2c3d");
-        let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
-        let mut bytes = plain.to_vec();
-        let DecryptionContext::Iv128(iv) = key.encrypt(&mut bytes).unwrap() else {
-            panic!("no 128-bit vector")
-        };
-        (hex::encode(iv.as_ref()), bytes)
-    }
-
     fn document(iv_hex: &str, data: String) -> EncryptedDocument {
         EncryptedDocument { iv_hex: iv_hex.to_owned(), public_part: PUBLIC_PART.to_owned(), data }
     }

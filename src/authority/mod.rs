@@ -22,6 +22,8 @@
 //! | Key files, the QR text, the decryption of downloads | `keys`, `qr`, `download` |
 
 mod answer;
+#[cfg(test)]
+mod answers_page;
 mod breaker;
 mod breakers;
 mod call;
@@ -40,7 +42,7 @@ mod qr;
 mod retry;
 mod tally;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod wire;
 
 pub use breaker::{BreakerState, BreakerView};

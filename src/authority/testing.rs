@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws_lc_rs::cipher::{AES_256, DecryptionContext, EncryptingKey, UnboundCipherKey};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,7 +17,7 @@ use crate::domain::clock::{SharedClock, SystemClock};
 
 /// What the server does with a request.
 #[derive(Debug, Clone)]
-pub(super) enum Reaction {
+pub(crate) enum Reaction {
     /// Writes these bytes and closes the connection.
     Bytes(Vec<u8>),
     /// Closes the connection without a word.
@@ -29,11 +30,13 @@ pub(super) enum Reaction {
     Endless,
     /// Takes its time.
     Work(Workshop),
+    /// Writes the bytes beside the first part of a request line that fits; closes the connection where none does.
+    ByPath(Vec<(&'static str, Vec<u8>)>),
 }
 
 /// Works on so many requests at a time, each for as long. More wait with it or, where it turns away, get a 429.
 #[derive(Debug, Clone)]
-pub(super) struct Workshop {
+pub(crate) struct Workshop {
     desks: Arc<Semaphore>,
     work: Duration,
     turns_away: bool,
@@ -73,14 +76,14 @@ impl Workshop {
 }
 
 /// A listening server and the requests it received, head and body as text.
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// Answers every request in the same way.
-    pub(super) async fn start(reaction: Reaction) -> Self {
+    pub(crate) async fn start(reaction: Reaction) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -94,36 +97,36 @@ impl Server {
     }
 
     /// Answers every request with a status and a body of JSON.
-    pub(super) async fn json(status: u16, body: &str) -> Self {
+    pub(crate) async fn json(status: u16, body: &str) -> Self {
         Self::start(Reaction::Bytes(http(status, "", body))).await
     }
 
-    pub(super) fn received(&self) -> Vec<String> {
+    pub(crate) fn received(&self) -> Vec<String> {
         self.received.lock().unwrap().clone()
     }
 
-    pub(super) fn authority(&self) -> Authority {
+    pub(crate) fn authority(&self) -> Authority {
         self.authority_at(Arc::new(SystemClock))
     }
 
-    pub(super) fn authority_at(&self, clock: SharedClock) -> Authority {
+    pub(crate) fn authority_at(&self, clock: SharedClock) -> Authority {
         authority(&format!("http://{}", self.address), clock)
     }
 
     /// A client that waits a second only.
-    pub(super) fn hasty_authority(&self) -> Authority {
+    pub(crate) fn hasty_authority(&self) -> Authority {
         self.sparing_authority(64)
     }
 
     /// A hasty client that makes at most so many calls at a time.
-    pub(super) fn sparing_authority(&self, calls_max: u32) -> Authority {
+    pub(crate) fn sparing_authority(&self, calls_max: u32) -> Authority {
         let base_url = format!("http://{}", self.address);
         within((Duration::from_secs(1), calls_max), &base_url, Arc::new(SystemClock))
     }
 }
 
 /// A client that waits longer than a busy machine takes.
-pub(super) fn authority(base_url: &str, clock: SharedClock) -> Authority {
+pub(crate) fn authority(base_url: &str, clock: SharedClock) -> Authority {
     within((Duration::from_secs(30), 64), base_url, clock)
 }
 
@@ -140,7 +143,7 @@ fn within((timeout, calls_at_once_max): (Duration, u32), base_url: &str, clock: 
 }
 
 /// A whole HTTP response. `headers` are complete lines.
-pub(super) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
@@ -150,8 +153,14 @@ pub(super) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
 
 async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
+    let line = request.lines().next().unwrap_or_default().to_owned();
     log.lock().unwrap().push(request);
     match reaction {
+        Reaction::ByPath(answers) => {
+            let found = answers.iter().find(|(part, _)| line.contains(part));
+            let bytes = found.map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
+            stream.write_all(bytes).await.unwrap_or_default();
+        }
         Reaction::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
         Reaction::Drop => {}
         Reaction::Stall => tokio::time::sleep(Duration::from_mins(1)).await,
@@ -188,11 +197,23 @@ fn announced(head: &str) -> usize {
     line.map_or(0, |length| length.parse().unwrap())
 }
 
+/// The first 24 characters of the key of a download.
+pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
+
+/// The initialisation vector and the bytes of a download that [`authority`] can read.
+pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
+    let key = format!("{PUBLIC_PART}0a1b2c3d");
+    let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
+    let mut bytes = plain.to_vec();
+    let DecryptionContext::Iv128(iv) = key.encrypt(&mut bytes).unwrap() else { panic!("no 128-bit vector") };
+    (hex::encode(iv.as_ref()), bytes)
+}
+
 /// A certificate as key files hold it.
-pub(super) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
+pub(crate) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
 
 /// The key of a throw-away pair, as `SubjectPublicKeyInfo`.
-pub(super) const PUBLIC_KEY_PEM: &str = "\
+pub(crate) const PUBLIC_KEY_PEM: &str = "\
 -----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmQpyUT3abxDCDVPyXm/x
 tADdOlEa02cO5dKe1yEOavF0hxHvE2dtVKrQ5O77JKs61xyOZpfzpC5BTFAKc8Gs
@@ -204,7 +225,7 @@ pwIDAQAB
 -----END PUBLIC KEY-----";
 
 /// The same key, as PKCS#1.
-pub(super) const RSA_PUBLIC_KEY_PEM: &str = "\
+pub(crate) const RSA_PUBLIC_KEY_PEM: &str = "\
 -----BEGIN RSA PUBLIC KEY-----
 MIIBCgKCAQEAmQpyUT3abxDCDVPyXm/xtADdOlEa02cO5dKe1yEOavF0hxHvE2dt
 VKrQ5O77JKs61xyOZpfzpC5BTFAKc8Gsjwp0oqDus84ryPgBfcGGc+15arFVoPyj
@@ -215,7 +236,7 @@ g8Y+GU3xOk3TUbrklAFquYHjD4u+wqwapwIDAQAB
 -----END RSA PUBLIC KEY-----";
 
 /// Its private half, PKCS#8 in base64.
-pub(super) const PRIVATE_KEY: &str = "\
+pub(crate) const PRIVATE_KEY: &str = "\
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCZCnJRPdpvEMIN
 U/Jeb/G0AN06URrTZw7l0p7XIQ5q8XSHEe8TZ21UqtDk7vskqzrXHI5ml/OkLkFM
 UApzwayPCnSioO6zzivI+AF9wYZz7XlqsVWg/KMrRbhIO8ieKMAa3x+0CrbuJzwO

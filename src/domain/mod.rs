@@ -11,13 +11,13 @@
 //! | what is sold | `item` |
 //! | an invoice as read | `object` |
 //! | invoices sent together | `batch` |
-//! | the authority pipeline, and by when an invoice must be through it | `pipeline`, `deadline` |
+//! | the authority pipeline, by when an invoice must be through it, how its outcomes became known | `pipeline`, `deadline`, `resolved_by` |
 //! | what suppliers sent | `supplier_invoice` |
 //! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
 //! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
-//! | whether two documents say the same | `digest` |
+//! | whether two documents say the same; whether what was signed is what was sent | `digest`, `signed_copy` |
 //! | the authority's reference lists | `catalog` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
@@ -46,8 +46,10 @@ pub mod payment;
 pub mod pipeline;
 pub mod refusal;
 pub mod replay;
+pub mod resolved_by;
 pub mod revision;
 pub mod run_move;
+pub mod signed_copy;
 pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;

@@ -10,6 +10,7 @@ use crate::domain::digest;
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::lifecycle::Stage;
+pub use crate::domain::resolved_by::ResolvedBy;
 
 words! {
     /// What a run does.
@@ -47,12 +48,6 @@ words! {
         Refused = "refused",
         Cancelled = "cancelled",
     }
-}
-
-words! {
-    /// How a step's outcome became known: by the answer to its call, by asking, by the authority's word that it
-    /// has it already; or it stood so before anything was sent.
-    ResolvedBy { Answer = "answer", Confirm = "confirm", Duplicate = "duplicate", Unchanged = "unchanged" }
 }
 
 words! {
@@ -159,6 +154,8 @@ pub enum Verdict {
         resolved_by: ResolvedBy,
         qr_code: Option<String>,
     },
+    /// It stood so already, and nothing was sent.
+    Unchanged(ResolvedBy),
     Refused {
         error: String,
     },
@@ -182,7 +179,7 @@ pub enum Verdict {
 impl Verdict {
     pub fn error(&self) -> Option<&str> {
         match self {
-            Self::Done { .. } => None,
+            Self::Done { .. } | Self::Unchanged(_) => None,
             Self::Refused { error }
             | Self::Wait { error, .. }
             | Self::Hold { error, .. }
@@ -194,6 +191,7 @@ impl Verdict {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
+            Self::Unchanged(_) => "unchanged",
             Self::Refused { .. } => "refused",
             Self::Wait { .. } => "retry",
             Self::Hold { .. } => "held",
@@ -342,6 +340,7 @@ impl Run {
         self.wait_reason = None;
         match verdict {
             Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
+            Verdict::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
             Verdict::Refused { .. } => self.end(RunState::Refused),
             Verdict::Wait { reason, until, .. } => {
                 self.failing_since = self.failing_since.or(Some(now));
@@ -385,10 +384,7 @@ impl Run {
             self.failing_since = None;
         }
         self.qr_code = self.qr_code.take().or(qr_code);
-        // A run that was resolved by asking stays known for it.
-        if self.resolved_by != Some(ResolvedBy::Confirm) {
-            self.resolved_by = Some(resolved_by);
-        }
+        self.resolved_by = Some(resolved_by.after(self.resolved_by, step));
         self.state = if self.next_step().is_none() { RunState::Succeeded } else { RunState::Running };
     }
 
@@ -478,6 +474,15 @@ mod tests {
             assert!(refused.is_replaceable(), "{operation} refused");
             assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
         }
+    }
+
+    #[test]
+    fn what_stood_so_already_ends_its_run() {
+        let now = Timestamp::UNIX_EPOCH;
+        let verdict = Verdict::Unchanged(ResolvedBy::Confirm);
+        let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
+        assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
+        assert_eq!((run.unsettled(), verdict.as_str(), verdict.error()), (None, "unchanged", None));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
 use crate::domain::fault::Faults;
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
+use crate::domain::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
 use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
@@ -139,6 +140,9 @@ fn cancelled() -> ApiError {
 
 /// The authority's words, or ours, as a sentence; where they speak of a field, the caller's name of it.
 fn refused(run: &Run) -> ApiError {
+    if is_signed_otherwise(run) {
+        return ApiError::new(Code::IrnContentChanged, sentence(SIGNED_OTHERWISE));
+    }
     rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
 }
 

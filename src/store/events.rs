@@ -7,8 +7,9 @@ use sea_orm::{
     QuerySelect,
 };
 
-use crate::domain::event::{Event, Head};
+use crate::domain::event::{Event, EventKind, Head};
 use crate::domain::ids::{CommandId, TaxpayerId};
+use crate::domain::irn::Irn;
 use crate::store::database::{Store, portions};
 use crate::store::entity::event::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -113,6 +114,29 @@ pub async fn first_at_or_after(
         .one(store.reader())
         .await?;
     Ok(first.map_or(i64::MAX, |event| event.sequence))
+}
+
+/// Of these IRNs, by any of their spellings, those of which an event of this kind tells.
+pub async fn irns_told_of(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    kind: EventKind,
+    spellings: Vec<String>,
+) -> Result<Vec<Irn>, StoreError> {
+    if spellings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let told: Vec<String> = Entity::find()
+        .select_only()
+        .column(Column::Irn)
+        .distinct()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Irn.is_in(spellings))
+        .filter(Column::Kind.eq(kind.as_str()))
+        .into_tuple()
+        .all(connection)
+        .await?;
+    Ok(told.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
 /// Whether a command has left an event: how an interrupted commit is told from one that never was.

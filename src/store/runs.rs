@@ -168,3 +168,53 @@ pub async fn steps_owned_by(
         .await?;
     rows.into_iter().map(StepRecord::try_from).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{ConnectionTrait, DatabaseConnection};
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::clock;
+    use crate::domain::irn::Irn;
+    use crate::domain::pipeline::{Request, ResolvedBy};
+    use crate::store::testing::stores;
+
+    const ID: TaxpayerId = TaxpayerId(1);
+
+    async fn execute(connection: &DatabaseConnection, sql: &str) {
+        connection.execute_unprepared(sql).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn older_words_of_how_a_run_was_resolved_are_rewritten() {
+        for test in stores().await {
+            let store = &test.store;
+            let words = [
+                ("duplicate", ResolvedBy::Answer),
+                ("unchanged", ResolvedBy::Confirm),
+                ("answer", ResolvedBy::Answer),
+                ("confirm", ResolvedBy::Confirm),
+            ];
+            let mut ids = Vec::new();
+            for (number, (word, _)) in words.iter().enumerate() {
+                let irn = Irn::parse(&format!("INV{number}-94AD90FB-20260115")).unwrap();
+                let request = Request { operation: Operation::Payment, irn, document: json!({}) };
+                let run = Run::open(clock::new_id(), ID, request, Timestamp::UNIX_EPOCH);
+                let tx = store.begin().await.unwrap();
+                save(&tx, &[&run]).await.unwrap();
+                tx.commit().await.unwrap();
+                let sql = format!("UPDATE pipeline_runs SET resolved_by = '{word}' WHERE id = '{}'", run.id);
+                execute(store.reader(), &sql).await;
+                ids.push(run.id);
+            }
+            let again = "DELETE FROM seaql_migrations WHERE version = 'm0016_resolved_by'";
+            execute(store.reader(), again).await;
+            store.migrate().await.unwrap();
+            for (id, (word, expected)) in ids.into_iter().zip(words) {
+                let run = owned_by_with_id(store.reader(), ID, id).await.unwrap().unwrap();
+                assert_eq!(run.resolved_by, Some(expected), "{word}");
+            }
+        }
+    }
+}

@@ -91,7 +91,7 @@ async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&
     let mut taken_over = 0;
     for created in &invoices {
         let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
-        taken_over += usize::from(run["resolved_by"] == "confirm");
+        taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the stopped process drove none");
     service.signal("CONT");
@@ -129,7 +129,7 @@ async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client)
     let mut taken_over = 0;
     for created in &invoices {
         let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
-        taken_over += usize::from(run["resolved_by"] == "confirm");
+        taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the dead process drove none");
     let events = scene.taxpayer.events().await;

@@ -105,7 +105,7 @@ impl Gear {
     async fn step(&self, lease: &Lease, intent: Intent) -> Result<Run, Stop> {
         let Intent { run, step, attempt_id, resuming } = intent;
         let started = Instant::now();
-        let caller = Caller { authority: &self.authority, keys: self.keys.as_ref() };
+        let caller = Caller { authority: &self.authority, keys: self.keys.as_ref(), store: &self.store };
         let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
         let verdict = verdict(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());
         let verdict = self.in_place(step, verdict);

@@ -8,14 +8,17 @@
 //! | one step's call; what a failure leads to | `steps`, `verdict` |
 //! | which steps can be called at present | `gates` |
 //! | how long the queue is, and how fast it moves | `backlog`, `pace` |
+//! | what became of a call that was not answered | `resolve`, `witness` |
 
 pub mod backlog;
 pub mod door;
 mod driver;
 mod gates;
 pub mod pace;
+mod resolve;
 mod steps;
 mod verdict;
+mod witness;
 mod worker;
 
 pub use driver::Gear;

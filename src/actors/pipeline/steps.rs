@@ -4,14 +4,22 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::authority::{Authority, Confirmation, CryptoKeys, Failure, IrnCheck};
+use crate::actors::pipeline::resolve::settle;
+use crate::actors::pipeline::witness::Sighting;
+use crate::authority::{Authority, Cause, CryptoKeys, Failure, IrnCheck};
 use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
+use crate::store::database::Store;
 
 /// What a call came to.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Done { by: ResolvedBy, qr_code: Option<String> },
+    Done {
+        by: ResolvedBy,
+        qr_code: Option<String>,
+    },
+    /// It stood so already, and nothing was sent.
+    Unchanged(ResolvedBy),
     Failed(Trouble),
 }
 
@@ -21,7 +29,7 @@ pub(super) enum Trouble {
     /// The authority's decision, or ours before anything was sent.
     Refused(String),
     Health,
-    AccessPoint(&'static str),
+    AccessPoint(String),
     Call(Failure),
 }
 
@@ -29,6 +37,7 @@ impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused { message, .. } => Self::Refused(message),
+            Failure::Retryable { reason: Cause::Offline { message } } => Self::AccessPoint(message),
             other => Self::Call(other),
         }
     }
@@ -40,6 +49,7 @@ type Checked = Result<Outcome, Trouble>;
 pub(super) struct Caller<'a> {
     pub(super) authority: &'a Authority,
     pub(super) keys: Option<&'a CryptoKeys>,
+    pub(super) store: &'a Store,
 }
 
 impl Caller<'_> {
@@ -47,13 +57,15 @@ impl Caller<'_> {
     pub(super) async fn call(&self, run: &Run, step: Step, resuming: bool, now: Timestamp) -> Outcome {
         let outcome = match step {
             Step::IrnCheck => self.irn_check(run).await,
+            // What the authority has signed already needs no checking.
+            Step::DataCheck if run.was_asked_about() => Ok(done()),
             Step::DataCheck => answered(self.authority.validate(&run.document).await),
-            Step::Sign => self.sign(run, resuming, now).await,
-            Step::Confirm => {
-                self.authority.confirm(run.irn.as_str()).await.map(|_| done()).map_err(Trouble::from)
+            Step::Sign => self.sign(run, resuming || run.was_asked_about(), now).await,
+            Step::Confirm => self.confirm(run).await,
+            Step::Health | Step::AccessPoints if run.unsettled().is_some() => {
+                self.look_first(run, step).await
             }
-            Step::Health => self.health().await,
-            Step::AccessPoints => self.access_points(run).await.map_err(settled),
+            Step::Health | Step::AccessPoints => self.momentary(run, step).await,
             Step::Send => self.send(run, resuming).await.map_err(settled),
             Step::Receipt => Ok(done()),
             Step::Report => self.report(run, resuming).await.map_err(settled),
@@ -62,7 +74,8 @@ impl Caller<'_> {
         outcome.unwrap_or_else(Outcome::Failed)
     }
 
-    /// The authority answers a signed IRN and a busy moment with the same words: confirm tells them apart.
+    /// The authority answers a signed IRN and a busy moment with the same words. What it has signed may be this very
+    /// document, in an earlier life of this run; the steps after it know that by how this one was resolved.
     async fn irn_check(&self, run: &Run) -> Checked {
         let text =
             |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -72,22 +85,48 @@ impl Caller<'_> {
             irn: run.irn.to_string(),
         };
         match self.authority.validate_irn(&check).await {
-            Err(unknown @ Failure::Unknown { .. }) => self.resolve(run, unknown, |_| true, None).await,
+            Err(unknown @ Failure::Unknown { .. }) => settle(unknown, self.signed(run).await).map(known),
             answer => answered(answer),
         }
     }
 
     /// The QR code is made first: an IRN that has none must not be signed.
-    async fn sign(&self, run: &Run, resuming: bool, now: Timestamp) -> Checked {
+    async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> Checked {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| Trouble::Refused(error.to_string()))?;
-        if resuming && let Some(outcome) = self.look_up(run, |_| true, qr_code.clone()).await? {
-            return Ok(outcome);
+        if is_asked_first && let Some(by) = self.signed(run).await? {
+            return Ok(Outcome::Done { by, qr_code });
         }
-        match self.authority.sign(&run.document).await {
-            Ok(()) => Ok(Outcome::Done { by: ResolvedBy::Answer, qr_code }),
-            Err(unknown @ Failure::Unknown { .. }) => self.resolve(run, unknown, |_| true, qr_code).await,
-            Err(failure) => Err(failure.into()),
+        let by = match self.authority.sign(&run.document).await {
+            Ok(()) => ResolvedBy::Answer,
+            Err(unknown @ Failure::Unknown { .. }) => settle(unknown, self.signed(run).await)?,
+            Err(failure) => return Err(failure.into()),
+        };
+        Ok(Outcome::Done { by, qr_code })
+    }
+
+    /// Signed it is; whether the authority says so is a matter of time, and no answer to it refuses the invoice.
+    async fn confirm(&self, run: &Run) -> Checked {
+        let unheard = || Failure::NotFound { message: "the authority does not know the IRN".to_owned() };
+        match self.happened(run, |_| true).await?.ok_or_else(|| Trouble::Call(unheard()))? {
+            ResolvedBy::Confirm => Ok(done()),
+            by => Ok(known(by)),
+        }
+    }
+
+    /// A transmission that may have happened makes every question about the moment moot if it has.
+    async fn look_first(&self, run: &Run, step: Step) -> Checked {
+        match self.happened(run, was_sent).await? {
+            Some(by) => Ok(known(by)),
+            None => self.momentary(run, step).await,
+        }
+    }
+
+    async fn momentary(&self, run: &Run, step: Step) -> Checked {
+        if step == Step::Health {
+            self.health().await
+        } else {
+            self.access_points(run).await.map_err(settled)
         }
     }
 
@@ -97,23 +136,25 @@ impl Caller<'_> {
 
     async fn access_points(&self, run: &Run) -> Checked {
         let parties = self.authority.lookup(run.irn.as_str()).await?;
+        let offline = |whose: &str| Trouble::AccessPoint(format!("the {whose}'s access point is offline"));
         if !parties.supplier.online {
-            return Err(Trouble::AccessPoint("the supplier's access point is offline"));
+            return Err(offline("supplier"));
         }
         match parties.customer {
             Some(customer) if customer.online => Ok(done()),
-            Some(_) => Err(Trouble::AccessPoint("the customer's access point is offline")),
+            Some(_) => Err(offline("customer")),
             None => Err(Trouble::Refused("the invoice names no customer to transmit it to".to_owned())),
         }
     }
 
     async fn send(&self, run: &Run, resuming: bool) -> Checked {
-        let sent = |confirmation: &Confirmation| confirmation.transmitted;
-        if resuming && let Some(outcome) = self.look_up(run, sent, None).await? {
-            return Ok(outcome);
+        if resuming && let Some(by) = self.happened(run, was_sent).await? {
+            return Ok(known(by));
         }
         match self.authority.transmit(run.irn.as_str()).await {
-            Err(unknown @ Failure::Unknown { .. }) => self.resolve(run, unknown, sent, None).await,
+            Err(unknown @ Failure::Unknown { .. }) => {
+                settle(unknown, self.happened(run, was_sent).await).map(known)
+            }
             answer => answered(answer),
         }
     }
@@ -128,45 +169,23 @@ impl Caller<'_> {
     async fn update_payment(&self, run: &Run, resuming: bool) -> Checked {
         let unreadable = || Trouble::Refused("the run holds no payment status".to_owned());
         let wanted = PaymentOrder::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
-        let stands = |confirmation: &Confirmation| confirmation.payment_status == wanted;
-        if stands(&self.authority.confirm(run.irn.as_str()).await?) {
-            let by = if resuming { ResolvedBy::Confirm } else { ResolvedBy::Unchanged };
-            return Ok(Outcome::Done { by, qr_code: None });
+        let stands = |sighting: &Sighting| sighting.payment_status.as_deref() == Some(wanted);
+        match self.happened(run, stands).await? {
+            Some(by) if resuming => return Ok(known(by)),
+            Some(by) => return Ok(Outcome::Unchanged(by)),
+            None => {}
         }
         match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
-            Err(unknown @ Failure::Unknown { .. }) => self.resolve(run, unknown, stands, None).await,
+            Err(unknown @ Failure::Unknown { .. }) => {
+                settle(unknown, self.happened(run, stands).await).map(known)
+            }
             answer => answered(answer),
         }
     }
+}
 
-    /// Asks what an unknown outcome was. Where it did not happen, the failure stands and is tried again.
-    async fn resolve(
-        &self,
-        run: &Run,
-        unknown: Failure,
-        happened: impl Fn(&Confirmation) -> bool,
-        qr_code: Option<String>,
-    ) -> Checked {
-        match self.look_up(run, happened, qr_code).await? {
-            Some(outcome) => Ok(outcome),
-            None => Err(unknown.into()),
-        }
-    }
-
-    async fn look_up(
-        &self,
-        run: &Run,
-        happened: impl Fn(&Confirmation) -> bool,
-        qr_code: Option<String>,
-    ) -> Result<Option<Outcome>, Trouble> {
-        match self.authority.confirm(run.irn.as_str()).await {
-            Ok(confirmation) if happened(&confirmation) => {
-                Ok(Some(Outcome::Done { by: ResolvedBy::Confirm, qr_code }))
-            }
-            Ok(_) | Err(Failure::NotFound { .. }) => Ok(None),
-            Err(failure) => Err(failure.into()),
-        }
-    }
+fn was_sent(sighting: &Sighting) -> bool {
+    sighting.transmitted == Some(true)
 }
 
 /// What was signed and is not known any more will not be known by waiting.
@@ -181,15 +200,17 @@ fn settled(trouble: Trouble) -> Trouble {
 fn reported(answer: Result<(), Failure>, resuming: bool) -> Checked {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {
-        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => {
-            Ok(Outcome::Done { by: ResolvedBy::Duplicate, qr_code: None })
-        }
+        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done()),
         answer => answered(answer),
     }
 }
 
 fn done() -> Outcome {
-    Outcome::Done { by: ResolvedBy::Answer, qr_code: None }
+    known(ResolvedBy::Answer)
+}
+
+fn known(by: ResolvedBy) -> Outcome {
+    Outcome::Done { by, qr_code: None }
 }
 
 fn answered(answer: Result<(), Failure>) -> Checked {
@@ -214,7 +235,7 @@ mod tests {
             Ok(Outcome::Done { by, .. }) => by.to_string(),
             other => format!("{other:?}"),
         };
-        assert_eq!(said("Invoice already reported", true), "duplicate");
+        assert_eq!(said("Invoice already reported", true), "answer");
         assert_eq!(said("invoice already reported", false), "Err(Refused(\"invoice already reported\"))");
         assert_eq!(said("tin is unknown", true), "Err(Refused(\"tin is unknown\"))");
         assert!(matches!(reported(Ok(()), true), Ok(Outcome::Done { by: ResolvedBy::Answer, .. })));

@@ -20,6 +20,7 @@ pub(super) fn verdict(
 ) -> Verdict {
     let trouble = match outcome {
         Outcome::Done { by, qr_code } => return Verdict::Done { resolved_by: by, qr_code },
+        Outcome::Unchanged(by) => return Verdict::Unchanged(by),
         Outcome::Failed(Trouble::Refused(error)) => return Verdict::Refused { error },
         Outcome::Failed(trouble) => trouble,
     };
@@ -48,7 +49,7 @@ fn explain(trouble: Trouble, run: &Run) -> (WaitReason, String, Option<Duration>
         Trouble::Health => {
             (WaitReason::HealthCheckDown, "the authority's health check is down".to_owned(), None)
         }
-        Trouble::AccessPoint(error) => (WaitReason::AccessPointOffline, error.to_owned(), None),
+        Trouble::AccessPoint(error) => (WaitReason::AccessPointOffline, error, None),
         Trouble::Call(failure @ Failure::NotFound { .. }) if run.next_step() == Some(Step::Confirm) => {
             (WaitReason::AuthorityUnavailable, format!("signed, but not found yet: {failure}"), None)
         }

@@ -37,6 +37,8 @@ pub(crate) struct Desk {
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
+    /// The IRNs whose receipt the log tells of already.
+    pub(crate) acknowledged: Vec<Irn>,
     /// The replays that are under way.
     pub(crate) replays: Vec<Replay>,
     /// Ids that were taken for this batch.

@@ -7,7 +7,9 @@ use crate::actors::supervision::Task;
 use crate::actors::taxpayer::books::Books;
 use crate::actors::taxpayer::command::{Command, Order, PaymentUpdate, Which};
 use crate::actors::taxpayer::desk::{Desk, FreshIds};
+use crate::domain::codes::SettableStatus;
 use crate::domain::deadline::DeadlinePolicy;
+use crate::domain::event::EventKind;
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, TaxpayerId};
 use crate::domain::invoice::{Invoice, Line};
@@ -19,7 +21,7 @@ use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::invoices::Names;
 use crate::store::items::ItemNames;
-use crate::store::{customers, invoices, items, replays, runs, supplier_invoices, taxpayers};
+use crate::store::{customers, events, invoices, items, replays, runs, supplier_invoices, taxpayers};
 
 /// Takes the ids that the commands may use.
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {
@@ -62,6 +64,8 @@ struct Wanted {
     items: ItemNames,
     run_irn_keys: Vec<String>,
     supplier_irn_keys: Vec<String>,
+    /// IRNs whose receipt may be told of.
+    receipts: Vec<String>,
     replays: bool,
 }
 
@@ -88,7 +92,10 @@ impl Wanted {
             }
             Command::OpenRun(request) => self.add_irn(&request.irn),
             Command::RecordStep(outcome) => self.add_irn(&outcome.run.irn),
-            Command::RecordReceipt { irn } | Command::RecordTransit { irn, .. } => self.add_irn(irn),
+            Command::RecordReceipt { irn } | Command::RecordTransit { irn, .. } => {
+                self.add_irn(irn);
+                self.receipts.push(irn.to_string());
+            }
             Command::ReceiveSupplierInvoice(sent) => self.supplier_irn_keys.push(sent.irn.key()),
             Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
             Command::MoveRun(order) => self.add_irn(&order.irn),
@@ -123,8 +130,8 @@ impl Wanted {
         }
     }
 
-    /// An update is also about the submission of its invoice, which it may name without its IRN.
-    fn add_submissions(&mut self, created: Vec<String>, stored: &[Invoice]) {
+    /// An update and a cancellation are also about the runs of their invoice, which they may name without its IRN.
+    fn add_runs_of(&mut self, created: Vec<String>, stored: &[Invoice]) {
         self.run_irn_keys.extend(created);
         self.run_irn_keys.extend(stored.iter().map(|invoice| invoice.irn.key()));
     }
@@ -151,8 +158,11 @@ pub(crate) async fn desk(
     let names = std::mem::take(&mut wanted.invoices);
     let irn_keys = names.irn_keys.clone();
     let invoices = invoices::owned_by_with_names(tx, id, names).await?;
-    if tasks.iter().any(|task| matches!(***task, Command::Revise { .. })) {
-        wanted.add_submissions(irn_keys, &invoices);
+    if tasks.iter().any(|task| may_end_runs(task)) {
+        wanted.add_runs_of(irn_keys, &invoices);
+    }
+    if !wanted.receipts.is_empty() {
+        wanted.receipts.extend(invoices.iter().map(|invoice| invoice.irn.to_string()));
     }
     Ok(Desk {
         id,
@@ -167,12 +177,17 @@ pub(crate) async fn desk(
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
         supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
             .await?,
+        acknowledged: events::irns_told_of(tx, id, EventKind::InvoiceAcknowledged, wanted.receipts).await?,
         replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
         ids,
         taken,
         books,
         changes: super::changes::Changes::default(),
     })
+}
+
+fn may_end_runs(command: &Command) -> bool {
+    matches!(command, Command::Revise { .. } | Command::SetStatus { status: SettableStatus::Cancelled, .. })
 }
 
 /// What other taxpayers have already of what these commands want to be unique.

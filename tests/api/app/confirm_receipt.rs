@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::bodies::{self, irn, submission};
+use crate::support::bodies::{self, irn, report, submission};
 use crate::support::clients::TRANSMIT;
+use crate::support::planted::plant;
 use crate::support::world::on_every_database;
 
 #[test]
@@ -45,5 +46,27 @@ fn an_irn_that_is_odd_or_of_somebody_else_is_not_found() {
             let answer = taxpayer.app().confirm_receipt(&irn).await;
             answer.expect_refusal(404, "INVOICE_NOT_FOUND");
         }
+    });
+}
+
+#[test]
+fn a_receipt_of_an_invoice_that_somebody_else_transmitted_is_told_once() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let reported = invoice["irn"].as_str().unwrap();
+        taxpayer.app().report(&report(&taxpayer, reported)).await.expect_status(200);
+        plant(world, &taxpayer, invoice["invoice_no"].as_str().unwrap(), |_| {}).await;
+        let no = bodies::invoice_no();
+        plant(world, &taxpayer, &no, |_| {}).await;
+        for irn in [reported, &irn(&taxpayer, &no)] {
+            for _ in 0..3 {
+                taxpayer.app().confirm_receipt(irn).await.expect_status(200);
+            }
+            let events = taxpayer.invoice_events().await;
+            let told = events.iter().filter(|event| event["irn"] == json!(irn));
+            assert_eq!(told.filter(|event| event["type"] == "invoice.acknowledged").count(), 1, "{irn}");
+        }
+        assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("REPORTED"));
     });
 }

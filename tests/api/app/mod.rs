@@ -7,6 +7,7 @@ mod download;
 mod methods;
 mod queue;
 mod report;
+mod resolved;
 mod run;
 mod submit;
 mod submit_fields;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::answer::Answer;
 use crate::support::bodies::{self, exact, irn, report, submission, with, without};
-use crate::support::clients::{REPORT, Taxpayer};
+use crate::support::clients::{REPORT, SUBMIT, Taxpayer};
 use crate::support::world::{World, apart, eventually, number, on_every_database};
 
 const REQUIRED: [&str; 12] = [
@@ -297,6 +297,45 @@ fn a_cancelled_invoice_is_not_reported() {
         let answer = taxpayer.app().report(&report(&taxpayer, irn)).await;
         answer.expect_refusal(409, "INVALID_TRANSITION");
         assert_eq!(reports(world, irn), (0, 0));
+    });
+}
+
+#[test]
+fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_sent() {
+    apart("called-off", &[("PIPELINE__CONCURRENCY_MAX", "1")], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let blocking = irn(&taxpayer, &bodies::invoice_no());
+        let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Report);
+        (late.irn, late.latency_ms) = (Some(blocking.clone()), Some(4_000));
+        world.authority.add_fault(late).unwrap();
+        let send = async |path: &str, body: Value| {
+            let request = taxpayer.request("POST", path).header("prefer", "respond-async");
+            Answer::to(request.json(&body)).await.expect_status(202)
+        };
+        send(REPORT, report(&taxpayer, &blocking)).await;
+        let called = async || (reports(world, &blocking).1 == 1).then_some(());
+        eventually("the call that is waited for", called).await;
+        let (one, other) =
+            (taxpayer.invoice(&bodies::invoice()).await, taxpayer.invoice(&bodies::invoice()).await);
+        let (reported, submitted) = (one["irn"].as_str().unwrap(), other["irn"].as_str().unwrap());
+        send(REPORT, report(&taxpayer, reported)).await;
+        send(SUBMIT, submission(&taxpayer, other["invoice_no"].as_str().unwrap())).await;
+        for (invoice, operation) in [(&one, "report"), (&other, "submit")] {
+            assert_eq!(taxpayer.reread(invoice).await["authority_data"]["status"], json!("QUEUED"));
+            taxpayer.set_status(invoice, "cancelled").await.expect_status(200);
+            let run = taxpayer.app().run_of(invoice["irn"].as_str().unwrap(), operation).await;
+            assert_eq!(run.data()["state"], json!("cancelled"), "{}", run.text);
+            assert_eq!(taxpayer.reread(invoice).await["authority_data"]["status"], json!("PENDING"));
+        }
+        // What is queued after them is sent, and they are not.
+        let later = irn(&taxpayer, &bodies::invoice_no());
+        send(REPORT, report(&taxpayer, &later)).await;
+        let arrived = async || (reports(world, &later).1 == 1).then_some(());
+        eventually("a later report", arrived).await;
+        assert_eq!(reports(world, reported), (0, 0));
+        assert!(world.authority.invoice(submitted).is_none(), "no call named it");
+        taxpayer.set_status(&one, "draft").await.expect_status(200);
+        taxpayer.app().report(&report(&taxpayer, reported)).await.expect_status(200);
     });
 }
 

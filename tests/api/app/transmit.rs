@@ -130,6 +130,90 @@ fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signatu
     });
 }
 
+/// A signed invoice of a customer of its own, who is offline.
+async fn signed_for_an_offline_customer(world: &World, taxpayer: &Taxpayer) -> (Value, PartyEnrolment) {
+    let tin = format!("{:08}-0009", number());
+    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let body = submission(taxpayer, invoice["invoice_no"].as_str().unwrap());
+    let body = with(&body, "accounting_customer_party.tin", json!(tin));
+    taxpayer.app().submit(&body).await.expect_status(200);
+    let party = PartyEnrolment { tin: Some(tin), online: Some(false), ..Default::default() };
+    world.authority.enrol(&party).unwrap();
+    (invoice, PartyEnrolment { online: Some(true), ..party })
+}
+
+async fn transmitted(taxpayer: &Taxpayer, invoice: &Value) {
+    let seen = async || (taxpayer.reread(invoice).await["status"] == "transmitted").then_some(());
+    eventually("a transmission that nobody asks for again", seen).await;
+}
+
+#[test]
+fn what_is_signed_but_not_transmitted_says_so_and_goes_on_by_itself() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (invoice, online) = signed_for_an_offline_customer(world, &taxpayer).await;
+        let irn = invoice["irn"].as_str().unwrap();
+        let shown = taxpayer.reread(&invoice).await["authority_data"]["status"].clone();
+        assert_eq!(shown, json!("SUBMITTED"));
+        taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+        let waiting = async || {
+            let run = taxpayer.app().run(irn).await.expect_status(200).data().clone();
+            (run["state"] == "waiting").then_some(run)
+        };
+        let run = eventually("a run that waits", waiting).await;
+        assert_eq!((&run["operation"], &run["resolved_by"]), (&json!("transmit"), &json!("answer")));
+        assert_eq!(run["wait_reason"], json!("access-point-offline"));
+        assert!(run["next_attempt_at"].is_string(), "{run}");
+        let held = taxpayer.reread(&invoice).await;
+        assert_eq!(
+            (&held["status"], &held["authority_data"]["status"]),
+            (&json!("submitted"), &json!("QUEUED"))
+        );
+        world.authority.enrol(&online).unwrap();
+        transmitted(&taxpayer, &invoice).await;
+        let sheet = world.authority.invoice(irn).unwrap();
+        assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
+    });
+}
+
+#[test]
+fn an_access_point_that_goes_offline_before_it_is_called_is_told_as_such() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (invoice, irn) = signed(&taxpayer).await;
+        let mut gone = FaultOrder::of(FaultKind::AccessPointOffline).on(Operation::Transmit).times(1);
+        gone.irn = Some(irn.clone());
+        world.authority.add_fault(gone).unwrap();
+        taxpayer.app().transmit(&irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+        transmitted(&taxpayer, &invoice).await;
+        assert_eq!(attempts(world, &irn), (2, 1));
+    });
+}
+
+#[test]
+fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_since() {
+    apart("transmit-then-offline", &[("PIPELINE__WAIT_S", "2")], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (invoice, mut party) = signed_for_an_offline_customer(world, &taxpayer).await;
+        world.authority.enrol(&party).unwrap();
+        let irn = invoice["irn"].as_str().unwrap();
+        for (kind, operation, times) in [
+            (FaultKind::CommitThenDrop, Operation::Transmit, 1),
+            (FaultKind::ServerError, Operation::Confirm, 1_000),
+            (FaultKind::ServerError, Operation::Search, 1_000),
+        ] {
+            world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
+        }
+        taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
+        party.online = Some(false);
+        world.authority.enrol(&party).unwrap();
+        world.authority.clear_faults();
+        transmitted(&taxpayer, &invoice).await;
+        assert_eq!(taxpayer.app().run(irn).await.data()["resolved_by"], json!("confirm"));
+        assert_eq!(attempts(world, irn), (1, 1));
+    });
+}
+
 #[test]
 fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted() {
     apart("unhealthy", &[("PIPELINE__WAIT_S", "1")], async |world| {

@@ -7,11 +7,13 @@
 //! | callers, one a role | `clients` |
 //! | an endpoint that takes notifications | `receiver` |
 //! | what suppliers send | `supplies` |
+//! | what somebody else let the authority sign | `planted` |
 //! | bodies that pass, of which a test changes a field | `bodies` |
 
 pub(crate) mod answer;
 pub(crate) mod bodies;
 pub(crate) mod clients;
+pub(crate) mod planted;
 pub(crate) mod receiver;
 pub(crate) mod supplies;
 pub(crate) mod world;

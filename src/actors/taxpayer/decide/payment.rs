@@ -9,7 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::ids::CommandId;
 use crate::domain::invoice::Invoice;
 use crate::domain::payment::{Notice, PaymentOrder, Posting};
-use crate::domain::pipeline::{Operation, Request, ResolvedBy, Run, RunState, Verdict};
+use crate::domain::pipeline::{Operation, Request, Run, RunState, Verdict};
 use crate::domain::refusal::Refusal;
 use crate::store::entity::payment_entry;
 
@@ -77,8 +77,8 @@ pub(super) fn stays(desk: &Desk, run: &Run, request: &Request) -> bool {
 pub(super) fn follow(desk: &mut Desk, cause: CommandId, run: &Run, verdict: &Verdict) {
     let Some(order) = PaymentOrder::of(&run.document) else { return };
     match verdict {
-        Verdict::Done { resolved_by, .. } => {
-            let was_sent = *resolved_by != ResolvedBy::Unchanged;
+        Verdict::Done { .. } | Verdict::Unchanged(_) => {
+            let was_sent = matches!(verdict, Verdict::Done { .. });
             match desk.invoice_with_irn(&run.irn).cloned() {
                 Some(invoice) => take(desk, cause, invoice, (&order, was_sent)),
                 None if was_sent => tell(desk, cause, run, (EventKind::PaymentStatusUpdated, about(&order))),

@@ -147,6 +147,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
             (None, _) => {}
         },
+        Verdict::Unchanged(_) => {}
         Verdict::Wait { .. } | Verdict::Hold { .. } => {
             if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show(desk, invoice, (run.operation, AuthorityStatus::Queued));

@@ -37,15 +37,18 @@ fn end_run(desk: &mut Desk, irn: &Irn) -> bool {
     true
 }
 
-/// Notes once that the receipt was confirmed: on a run of the invoice, and on the invoice if we have it.
+/// Notes once that the receipt was confirmed: on a run of the invoice, and on the invoice if we have it. Where neither
+/// can show it, as after a report without a transmission, the log still knows that it was told.
 pub(super) fn record_receipt(desk: &mut Desk, cause: CommandId, irn: &Irn) -> Reply {
     let runs = [Operation::Transmit, Operation::Submit].map(|operation| desk.run(operation, irn).cloned());
     let invoice = desk.invoice_with_irn(irn).cloned();
-    let noted = runs.iter().flatten().any(|run| run.done.contains(&Step::Receipt))
+    let noted = desk.acknowledged.iter().any(|told| told.key() == irn.key())
+        || runs.iter().flatten().any(|run| run.done.contains(&Step::Receipt))
         || invoice.as_ref().is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged);
     if noted {
         return Reply::Done;
     }
+    desk.acknowledged.push(irn.clone());
     if let Some(mut run) = runs.into_iter().flatten().next() {
         run.done.push(Step::Receipt);
         desk.put_run(run);

@@ -1,0 +1,347 @@
+//! What became of a call whose outcome is not known, now or in an earlier life of this process. Nothing is guessed:
+//! what the authority has signed under an IRN is ours only if its own copy holds what was sent.
+
+use serde_json::Value;
+
+use crate::actors::pipeline::steps::{Caller, Trouble};
+use crate::actors::pipeline::witness::Sighting;
+use crate::authority::{Cause, Failure};
+use crate::domain::pipeline::{ResolvedBy, Run};
+use crate::domain::signed_copy::{self, SIGNED_OTHERWISE};
+
+/// How an effect that happened became known, or `None` where it did not happen.
+pub(super) type Known = Result<Option<ResolvedBy>, Trouble>;
+
+impl Caller<'_> {
+    /// Whether an effect took place.
+    pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&Sighting) -> bool) -> Known {
+        let sighting = self.witness(run, happened).await.map_err(Trouble::Call)?;
+        Ok(sighting.map(|sighting| sighting.by))
+    }
+
+    /// Whether the authority has signed what the run sent. What somebody else let it sign is a refusal.
+    pub(super) async fn signed(&self, run: &Run) -> Known {
+        let Some(sighting) = self.witness(run, |_| true).await.map_err(Trouble::Call)? else {
+            return Ok(None);
+        };
+        let is_ours = match self.copy(run).await? {
+            Some(copy) => (ResolvedBy::Download, signed_copy::holds(&copy, &run.document)),
+            None => (sighting.by, dates_agree(run, &sighting)?),
+        };
+        match is_ours {
+            (by, true) => Ok(Some(by)),
+            (_, false) => Err(Trouble::Refused(SIGNED_OTHERWISE.to_owned())),
+        }
+    }
+
+    /// The authority's copy of what it has signed; `None` where it cannot be read, however often it is asked for.
+    async fn copy(&self, run: &Run) -> Result<Option<Value>, Trouble> {
+        let unreadable = match self.authority.download(run.irn.as_str()).await {
+            Ok(document) => match self.authority.decrypt(&document) {
+                Ok(copy) => return Ok(Some(copy)),
+                Err(error) => error.to_string(),
+            },
+            Err(Failure::Refused { message, .. }) => message,
+            Err(failure) => return Err(Trouble::Call(failure)),
+        };
+        let irn = run.irn.as_str();
+        tracing::warn!(
+            irn,
+            error = unreadable,
+            "a signed document cannot be read: its dates decide whose it is"
+        );
+        Ok(None)
+    }
+}
+
+/// Whether a document that cannot be read has the dates of the one that was sent.
+fn dates_agree(run: &Run, sighting: &Sighting) -> Result<bool, Trouble> {
+    let told = (sighting.issue_date.as_deref(), sighting.due_date.as_deref());
+    let silence = Failure::Unknown { reason: Cause::Garbled { status: 200 } };
+    signed_copy::agrees(&run.document, told.0, told.1).ok_or(Trouble::Call(silence))
+}
+
+/// How a call whose answer left its outcome open ended. Where it did not happen, or nobody could tell, the failure
+/// stands: the question is asked again before the call is made again.
+pub(super) fn settle(unknown: Failure, known: Known) -> Result<ResolvedBy, Trouble> {
+    match known {
+        Ok(Some(by)) => Ok(by),
+        Ok(None) | Err(Trouble::Call(_)) => Err(unknown.into()),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::actors::pipeline::steps::Outcome;
+    use crate::authority::testing::{PUBLIC_PART, Reaction, Server, encrypted, http};
+    use crate::domain::ids::{RunId, TaxpayerId};
+    use crate::domain::irn::Irn;
+    use crate::domain::pipeline::{Operation, Request, Step};
+    use crate::store::testing::{TestStore, stores};
+
+    type Answer = (&'static str, Vec<u8>);
+
+    const IRN: &str = "INV1-94AD90FB-20260115";
+    const BUSY: &str =
+        r#"{"code":400,"message":"unable to complete this operation at this time, kindly try again later"}"#;
+    const SEARCH: &str = "/invoice/B1?";
+    const CONFIRM: &str = "/invoice/confirm/";
+    const DOWNLOAD: &str = "/invoice/download/";
+
+    fn run(operation: Operation) -> Run {
+        let document = json!({
+            "irn": IRN, "business_id": "B1", "issue_date": "2026-01-15", "due_date": "2026-02-15",
+            "payment_status": "PAID", "remark": null, "legal_monetary_total": { "payable_amount": 1075 },
+        });
+        let request = Request { operation, irn: Irn::parse(IRN).unwrap(), document };
+        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+    }
+
+    fn says(part: &'static str, status: u16, body: &str) -> Answer {
+        (part, http(status, "", body))
+    }
+
+    fn data(part: &'static str, data: &Value) -> Answer {
+        says(part, 200, &json!({ "data": data }).to_string())
+    }
+
+    fn confirmed(issue_date: &str, transmitted: bool, payment_status: &str) -> Answer {
+        let told = json!({
+            "issue_date": issue_date, "due_date": null, "payment_status": payment_status,
+            "transmitted": transmitted, "delivered": false,
+        });
+        data(CONFIRM, &told)
+    }
+
+    fn signed() -> Answer {
+        confirmed("2026-01-15", false, "PENDING")
+    }
+
+    fn silent(part: &'static str) -> Answer {
+        says(part, 503, "")
+    }
+
+    fn unknown_there(part: &'static str) -> Answer {
+        says(part, 404, r#"{"message":"invoice not found"}"#)
+    }
+
+    fn found(entry_status: &str) -> Answer {
+        let row = json!({
+            "irn": IRN.to_lowercase(), "issue_date": "2026-01-15", "entry_status": entry_status,
+            "payment_status": "PAID",
+        });
+        data(SEARCH, &json!({ "items": [{ "irn": "OTHER" }, row] }))
+    }
+
+    fn nothing_found() -> Answer {
+        data(SEARCH, &json!({ "items": [{ "irn": "INV2-94AD90FB-20260115", "payment_status": "PAID" }] }))
+    }
+
+    fn copy_of(payable: i64) -> Answer {
+        let mut copy = run(Operation::Submit).document;
+        copy["legal_monetary_total"]["payable_amount"] = json!(payable);
+        copy["payment_status"] = json!("PENDING");
+        copy["sync_date"] = json!("2026-01-16");
+        let (iv, bytes) = encrypted(copy.to_string().as_bytes());
+        data(DOWNLOAD, &json!({ "iv_hex": iv, "pub": PUBLIC_PART, "data": URL_SAFE.encode(bytes) }))
+    }
+
+    fn undecryptable() -> Answer {
+        data(DOWNLOAD, &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }))
+    }
+
+    /// What a step comes to, in a word, and the paths that were called.
+    async fn call(
+        test: &TestStore,
+        run: &Run,
+        (step, resuming): (Step, bool),
+        answers: Vec<Answer>,
+    ) -> (String, Vec<String>) {
+        let server = Server::start(Reaction::ByPath(answers)).await;
+        let authority = server.authority();
+        let caller = Caller { authority: &authority, keys: None, store: &test.store };
+        let word = match caller.call(run, step, resuming, Timestamp::UNIX_EPOCH).await {
+            Outcome::Done { by, .. } => by.to_string(),
+            Outcome::Unchanged(by) => format!("unchanged, {by}"),
+            Outcome::Failed(Trouble::Refused(error)) if error == SIGNED_OTHERWISE => {
+                "other content".to_owned()
+            }
+            Outcome::Failed(Trouble::Refused(error)) => format!("refused: {error}"),
+            Outcome::Failed(Trouble::Call(Failure::Unknown { .. })) => "unknown".to_owned(),
+            Outcome::Failed(Trouble::Call(Failure::Retryable { .. })) => "retryable".to_owned(),
+            Outcome::Failed(trouble) => format!("{trouble:?}"),
+        };
+        let path = |request: &String| request.split(' ').nth(1).unwrap().replace("/api/v1/invoice/", "");
+        (word, server.received().iter().map(path).collect())
+    }
+
+    async fn one_store() -> TestStore {
+        stores().await.swap_remove(0)
+    }
+
+    /// The signature's own answer is lost in every one of them.
+    #[tokio::test]
+    async fn a_signature_without_an_answer_is_resolved_by_what_was_signed() {
+        let test = one_store().await;
+        for (answers, expected) in [
+            (vec![signed(), copy_of(1075)], "download"),
+            (vec![signed(), copy_of(1076)], "other content"),
+            (vec![signed(), silent(DOWNLOAD)], "unknown"),
+            (vec![signed(), says(DOWNLOAD, 200, "<xml/>")], "unknown"),
+            (vec![signed(), says(DOWNLOAD, 200, r#"{"data":{"iv_hex":"00"}}"#)], "unknown"),
+            (vec![signed(), unknown_there(DOWNLOAD)], "unknown"),
+            (vec![signed(), undecryptable()], "confirm"),
+            (vec![signed(), says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#)], "confirm"),
+            (vec![confirmed("2026-01-16", false, "PENDING"), undecryptable()], "other content"),
+            (vec![confirmed("", false, "PENDING"), undecryptable()], "unknown"),
+            (vec![unknown_there(CONFIRM), found("SIGNED"), copy_of(1075)], "unknown"),
+            (vec![silent(CONFIRM), found("SIGNED"), copy_of(1075)], "download"),
+            (vec![silent(CONFIRM), found("SIGNED"), copy_of(1)], "other content"),
+            (vec![silent(CONFIRM), found("SIGNED"), undecryptable()], "search"),
+            (vec![silent(CONFIRM), found("SIGNED"), silent(DOWNLOAD)], "unknown"),
+            (vec![says(CONFIRM, 400, r#"{"message":"odd"}"#), found("SIGNED"), copy_of(1075)], "download"),
+            (vec![silent(CONFIRM), nothing_found(), copy_of(1075)], "unknown"),
+            (vec![silent(CONFIRM), silent(SEARCH), copy_of(1075)], "unknown"),
+            (vec![says("/invoice/sign", 400, BUSY), signed(), copy_of(1075)], "download"),
+            (vec![says("/invoice/sign", 400, BUSY), unknown_there(CONFIRM)], "unknown"),
+            (vec![says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#)], "answer"),
+            (vec![says("/invoice/sign", 422, r#"{"message":"no"}"#), signed()], "refused: no"),
+        ] {
+            let told = format!("{answers:?}");
+            let (word, _) = call(&test, &run(Operation::Submit), (Step::Sign, false), answers).await;
+            assert_eq!(word, expected, "{told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_signature_that_may_exist_is_asked_about_before_it_is_asked_for_again() {
+        let test = one_store().await;
+        let sign = says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#);
+        for (answers, expected, calls) in [
+            (vec![signed(), copy_of(1075)], "download", 2),
+            (vec![signed(), copy_of(9)], "other content", 2),
+            (vec![unknown_there(CONFIRM), sign.clone()], "answer", 2),
+            (vec![silent(CONFIRM), nothing_found(), sign.clone()], "retryable", 2),
+            (vec![silent(CONFIRM), silent(SEARCH), sign], "retryable", 2),
+        ] {
+            let told = format!("{answers:?}");
+            let (word, paths) = call(&test, &run(Operation::Submit), (Step::Sign, true), answers).await;
+            assert_eq!((word.as_str(), paths.len()), (expected, calls), "{told} {paths:?}");
+            assert_eq!(paths.contains(&"sign".to_owned()), expected == "answer", "{paths:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_irn_that_is_signed_already_goes_on_as_signed_only_where_its_document_is_ours() {
+        let test = one_store().await;
+        let busy = || says("/irn/validate", 400, BUSY);
+        for (answers, expected) in [
+            (vec![busy(), signed(), copy_of(1075)], "download"),
+            (vec![busy(), signed(), copy_of(1)], "other content"),
+            (vec![busy(), unknown_there(CONFIRM)], "unknown"),
+            (vec![busy(), silent(CONFIRM), found("TRANSMITTED"), copy_of(1075)], "download"),
+            (vec![busy(), silent(CONFIRM), nothing_found()], "unknown"),
+            (vec![says("/irn/validate", 400, r#"{"message":"no"}"#)], "refused: no"),
+        ] {
+            let (word, _) = call(&test, &run(Operation::Submit), (Step::IrnCheck, false), answers).await;
+            assert_eq!(word, expected);
+        }
+        let found = Run { resolved_by: Some(ResolvedBy::Download), ..run(Operation::Submit) };
+        let (word, paths) = call(&test, &found, (Step::DataCheck, false), vec![]).await;
+        assert_eq!((word.as_str(), paths.len()), ("answer", 0), "what is signed needs no check");
+        let (word, paths) = call(&test, &found, (Step::Sign, false), vec![signed(), copy_of(1075)]).await;
+        assert_eq!((word.as_str(), paths.len()), ("download", 2), "{paths:?}");
+    }
+
+    #[tokio::test]
+    async fn a_signature_is_confirmed_by_either_witness_and_refused_by_none() {
+        let test = one_store().await;
+        for (answers, expected) in [
+            (vec![signed()], "answer"),
+            (vec![silent(CONFIRM), found("SIGNED")], "search"),
+            (vec![silent(CONFIRM), nothing_found()], "retryable"),
+        ] {
+            let (word, _) = call(&test, &run(Operation::Submit), (Step::Confirm, false), answers).await;
+            assert_eq!(word, expected);
+        }
+        for answer in [unknown_there(CONFIRM), says(CONFIRM, 422, r#"{"message":"odd"}"#)] {
+            let (word, _) = call(&test, &run(Operation::Submit), (Step::Confirm, false), vec![answer]).await;
+            assert!(word.starts_with("Call("), "{word}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_transmission_is_resolved_by_confirm_or_by_what_a_search_shows() {
+        let test = one_store().await;
+        let transmit = "POST /api/v1/invoice/transmit/";
+        let transmitted = || confirmed("2026-01-15", true, "PENDING");
+        let again = || says(transmit, 400, r#"{"message":"invoice already transmitted"}"#);
+        for (answers, resuming, expected) in [
+            (vec![transmitted()], false, "confirm"),
+            (vec![signed()], false, "unknown"),
+            (vec![again(), transmitted()], false, "confirm"),
+            (vec![again(), signed()], false, "unknown"),
+            (vec![silent(CONFIRM), found("TRANSMITTED")], false, "search"),
+            (vec![silent(CONFIRM), found("SIGNED")], false, "unknown"),
+            (vec![silent(CONFIRM), nothing_found()], false, "unknown"),
+            (vec![transmitted()], true, "confirm"),
+            (vec![silent(CONFIRM), found("DELIVERED")], true, "search"),
+            (vec![silent(CONFIRM), found("SIGNED")], true, "retryable"),
+            (vec![signed(), data(transmit, &json!({ "ok": true }))], true, "answer"),
+            (vec![signed(), unknown_there(transmit)], true, "refused: invoice not found"),
+        ] {
+            let told = format!("{answers:?}");
+            let (word, _) = call(&test, &run(Operation::Transmit), (Step::Send, resuming), answers).await;
+            assert_eq!(word, expected, "{told}");
+        }
+        let offline = says(transmit, 400, r#"{"message":"the access point is offline"}"#);
+        let (word, _) = call(&test, &run(Operation::Transmit), (Step::Send, false), vec![offline]).await;
+        assert_eq!(word, r#"AccessPoint("the access point is offline")"#);
+    }
+
+    #[tokio::test]
+    async fn a_transmission_that_happened_makes_questions_about_the_moment_moot() {
+        let test = one_store().await;
+        let lost = Run { intent: Some(Step::Send), ..run(Operation::Transmit) };
+        for step in [Step::Health, Step::AccessPoints] {
+            let answers = vec![confirmed("2026-01-15", true, "PENDING")];
+            let (word, paths) = call(&test, &lost, (step, false), answers).await;
+            assert_eq!((word.as_str(), paths.len()), ("confirm", 1), "{paths:?}");
+            let (word, paths) =
+                call(&test, &lost, (step, false), vec![silent(CONFIRM), silent(SEARCH)]).await;
+            assert_eq!((word.as_str(), paths.len()), ("retryable", 2), "{paths:?}");
+        }
+        let answers = vec![signed(), data("self-health-check", &json!({ "ok": true }))];
+        let (word, paths) = call(&test, &lost, (Step::Health, false), answers).await;
+        assert_eq!((word.as_str(), paths.len()), ("answer", 2), "{paths:?}");
+    }
+
+    #[tokio::test]
+    async fn a_payment_is_resolved_by_confirm_or_by_what_a_search_shows() {
+        let test = one_store().await;
+        let paid = || confirmed("2026-01-15", false, "PAID");
+        let update = |body: &str| says("/invoice/update/", 200, body);
+        for (answers, resuming, expected) in [
+            (vec![paid()], false, "unchanged, confirm"),
+            (vec![paid()], true, "confirm"),
+            (vec![silent(CONFIRM), found("SIGNED")], false, "unchanged, search"),
+            (vec![silent(CONFIRM), found("SIGNED")], true, "search"),
+            (vec![silent(CONFIRM), nothing_found()], true, "retryable"),
+            (vec![signed()], false, "unknown"),
+            (vec![signed(), update(r#"{"data":{"ok":true}}"#)], true, "answer"),
+            (vec![signed(), update("{}")], false, "unknown"),
+            (vec![signed(), says("/invoice/update/", 400, r#"{"message":"no"}"#)], false, "refused: no"),
+        ] {
+            let told = format!("{answers:?}");
+            let (word, _) = call(&test, &run(Operation::Payment), (Step::Payment, resuming), answers).await;
+            assert_eq!(word, expected, "{told}");
+        }
+    }
+}

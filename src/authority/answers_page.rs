@@ -1,0 +1,128 @@
+//! The table of the authority's answers in `docs/operations.md`. It is written from the tables of `classify`;
+//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` writes it anew.
+
+use std::fmt::Write as _;
+
+use super::classify::{CLASSES, Class, Meaning, PHRASES, STATUSES};
+use super::failure::Kind;
+use super::operation::Operation;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations.md");
+const BEGIN: &str = "<!-- written by a test: answers -->\n";
+const END: &str = "<!-- end: answers -->\n";
+const HEAD: &str = "| Answer, or the lack of one | To a question | To the IRN check | To an effect | What the service does |\n\
+    |---|---|---|---|---|\n";
+
+#[test]
+fn the_table_of_answers_is_that_of_the_code() {
+    let page = std::fs::read_to_string(FILE).unwrap();
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (written, after) = rest.split_once(END).unwrap();
+    let table = table();
+    if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
+        std::fs::write(FILE, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+        return;
+    }
+    let advice = "docs/operations.md is old: EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page";
+    assert_eq!(written, table, "{advice}");
+}
+
+fn table() -> String {
+    let mut table = HEAD.to_owned();
+    for (meaning, classes, deed) in [
+        (Meaning::Success, ["done"; 3], "goes on"),
+        (
+            Meaning::Refused,
+            ["refused"; 3],
+            "ends the run as refused, in the authority's words; from `confirm` and the search it counts as silence",
+        ),
+        (
+            Meaning::Absent,
+            ["not found"; 3],
+            "takes it for unsigned, in an answer to `confirm`; Send, Report and the payment update end as refused; other steps wait and try again",
+        ),
+        (
+            Meaning::Throttled,
+            ["throttled"; 3],
+            "waits as long as Retry-After says, else as after a failure, and calls again",
+        ),
+    ] {
+        row(&mut table, &answer(meaning), classes, deed);
+    }
+    for (kind, classes) in CLASSES {
+        row(&mut table, &cause(kind), classes.map(word), deed(kind, classes));
+    }
+    row(
+        &mut table,
+        "none: an open breaker held the call back",
+        ["breaker open"; 3],
+        "waits for the next probe; no request was sent",
+    );
+    table
+}
+
+fn row(table: &mut String, answer: &str, classes: [&str; 3], deed: &str) {
+    writeln!(table, "| {answer} | {} | {deed} |", classes.join(" | ")).unwrap();
+}
+
+fn word(class: Class) -> &'static str {
+    match class {
+        Class::Retryable => "retryable",
+        Class::Unknown => "unknown",
+    }
+}
+
+fn cause(kind: Kind) -> String {
+    match kind {
+        Kind::Unreachable => "none: no connection was made".to_owned(),
+        Kind::TimedOut => "none within `authority.timeout_s`".to_owned(),
+        Kind::Cut => "none: the connection was closed or reset after the request, or in the midst of the answer".to_owned(),
+        Kind::Garbled => "one that cannot be read under any of those statuses: no JSON, XML, a field missing, `ok: false`, 400 or 422 without a word, too long".to_owned(),
+        Kind::Down => format!("{}, 500 and above", answer(Meaning::Down)),
+        Kind::Ambiguous => answer(Meaning::Ambiguous),
+        Kind::Offline => answer(Meaning::Offline),
+        Kind::KeyRefused => answer(Meaning::KeyRefused),
+        Kind::Misrouted => answer(Meaning::Misrouted),
+    }
+}
+
+fn deed(kind: Kind, [_, claim, effect]: [Class; 3]) -> &'static str {
+    match (kind, claim, effect) {
+        (Kind::Offline, ..) => "waits until the access point is back; nothing is signed again",
+        (Kind::KeyRefused | Kind::Misrouted, ..) => "waits and calls again; mend `authority.*`",
+        (_, Class::Retryable, Class::Retryable) => "waits and calls again",
+        (_, Class::Retryable, Class::Unknown) => {
+            "of an effect, finds out what became of it; else waits and calls again"
+        }
+        (_, Class::Unknown, _) => "finds out whether it is a duplicate or the authority was busy",
+    }
+}
+
+/// The statuses and the words of a meaning, as the tables have them.
+fn answer(meaning: Meaning) -> String {
+    let statuses = STATUSES.iter().filter(|(.., of)| *of == meaning);
+    let statuses: Vec<_> = statuses.map(|(first, last, _)| span(*first, *last)).collect();
+    let phrases = PHRASES.iter().filter(|phrase| phrase.meaning == meaning);
+    let phrases = phrases.map(|phrase| {
+        let statuses: Vec<_> = phrase.statuses.iter().map(u16::to_string).collect();
+        let whose = phrase.operation.map_or("", of);
+        format!("{} with the words \u{201c}{}\u{201d}{whose}", statuses.join(", "), phrase.words)
+    });
+    let other = if meaning == Meaning::Refused { vec!["with other words".to_owned()] } else { Vec::new() };
+    let statuses = if statuses.is_empty() { Vec::new() } else { vec![statuses.join(", ")] };
+    statuses
+        .into_iter()
+        .chain(other)
+        .chain(phrases)
+        .collect::<Vec<_>>()
+        .join("; ")
+        .replace("; with other", " with other")
+}
+
+fn of(operation: Operation) -> &'static str {
+    if operation == Operation::Transmit { " from Send" } else { operation.name() }
+}
+
+fn span(first: u16, last: u16) -> String {
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
+}

@@ -1,0 +1,29 @@
+//! What somebody else let the authority sign under an IRN of ours: signed and transmitted, without a notice.
+
+use sandbox::Inbound;
+use serde_json::{Value, json};
+
+use super::bodies::{self, irn, submission};
+use super::clients::Taxpayer;
+use super::world::World;
+
+/// The customer of `submission`.
+const CUSTOMER_TIN: &str = "87654321-0001";
+
+/// Plants a document under the IRN of a number: the one that `submission` of this number sends, changed.
+pub(crate) async fn plant(world: &World, taxpayer: &Taxpayer, no: &str, change: impl FnOnce(&mut Value)) {
+    let twin = bodies::invoice_no();
+    taxpayer.app().submit(&submission(taxpayer, &twin)).await.expect_status(200);
+    let copy = taxpayer.app().download(&irn(taxpayer, &twin)).await.expect_status(200);
+    let mut document = copy.data().clone();
+    document["irn"] = json!(irn(taxpayer, no));
+    document["invoice_reference"] = json!(no);
+    change(&mut document);
+    let inbound = Inbound {
+        tin: CUSTOMER_TIN.to_owned(),
+        document: Some(document),
+        notify: Some(false),
+        ..Inbound::default()
+    };
+    world.authority.plant(&inbound).unwrap();
+}
