@@ -15,6 +15,7 @@ mod m0006_reference_lists;
 mod m0007_idempotency;
 mod m0008_batches_and_lists;
 mod m0009_items;
+mod m0011_outages;
 mod m0012_supplier_invoices;
 mod m0013_replays;
 mod m0014_operators;
@@ -35,6 +36,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0007_idempotency::Migration),
             Box::new(m0008_batches_and_lists::Migration),
             Box::new(m0009_items::Migration),
+            Box::new(m0011_outages::Migration),
             Box::new(m0012_supplier_invoices::Migration),
             Box::new(m0013_replays::Migration),
             Box::new(m0014_operators::Migration),

@@ -63,6 +63,7 @@ fn the_metrics_count_what_was_answered() {
             "einvoice_commands_under_way",
             "einvoice_authority_calls_total",
             "einvoice_authority_breaker_state",
+            "einvoice_authority_outage 0",
             "einvoice_lanes_due",
             "einvoice_deliveries_pending",
             "einvoice_catalog_age_seconds",

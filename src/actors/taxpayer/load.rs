@@ -18,7 +18,8 @@ use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::invoices::Names;
 use crate::store::items::ItemNames;
-use crate::store::{customers, invoices, items, replays, runs, supplier_invoices, taxpayers};
+use crate::store::outages::News;
+use crate::store::{customers, invoices, items, outages, replays, runs, supplier_invoices, taxpayers};
 
 /// Takes the ids that the commands may use.
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {
@@ -62,6 +63,7 @@ struct Wanted {
     run_irn_keys: Vec<String>,
     supplier_irn_keys: Vec<String>,
     replays: bool,
+    outages: Vec<News>,
 }
 
 impl Wanted {
@@ -90,6 +92,7 @@ impl Wanted {
             Command::RecordReceipt { irn } | Command::RecordTransit { irn, .. } => self.add_irn(irn),
             Command::ReceiveSupplierInvoice(sent) => self.supplier_irn_keys.push(sent.irn.key()),
             Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
+            Command::TellOutage(notice) => self.outages.push((notice.outage, notice.edge)),
             Command::MoveRun(order) => self.add_irn(&order.irn),
             Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
@@ -166,6 +169,7 @@ pub(crate) async fn desk(
         supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
             .await?,
         replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
+        told_outages: outages::told_to(tx, id, &wanted.outages).await?,
         ids,
         taken,
         books,
