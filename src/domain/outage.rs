@@ -244,13 +244,13 @@ impl Outage {
         });
         let more = match (edge, self.ended_at) {
             (OutageEdge::Started, _) => json!({
-                "message": "The authority is not answering. What you send is taken in and queued; \
-                            nothing needs to be sent again.",
+                "message": "Calls to the authority are failing. What you send is taken in and queued; \
+                            it goes on by itself, and nothing needs to be sent again.",
             }),
             (OutageEdge::Ended, ended_at) => json!({
                 "ended_at": ended_at.map(precise),
                 "duration_s": self.duration_s(self.started_at),
-                "message": "The authority answers again. What was queued is being sent.",
+                "message": "The authority answers again. What was queued goes on by itself.",
             }),
         };
         if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
@@ -437,10 +437,27 @@ mod tests {
     #[test]
     fn the_news_tells_what_is_out_since_when_and_what_it_means() {
         let outage = begun();
-        insta::assert_json_snapshot!(outage.notice().unwrap().data, @"");
+        let mut told = outage.notice().unwrap().data;
+        assert!(told["message"].as_str().unwrap().contains("taken in and queued"));
+        told["message"].take();
+        let id = "00000000-0000-0000-0000-000000000001";
+        let started_at = "2027-01-15T08:00:00.000000Z";
+        assert_eq!(
+            told,
+            json!({ "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null })
+        );
         let ended =
             Outage { ended_at: Some(at(90)), telling: Some(Telling::of(OutageEdge::Ended)), ..outage };
-        insta::assert_json_snapshot!(ended.notice().unwrap().data, @"");
+        let mut told = ended.notice().unwrap().data;
+        assert!(told["message"].as_str().unwrap().contains("answers again"));
+        told["message"].take();
+        assert_eq!(
+            told,
+            json!({
+                "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null,
+                "ended_at": "2027-01-15T08:01:30.000000Z", "duration_s": 90,
+            })
+        );
         assert_eq!(Outage { telling: None, ..ended }.notice(), None);
     }
 

@@ -12,8 +12,6 @@
 //! | the timer of both | `timer` |
 
 mod crier;
-#[cfg(test)]
-mod tests;
 mod timer;
 mod watch;
 

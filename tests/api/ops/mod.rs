@@ -1,6 +1,7 @@
 //! `/ops`: what operators read and do.
 
 mod dead_letters;
+mod outages;
 mod runs;
 
 use serde_json::json;
