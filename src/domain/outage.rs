@@ -189,14 +189,11 @@ impl Look<'_> {
 
     fn heard(&self, mut outage: Outage) -> Outage {
         for seen in self.sightings {
-            match outage.affected.iter_mut().find(|one| one.operation == seen.operation) {
-                Some(affected) => {
-                    seen.word(self.now, self.quiet).into_iter().for_each(|word| affected.hear(word));
-                }
-                None => {
-                    let opened = seen.opened_after(Some(outage.started_at));
-                    outage.affected.extend(opened.map(|(_, affected)| affected));
-                }
+            let known = outage.affected.iter_mut().find(|one| one.operation == seen.operation);
+            if let Some(affected) = known {
+                seen.word(self.now, self.quiet).into_iter().for_each(|word| affected.hear(word));
+            } else if let Some((_, affected)) = seen.opened_after(Some(outage.started_at)) {
+                outage.affected.push(affected);
             }
         }
         for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now)) {

@@ -107,13 +107,10 @@ mod tests {
 
     use super::*;
     use crate::actors::outage::Watch;
-    use crate::actors::supervision::{Arbiters, Limits, Tree};
-    use crate::actors::taxpayer::Desktop;
-    use crate::actors::taxpayer::command::{NewContact, Onboarding};
-    use crate::actors::wake::Wakers;
+    use crate::actors::supervision::Arbiters;
+    use crate::actors::taxpayer::testing::{onboarding, taxpayers};
     use crate::domain::clock::{Clock, MockClock};
     use crate::domain::event::{Event, Head};
-    use crate::domain::ids::IntegratorId;
     use crate::domain::outage::{OutageEdge, Sighting};
     use crate::store::testing::{TestStore, stores};
     use crate::store::{deliveries, events};
@@ -133,10 +130,7 @@ mod tests {
     impl Replica {
         fn new(test: &TestStore, name: &str, clock: &Arc<MockClock>) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
-            let desktop =
-                Desktop { store: test.store.clone(), clock: clock.clone(), wakers: Wakers::default() };
-            let tree = Tree::new(clock.clone());
-            let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, Limits::default()));
+            let taxpayers = Arc::new(taxpayers(&test.store, clock.clone(), &arbiters));
             let (store, quiet) = (test.store.clone(), SignedDuration::try_from(QUIET).unwrap());
             let watch = Watch { store: store.clone(), clock: clock.clone(), quiet };
             let (owner, lease) = (name.to_owned(), Duration::from_secs(30));
@@ -188,28 +182,6 @@ mod tests {
         async fn close(self) {
             self.arbiters.stop();
             self.arbiters.join().await;
-        }
-    }
-
-    fn onboarding(id: TaxpayerId) -> Onboarding {
-        Onboarding {
-            integrator_id: IntegratorId(1),
-            name: format!("Company {id}"),
-            email: format!("{id}@company.example"),
-            tin: format!("TIN-{id}"),
-            phone: None,
-            nature_of_business: None,
-            service_id: format!("{:08X}", id.0),
-            business_id: format!("00000000-0000-0000-0000-{:012}", id.0),
-            address: "1 Road".into(),
-            contact: NewContact {
-                first_name: "Ada".into(),
-                last_name: "Obi".into(),
-                email: format!("ada-{id}@company.example"),
-                phone: None,
-                password_hash: "$argon2id$".into(),
-                must_change_password: true,
-            },
         }
     }
 

@@ -95,7 +95,8 @@ fn taxpayers_that_ask_for_it_are_told_the_start_and_the_end_of_an_outage_once() 
         arrived.sort_unstable();
         assert_eq!(arrived, [ENDED, STARTED]);
         for other in [deaf, none] {
-            assert_eq!(of_outages(other.events().await), [json!(0); 0]);
+            let heard = of_outages(other.events().await);
+            assert!(heard.is_empty(), "{heard:?}");
         }
         for body in submitted {
             let run = async || {
