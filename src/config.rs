@@ -105,6 +105,7 @@ pub struct Authority {
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
     pub pull_every_s: u64,
+    pub outage_quiet_s: u64,
     #[serde(deserialize_with = "form::offset", serialize_with = "form::offset_text")]
     pub utc_offset: Offset,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]

@@ -16,6 +16,7 @@ mod m0007_idempotency;
 mod m0008_batches_and_lists;
 mod m0009_items;
 mod m0010_turns;
+mod m0011_outages;
 mod m0012_supplier_invoices;
 mod m0013_replays;
 mod m0014_operators;
@@ -38,6 +39,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0008_batches_and_lists::Migration),
             Box::new(m0009_items::Migration),
             Box::new(m0010_turns::Migration),
+            Box::new(m0011_outages::Migration),
             Box::new(m0012_supplier_invoices::Migration),
             Box::new(m0013_replays::Migration),
             Box::new(m0014_operators::Migration),

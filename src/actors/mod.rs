@@ -7,6 +7,7 @@
 //! | `pipeline` | one actor per running run, between an invoice and the authority |
 //! | `webhook` | one actor per endpoint with something due |
 //! | `inbound` | hears the authority: its notices, its list of invoices in transit |
+//! | `outage` | sees outages of the authority and tells the taxpayers |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
 //! | `sweeper` | deletes what has had its time |
 //! | `dispatch` | hands lanes that are due to their actors |
@@ -14,6 +15,7 @@
 
 pub mod dispatch;
 pub mod inbound;
+pub mod outage;
 pub mod pipeline;
 pub mod reference;
 pub mod supervision;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::Addr;
+use jiff::SignedDuration;
 
 use crate::actors::dispatch::{DispatcherActor, Duty};
 use crate::actors::inbound::PullActor;
+use crate::actors::outage::{Crier, OutageActor, Watch};
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
@@ -36,6 +38,7 @@ pub(super) struct Staff {
     _snapshot: Addr<SnapshotActor>,
     _sweeper: Addr<SweeperActor>,
     _pull: Addr<PullActor>,
+    _outages: Addr<OutageActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -52,6 +55,8 @@ impl Staff {
         let lease = Duration::from_secs(settings.cluster.lease_s);
         let duty =
             |kind, concurrency_max, wake| Duty { kind, owner: owner.clone(), lease, concurrency_max, wake };
+        let outages = outages(settings, (taxpayers, &gear), (&owner, lease));
+        let outages = OutageActor::start((outages.0, gear.authority.clone()), outages.1, tree, arbiters);
         let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
         let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
@@ -68,9 +73,32 @@ impl Staff {
             _snapshot: snapshot,
             _sweeper: broom.start(tree, arbiters),
             _pull: pull,
+            _outages: outages,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }
+}
+
+/// Who sees outages of the authority, and who tells of them.
+fn outages(
+    settings: &Settings,
+    (taxpayers, gear): (&Arc<Taxpayers>, &Gear),
+    (owner, lease): (&str, Duration),
+) -> (Watch, Crier) {
+    let quiet = i64::try_from(settings.authority.outage_quiet_s).unwrap_or(i64::MAX);
+    let watch = Watch {
+        store: gear.store.clone(),
+        clock: gear.clock.clone(),
+        quiet: SignedDuration::from_secs(quiet),
+    };
+    let crier = Crier {
+        store: gear.store.clone(),
+        clock: gear.clock.clone(),
+        taxpayers: Arc::clone(taxpayers),
+        owner: owner.to_owned(),
+        lease,
+    };
+    (watch, crier)
 }
 
 type Registries<'a> = (&'a Arc<Taxpayers>, &'a Arc<PipelineActors>, &'a Arc<WebhookActors>);

@@ -67,6 +67,9 @@ pub struct BreakerView {
     pub failures: u32,
     /// When the next probe may start; None while closed or probing.
     pub next_probe_at: Option<Timestamp>,
+    /// When a call was last answered and when one last failed; None where none was since the start of the process.
+    pub answered_at: Option<Timestamp>,
+    pub failed_at: Option<Timestamp>,
     /// How often it opened since the start of the process.
     pub openings: u64,
 }
@@ -90,13 +93,22 @@ enum State {
 pub(super) struct Breaker {
     state: State,
     since: Option<Timestamp>,
+    answered_at: Option<Timestamp>,
+    failed_at: Option<Timestamp>,
     openings: u64,
     buckets: VecDeque<Bucket>,
 }
 
 impl Breaker {
     pub(super) fn new() -> Self {
-        Self { state: State::Closed, since: None, openings: 0, buckets: VecDeque::new() }
+        Self {
+            state: State::Closed,
+            since: None,
+            answered_at: None,
+            failed_at: None,
+            openings: 0,
+            buckets: VecDeque::new(),
+        }
     }
 
     /// How long a call would be held back; None where it, or a probe, would be let through. Asking changes
@@ -123,6 +135,11 @@ impl Breaker {
 
     /// Takes the verdict of a call that was admitted. True when the breaker opened or closed by it.
     pub(super) fn settle(&mut self, admission: Admission, verdict: Verdict, now: Timestamp) -> bool {
+        match verdict {
+            Verdict::Answered => self.answered_at = Some(now),
+            Verdict::Failed => self.failed_at = Some(now),
+            Verdict::Neutral => {}
+        }
         match admission {
             Admission::Held(_) => false,
             Admission::Probe => self.settle_probe(verdict, now),
@@ -153,6 +170,8 @@ impl Breaker {
             calls,
             failures,
             next_probe_at,
+            answered_at: self.answered_at,
+            failed_at: self.failed_at,
             openings: self.openings,
         }
     }

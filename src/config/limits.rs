@@ -68,6 +68,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
         Allowed::Text(is_segment, "letters, digits, `-`, `.`, `_` and `~`, or empty"),
     ),
     ("authority.pull_every_s", Allowed::Number(1..=DAY_S)),
+    ("authority.outage_quiet_s", Allowed::Number(1..=3_600)),
     ("authority.utc_offset", Allowed::Text(|text| parse_offset(text).is_some(), "an offset such as +01:00")),
     ("authority.crypto_keys_file", Allowed::Text(is_file, FILE)),
     ("authority.timeout_s", Allowed::Number(1..=600)),

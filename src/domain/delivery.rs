@@ -99,7 +99,8 @@ impl Endpoint {
         self.is_active && self.names(kind)
     }
 
-    fn names(&self, kind: EventKind) -> bool {
+    /// Whether it is among the enabled events, in service or not.
+    pub fn names(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 

@@ -40,5 +40,7 @@ number_id! {
 pub type CommandId = Uuid;
 /// One run of the pipeline.
 pub type RunId = Uuid;
+/// One outage of the authority.
+pub type OutageId = Uuid;
 /// One event of the log; also the `webhook-id` of its deliveries.
 pub type EventId = Uuid;

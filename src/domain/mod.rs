@@ -12,6 +12,7 @@
 //! | an invoice as read | `object` |
 //! | invoices sent together | `batch` |
 //! | the authority pipeline, by when an invoice must be through it, how its outcomes became known | `pipeline`, `deadline`, `resolved_by` |
+//! | an outage of the authority | `outage` |
 //! | what suppliers sent | `supplier_invoice` |
 //! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
 //! | what operators do | `run_move`, `audit` |
@@ -41,6 +42,7 @@ pub mod item;
 pub mod lifecycle;
 pub mod money;
 pub mod object;
+pub mod outage;
 pub mod party;
 pub mod payment;
 pub mod pipeline;

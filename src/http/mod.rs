@@ -136,6 +136,7 @@ fn table() -> Vec<Path> {
         path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
         path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
         path("/ops/breakers").get(ops::breakers),
+        path("/ops/outages").get(ops::list_outages),
         path("/ops/audit").get(ops::list_audit),
     ]
 }

@@ -18,6 +18,8 @@ pub enum LaneKind {
     Endpoint,
     /// What one replica does for all.
     Pull,
+    /// Outages of the authority, and who is told of them.
+    Outage,
 }
 
 impl LaneKind {
@@ -27,6 +29,7 @@ impl LaneKind {
             Self::Run => "run",
             Self::Endpoint => "endpoint",
             Self::Pull => "pull",
+            Self::Outage => "outage",
         }
     }
 }

@@ -66,6 +66,7 @@ fn the_metrics_count_what_was_answered() {
             "einvoice_authority_call_limit{operation=\"sign\"}",
             "einvoice_authority_calls_in_flight{operation=\"sign\"} ",
             "einvoice_authority_calls_waiting{operation=\"sign\"} ",
+            "einvoice_authority_outage 0",
             "einvoice_lanes_due",
             "einvoice_deliveries_pending",
             "einvoice_catalog_age_seconds",

@@ -72,6 +72,7 @@ const STORY: &[(&str, u16)] = &[
     ("list_dead_letters", 200),
     ("replay_dead_letter", 200),
     ("breakers", 200),
+    ("list_outages", 200),
     ("list_audit", 200),
 ];
 

@@ -13,6 +13,7 @@ mod durability;
 mod first_start;
 mod idempotency;
 mod inbound_kills;
+mod outage_kills;
 mod pipeline_kills;
 mod relay_kills;
 mod support;

@@ -24,10 +24,11 @@ use crate::store::entity::{contact, payment_entry};
 use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::outages::News;
 use crate::store::turns::{self, Waiting};
 use crate::store::{
-    audit, batches, customers, deliveries, events, invoices, items, keys, replays, runs, supplier_invoices,
-    taxpayers, webhooks,
+    audit, batches, customers, deliveries, events, invoices, items, keys, outages, replays, runs,
+    supplier_invoices, taxpayers, webhooks,
 };
 
 /// How long a replaced signing secret signs along.
@@ -54,6 +55,8 @@ pub(crate) struct Changes {
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
     pub(crate) replays: Vec<Replay>,
     pub(crate) audit: Vec<AuditEntry>,
+    /// News of outages, and the events that told it.
+    pub(crate) told_outages: Vec<(News, i64)>,
     /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<Released>,
@@ -212,6 +215,7 @@ impl Desk {
     async fn write_events(&self, tx: &Transaction) -> Result<(), StoreError> {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
+        outages::record_told(tx, self.id, &changes.told_outages).await?;
         deliveries::add(tx, &changes.deliveries, self.now).await?;
         replays::save(tx, &changes.replays).await?;
         audit::append(tx, &changes.audit).await?;

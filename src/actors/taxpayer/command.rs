@@ -15,6 +15,7 @@ use crate::domain::delivery::Endpoint;
 use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
+use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Request, Run, Step, Verdict};
@@ -50,6 +51,7 @@ pub enum Command {
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),
     MoveRun(Box<RunOrder>),
+    TellOutage(Box<OutageNotice>),
 }
 
 impl Command {
@@ -76,6 +78,7 @@ impl Command {
             Self::EnableEndpoint { .. } => "enable-endpoint",
             Self::Replay(_) => "replay",
             Self::MoveRun(_) => "move-run",
+            Self::TellOutage(_) => "tell-outage",
         }
     }
 

@@ -25,6 +25,7 @@ use crate::domain::pipeline::{Operation, Run};
 use crate::domain::refusal::Refusal;
 use crate::domain::replay::Replay;
 use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::outages::News;
 
 /// What a batch works on.
 pub(crate) struct Desk {
@@ -41,6 +42,8 @@ pub(crate) struct Desk {
     pub(crate) acknowledged: Vec<Irn>,
     /// The replays that are under way.
     pub(crate) replays: Vec<Replay>,
+    /// The news of outages that was told before.
+    pub(crate) told_outages: Vec<News>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
     /// What other taxpayers have already, for the commands that ask for it.

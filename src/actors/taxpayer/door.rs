@@ -16,6 +16,7 @@ use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
+use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
 use crate::domain::refusal::Refusal;
@@ -204,6 +205,11 @@ impl Taxpayers {
     /// Moves a run as an operator wants it.
     pub async fn move_run(&self, id: TaxpayerId, order: RunOrder) -> Result<Run, Failure> {
         ask!(self, id, Command::MoveRun(Box::new(order)), Reply::Run(run) => *run)
+    }
+
+    /// Tells of an outage of the authority, where the enabled events name it and it was not told before.
+    pub async fn tell_outage(&self, id: TaxpayerId, notice: OutageNotice) -> Result<(), Failure> {
+        ask!(self, id, Command::TellOutage(Box::new(notice)), Reply::Done => ())
     }
 
     async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {

@@ -21,7 +21,10 @@ use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::invoices::Names;
 use crate::store::items::ItemNames;
-use crate::store::{customers, events, invoices, items, replays, runs, supplier_invoices, taxpayers};
+use crate::store::outages::News;
+use crate::store::{
+    customers, events, invoices, items, outages, replays, runs, supplier_invoices, taxpayers,
+};
 
 /// Takes the ids that the commands may use.
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {
@@ -67,6 +70,7 @@ struct Wanted {
     /// IRNs whose receipt may be told of.
     receipts: Vec<String>,
     replays: bool,
+    outages: Vec<News>,
 }
 
 impl Wanted {
@@ -98,6 +102,7 @@ impl Wanted {
             }
             Command::ReceiveSupplierInvoice(sent) => self.supplier_irn_keys.push(sent.irn.key()),
             Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
+            Command::TellOutage(notice) => self.outages.push((notice.outage, notice.edge)),
             Command::MoveRun(order) => self.add_irn(&order.irn),
             Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
@@ -179,6 +184,7 @@ pub(crate) async fn desk(
             .await?,
         acknowledged: events::irns_told_of(tx, id, EventKind::InvoiceAcknowledged, wanted.receipts).await?,
         replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
+        told_outages: outages::told_to(tx, id, &wanted.outages).await?,
         ids,
         taken,
         books,

@@ -18,6 +18,8 @@ pub mod door;
 mod load;
 mod shelf;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 pub use bookkeeper::Desktop;

@@ -13,7 +13,7 @@ use crate::authority::Authority;
 use crate::http::error::ApiError;
 use crate::http::state::State;
 use crate::store::failure::StoreError;
-use crate::store::{deliveries, lanes, reference_lists};
+use crate::store::{deliveries, lanes, outages, reference_lists};
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -134,6 +134,10 @@ async fn database(registry: &mut Registry, state: &State) -> Result<(), StoreErr
     let count = deliveries::count_pending(state.store.reader()).await?;
     pending.set(i64::try_from(count).unwrap_or(i64::MAX));
     registry.register("deliveries_pending", "Deliveries that wait", pending);
+    let outage = Gauge::<i64>::default();
+    let last = outages::last(state.store.reader()).await?;
+    outage.set(i64::from(last.is_some_and(|outage| outage.is_open())));
+    registry.register("authority_outage", "1 while the authority is out, as any replica sees it", outage);
     if let Some(oldest) = reference_lists::oldest(&state.store).await? {
         let age = Gauge::<i64>::default();
         age.set(state.now().duration_since(oldest).as_secs());

@@ -14,6 +14,7 @@ use crate::http::views::audit::AuditView;
 use crate::http::views::breaker::Breaker;
 use crate::http::views::delivery::DeadLetter;
 use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
+use crate::http::views::outage::OutageView;
 use crate::http::views::replay::ReplayView;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -118,5 +119,9 @@ fn records() -> Vec<Operation> {
         .query("taxpayer_id", Kind::Text, "of one taxpayer")
         .query("subject", Kind::Text, "a run or a delivery, by its id")
         .gives_page::<AuditView<'_>>("Audit retrieved successfully");
-    vec![breakers.shows(200, "Breakers retrieved successfully", schema::envelope(all)), paged(audit)]
+    let outages =
+        Operation::new(Get, "/ops/outages", "list_outages", "Outages of the authority, newest first")
+            .gives_page::<OutageView<'_>>("Outages retrieved successfully");
+    let breakers = breakers.shows(200, "Breakers retrieved successfully", schema::envelope(all));
+    vec![breakers, paged(outages), paged(audit)]
 }

@@ -12,7 +12,7 @@
 //! | a pipeline run, for its taxpayer and for operators, and its place in the queue | `run`, `operated_run`, `queue` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | what an endpoint answered to a test | `endpoint_answer` |
-//! | the authority's breakers, what operators did | `breaker`, `audit` |
+//! | the authority's breakers and outages, what operators did | `breaker`, `outage`, `audit` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
 //! | what is shown once | `secret` |
@@ -28,6 +28,7 @@ pub(crate) mod inbox;
 pub(crate) mod integration;
 pub(crate) mod invoice;
 pub(crate) mod operated_run;
+pub(crate) mod outage;
 pub(crate) mod paginator;
 pub(crate) mod queue;
 pub(crate) mod replay;

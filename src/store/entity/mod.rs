@@ -17,6 +17,8 @@ pub mod invoice;
 pub mod item;
 pub mod lane;
 pub mod operator;
+pub mod outage;
+pub mod outage_notice;
 pub mod payment_entry;
 pub mod pull_cursor;
 pub mod reference_list;

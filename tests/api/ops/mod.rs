@@ -2,6 +2,7 @@
 
 mod dead_letters;
 mod limits;
+mod outages;
 mod runs;
 
 use serde_json::json;
@@ -13,7 +14,7 @@ const ID: &str = "00000000-0000-7000-8000-000000000000";
 /// Every path of operators, with its method.
 fn paths() -> Vec<(&'static str, String)> {
     let mut paths: Vec<_> =
-        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/audit"]
+        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/outages", "/ops/audit"]
             .map(|path| ("GET", path.to_owned()))
             .into();
     paths.push(("GET", format!("/ops/pipeline/runs/{ID}")));

@@ -13,6 +13,7 @@
 //! | open a run, record a step | `pipeline` |
 //! | what operators do to a run | `operate` |
 //! | onboard, profile, subscription, key, webhook | `account` |
+//! | tell of an outage | `outage` |
 //! | replay, enable a webhook | `webhook` |
 
 mod account;
@@ -21,6 +22,7 @@ mod create;
 mod invoice;
 mod matching;
 mod operate;
+mod outage;
 mod payment;
 mod pipeline;
 mod revise;

@@ -2,7 +2,7 @@
 
 use crate::actors::taxpayer::command::{Command, Reply};
 use crate::actors::taxpayer::decide::{
-    account, batch, create, invoice, operate, pipeline, revise, supplier, transit, webhook,
+    account, batch, create, invoice, operate, outage, pipeline, revise, supplier, transit, webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
@@ -35,6 +35,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
         Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
         Command::Replay(order) => webhook::replay(desk, order),
+        Command::TellOutage(notice) => Ok(outage::tell(desk, cause, notice)),
         Command::MoveRun(order) => operate::move_run(desk, cause, order),
     }
 }

@@ -1,0 +1,496 @@
+//! An outage of the authority, as taxpayers are told of it: one at a time, however many operations and replicas see
+//! it. It starts when the first breaker opens. It ends when each of its operations has been answered again and
+//! nobody has seen one fail for a while; so a restart, whose breakers are all closed, ends nothing.
+//!
+//! What a process saw carries its moment, and of each operation the latest word counts. Hence it does not matter
+//! who looks, how often, or whether a replica that saw the start is still there at the end. What failed before the
+//! last outage ended starts no new one.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::domain::codes::words;
+use crate::domain::event::EventKind;
+use crate::domain::ids::{OutageId, TaxpayerId};
+use crate::domain::object::precise;
+
+/// After so long without a call of an operation somebody has to ask how the authority is.
+const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// How long those that could not be told are tried again; later the news is of no use.
+const TELL_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+words! {
+    /// What of an outage is told.
+    OutageEdge { Started = "started", Ended = "ended" }
+}
+
+impl OutageEdge {
+    pub fn event(self) -> EventKind {
+        match self {
+            Self::Started => EventKind::AuthorityOutageStarted,
+            Self::Ended => EventKind::AuthorityOutageEnded,
+        }
+    }
+}
+
+/// What one process saw of the calls of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    pub operation: &'static str,
+    /// Since when its breaker is not closed.
+    pub held_since: Option<Timestamp>,
+    pub failed_at: Option<Timestamp>,
+    pub answered_at: Option<Timestamp>,
+}
+
+/// The latest word on an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Failing(Timestamp),
+    Answering(Timestamp),
+}
+
+impl Sighting {
+    /// With a closed breaker a failure counts only where answers stay away: some calls fail on the best of days.
+    fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<Word> {
+        let Some(failed) = self.failed_at else { return self.answered_at.map(Word::Answering) };
+        let answered =
+            self.answered_at.filter(|answered| *answered >= failed || now.duration_since(*answered) < quiet);
+        match answered {
+            Some(answered) if self.held_since.is_none() => Some(Word::Answering(answered)),
+            _ => Some(Word::Failing(failed)),
+        }
+    }
+
+    /// When its breaker opened, where it is open and a call failed after `end`.
+    fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, Affected)> {
+        let (held_since, failed_at) = (self.held_since?, self.failed_at?);
+        let affected = Affected { operation: self.operation.to_owned(), failed_at, answered_at: None };
+        end.is_none_or(|end| failed_at > end).then_some((held_since, affected))
+    }
+}
+
+/// An operation of an outage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Affected {
+    pub operation: String,
+    /// When it was last known to fail.
+    pub failed_at: Timestamp,
+    /// When it was first answered afterwards.
+    pub answered_at: Option<Timestamp>,
+}
+
+impl Affected {
+    fn hear(&mut self, word: Word) {
+        match word {
+            Word::Failing(at) if at > self.failed_at => {
+                self.failed_at = at;
+                self.answered_at = self.answered_at.filter(|answered| *answered > at);
+            }
+            Word::Answering(at) if at > self.failed_at && self.answered_at.is_none() => {
+                self.answered_at = Some(at);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_silent(&self, now: Timestamp) -> bool {
+        self.answered_at.is_none() && now.duration_since(self.failed_at) >= SILENT_FOR
+    }
+}
+
+/// How far the taxpayers have been told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Telling {
+    pub edge: OutageEdge,
+    /// All before this one and itself have had their turn.
+    pub reached: TaxpayerId,
+    /// Somebody could not be told.
+    pub has_missed: bool,
+}
+
+impl Telling {
+    fn of(edge: OutageEdge) -> Self {
+        Self { edge, reached: TaxpayerId(0), has_missed: false }
+    }
+}
+
+/// What came of telling some taxpayers, in the order of their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub edge: OutageEdge,
+    /// The last of them; None where there was nobody left.
+    pub reached: Option<TaxpayerId>,
+    pub has_missed: bool,
+}
+
+/// What one taxpayer is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutageNotice {
+    pub outage: OutageId,
+    pub edge: OutageEdge,
+    pub data: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    pub id: OutageId,
+    /// In the order in which they were seen to fail.
+    pub affected: Vec<Affected>,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    /// None where everybody has been told what there is to tell.
+    pub telling: Option<Telling>,
+}
+
+/// A look at the authority by one process.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// For an outage that is new.
+    pub id: OutageId,
+    pub now: Timestamp,
+    /// How long nothing may have failed before an outage is over.
+    pub quiet: SignedDuration,
+    pub sightings: &'a [Sighting],
+    /// Whether the authority answers at all, where that was asked.
+    pub is_alive: Option<bool>,
+}
+
+impl Look<'_> {
+    /// The last outage as it is after this look, or a new one.
+    pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
+        match last {
+            Some(outage) if outage.is_open() => Some(self.over(self.heard(outage.clone()))),
+            _ => self.new_outage(last.and_then(|outage| outage.ended_at)),
+        }
+    }
+
+    /// Whether nothing is heard of an outage any more, so that the authority has to be asked.
+    pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
+        let open = last.filter(|outage| outage.is_open()).cloned();
+        open.is_some_and(|outage| {
+            let heard = self.heard(outage);
+            let mut unanswered = heard.affected.iter().filter(|one| one.answered_at.is_none()).peekable();
+            unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now))
+        })
+    }
+
+    fn new_outage(&self, last_end: Option<Timestamp>) -> Option<Outage> {
+        let opened: Vec<_> = self.sightings.iter().filter_map(|seen| seen.opened_after(last_end)).collect();
+        let first = opened.iter().map(|(since, _)| *since).min()?;
+        Some(Outage {
+            id: self.id,
+            affected: opened.into_iter().map(|(_, affected)| affected).collect(),
+            started_at: last_end.map_or(first, |end| first.max(end)),
+            ended_at: None,
+            telling: Some(Telling::of(OutageEdge::Started)),
+        })
+    }
+
+    fn heard(&self, mut outage: Outage) -> Outage {
+        for seen in self.sightings {
+            let known = outage.affected.iter_mut().find(|one| one.operation == seen.operation);
+            if let Some(affected) = known {
+                seen.word(self.now, self.quiet).into_iter().for_each(|word| affected.hear(word));
+            } else if let Some((_, affected)) = seen.opened_after(Some(outage.started_at)) {
+                outage.affected.push(affected);
+            }
+        }
+        for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now)) {
+            match self.is_alive {
+                Some(true) => affected.hear(Word::Answering(self.now)),
+                Some(false) => affected.hear(Word::Failing(self.now)),
+                None => {}
+            }
+        }
+        outage
+    }
+
+    fn over(&self, mut outage: Outage) -> Outage {
+        let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
+        let failed = outage.affected.iter().map(|one| one.failed_at).max();
+        let is_quiet = failed.is_none_or(|at| self.now.duration_since(at) >= self.quiet);
+        let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
+        outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
+        outage.telling = outage.telling.or(Some(Telling::of(OutageEdge::Ended)));
+        outage
+    }
+}
+
+impl Outage {
+    pub fn is_open(&self) -> bool {
+        self.ended_at.is_none()
+    }
+
+    pub fn operations(&self) -> Vec<&str> {
+        self.affected.iter().map(|one| one.operation.as_str()).collect()
+    }
+
+    /// Whole seconds, so far where it is not over.
+    pub fn duration_s(&self, now: Timestamp) -> i64 {
+        self.ended_at.unwrap_or(now).duration_since(self.started_at).as_secs().max(0)
+    }
+
+    /// What is to be told now.
+    pub fn notice(&self) -> Option<OutageNotice> {
+        let edge = self.telling?.edge;
+        let mut data = json!({
+            "outage_id": self.id,
+            "operations": self.operations(),
+            "started_at": precise(self.started_at),
+        });
+        let more = match (edge, self.ended_at) {
+            (OutageEdge::Started, _) => json!({
+                "message": "Calls to the authority are failing. What you send is taken in and queued; \
+                            it goes on by itself, and nothing needs to be sent again.",
+            }),
+            (OutageEdge::Ended, ended_at) => json!({
+                "ended_at": ended_at.map(precise),
+                "duration_s": self.duration_s(self.started_at),
+                "message": "The authority answers again. What was queued goes on by itself.",
+            }),
+        };
+        if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
+            data.extend(more);
+        }
+        Some(OutageNotice { outage: self.id, edge, data })
+    }
+
+    /// After some have been told: who is next, or the next news. Whoever was missed gets another turn for a time.
+    #[must_use]
+    pub fn told(mut self, part: Part, now: Timestamp) -> Self {
+        let Some(telling) = self.telling.filter(|telling| telling.edge == part.edge) else { return self };
+        let has_missed = telling.has_missed || part.has_missed;
+        self.telling = match part.reached {
+            Some(reached) => Some(Telling { reached, has_missed, ..telling }),
+            None if has_missed && self.is_news(part.edge, now) => Some(Telling::of(part.edge)),
+            None => self.next_edge(part.edge).map(Telling::of),
+        };
+        self
+    }
+
+    fn is_news(&self, edge: OutageEdge, now: Timestamp) -> bool {
+        let since = match edge {
+            OutageEdge::Started => Some(self.started_at),
+            OutageEdge::Ended => self.ended_at,
+        };
+        since.is_some_and(|since| now.duration_since(since) < TELL_FOR)
+    }
+
+    fn next_edge(&self, told: OutageEdge) -> Option<OutageEdge> {
+        (told == OutageEdge::Started && !self.is_open()).then_some(OutageEdge::Ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const QUIET: SignedDuration = SignedDuration::from_secs(60);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn seen(held: Option<i64>, failed: Option<i64>, answered: Option<i64>) -> Sighting {
+        Sighting {
+            operation: "sign",
+            held_since: held.map(at),
+            failed_at: failed.map(at),
+            answered_at: answered.map(at),
+        }
+    }
+
+    fn look(now: i64, sightings: &[Sighting]) -> Look<'_> {
+        Look { id: Uuid::from_u128(1), now: at(now), quiet: QUIET, sightings, is_alive: None }
+    }
+
+    /// One of `sign` that began at 0.
+    fn begun() -> Outage {
+        look(1, &[seen(Some(0), Some(0), None)]).at(None).unwrap()
+    }
+
+    fn after(outage: &Outage, now: i64, sightings: &[Sighting]) -> Outage {
+        look(now, sightings).at(Some(outage)).unwrap()
+    }
+
+    #[test]
+    fn an_outage_starts_when_a_breaker_opens_and_names_all_that_are_open() {
+        assert_eq!(look(1, &[seen(None, Some(0), None)]).at(None), None, "failures with a closed breaker");
+        let confirm = Sighting { operation: "confirm", ..seen(Some(3), Some(4), None) };
+        let outage = look(5, &[seen(Some(2), Some(2), None), confirm]).at(None).unwrap();
+        assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
+        assert_eq!(outage.telling, Some(Telling::of(OutageEdge::Started)));
+        assert!(outage.is_open());
+    }
+
+    #[test]
+    fn what_one_process_sees_of_an_outage_either_goes_on_or_is_an_answer() {
+        use Word::{Answering, Failing};
+        let table = [
+            ("nothing", seen(None, None, None), None),
+            ("answers only", seen(None, None, Some(90)), Some(Answering(at(90)))),
+            ("a failure, then an answer", seen(None, Some(80), Some(81)), Some(Answering(at(81)))),
+            (
+                "an answer a moment ago, then a failure",
+                seen(None, Some(99), Some(50)),
+                Some(Answering(at(50))),
+            ),
+            ("an answer long ago, then a failure", seen(None, Some(99), Some(40)), Some(Failing(at(99)))),
+            ("failures only, after a restart", seen(None, Some(99), None), Some(Failing(at(99)))),
+            ("an open breaker", seen(Some(10), Some(95), Some(9)), Some(Failing(at(95)))),
+            (
+                "an open breaker and a straggler's answer",
+                seen(Some(10), Some(95), Some(96)),
+                Some(Failing(at(95))),
+            ),
+        ];
+        for (what, sighting, expected) in table {
+            assert_eq!(sighting.word(at(100), QUIET), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn it_ends_when_it_was_answered_and_nothing_has_failed_for_a_while() {
+        let outage = after(&begun(), 10, &[seen(Some(0), Some(8), None)]);
+        let answered = [seen(None, Some(8), Some(12))];
+        let waiting = after(&outage, 67, &answered);
+        assert!(waiting.is_open(), "59 s after the last failure");
+        let ended = after(&waiting, 68, &answered);
+        assert_eq!((ended.ended_at, ended.duration_s(at(1_000))), (Some(at(12)), 12));
+    }
+
+    #[test]
+    fn a_restart_during_an_outage_does_not_end_it_before_a_call_succeeds() {
+        let outage = begun();
+        assert_eq!(after(&outage, 200, &[seen(None, None, None)]), outage, "closed breakers say nothing");
+        let failing = after(&outage, 290, &[seen(None, Some(289), None)]);
+        assert_eq!(failing.affected[0].failed_at, at(289));
+        let ended = after(&failing, 400, &[seen(None, Some(289), Some(399))]);
+        assert_eq!(ended.ended_at, Some(at(399)));
+    }
+
+    #[test]
+    fn one_replica_that_still_sees_it_keeps_it_open() {
+        let mut outage = begun();
+        for second in (5..300).step_by(5) {
+            outage = after(&outage, second, &[seen(Some(0), Some(second), None)]);
+            outage = after(&outage, second + 2, &[seen(None, Some(0), Some(second + 1))]);
+            assert!(outage.is_open(), "at {second}");
+        }
+        assert_eq!(after(&outage, 355, &[seen(None, Some(0), Some(354))]).ended_at, Some(at(296)));
+    }
+
+    #[test]
+    fn a_breaker_that_opens_and_closes_every_few_seconds_is_one_outage() {
+        let mut outage = begun();
+        for second in (10..600).step_by(10) {
+            let is_open = second % 20 == 0;
+            let failed = if is_open { second } else { second - 10 };
+            let sighting = seen(is_open.then_some(second), Some(failed), (!is_open).then_some(second));
+            outage = after(&outage, second, &[sighting]);
+            assert!(outage.is_open(), "at {second}");
+        }
+        assert_eq!(outage.id, begun().id);
+    }
+
+    #[test]
+    fn an_operation_that_fails_later_belongs_to_the_outage_and_has_to_be_answered_too() {
+        let confirm = Sighting { operation: "confirm", ..seen(Some(20), Some(20), None) };
+        let outage = after(&begun(), 21, &[seen(Some(0), Some(19), None), confirm]);
+        assert_eq!(outage.operations(), ["sign", "confirm"]);
+        let sign_only = [seen(None, Some(19), Some(22)), confirm];
+        assert!(after(&outage, 200, &sign_only).is_open());
+        let both = [sign_only[0], Sighting { held_since: None, answered_at: Some(at(70)), ..confirm }];
+        assert_eq!(after(&outage, 200, &both).ended_at, Some(at(70)));
+    }
+
+    #[test]
+    fn what_failed_before_the_last_outage_ended_starts_no_new_one() {
+        let ended = Outage { ended_at: Some(at(100)), ..begun() };
+        let at_rest = [seen(Some(0), Some(95), None)];
+        assert_eq!(look(200, &at_rest).at(Some(&ended)), None, "a breaker that nobody has tried since");
+        let tried = [seen(Some(0), Some(150), None)];
+        let next = Look { id: Uuid::from_u128(2), ..look(151, &tried) }.at(Some(&ended)).unwrap();
+        assert_eq!((next.id, next.started_at), (Uuid::from_u128(2), at(100)));
+    }
+
+    #[test]
+    fn of_what_nobody_calls_any_more_the_authority_is_asked() {
+        let outage = begun();
+        let idle = [seen(Some(0), Some(0), None)];
+        assert!(!look(299, &idle).needs_asking(Some(&outage)));
+        assert!(look(300, &idle).needs_asking(Some(&outage)));
+        assert!(!look(300, &[seen(None, None, Some(250))]).needs_asking(Some(&outage)), "it was answered");
+        assert!(!look(300, &idle).needs_asking(Some(&Outage { ended_at: Some(at(9)), ..begun() })));
+        let dead = Look { is_alive: Some(false), ..look(300, &idle) }.at(Some(&outage)).unwrap();
+        assert!(dead.is_open() && !look(301, &idle).needs_asking(Some(&dead)), "it is asked again later");
+        let alive = Look { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
+        assert_eq!(alive.ended_at, Some(at(600)));
+    }
+
+    #[test]
+    fn the_news_tells_what_is_out_since_when_and_what_it_means() {
+        let outage = begun();
+        let mut told = outage.notice().unwrap().data;
+        assert!(told["message"].as_str().unwrap().contains("taken in and queued"));
+        told["message"].take();
+        let id = "00000000-0000-0000-0000-000000000001";
+        let started_at = "2027-01-15T08:00:00.000000Z";
+        assert_eq!(
+            told,
+            json!({ "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null })
+        );
+        let ended =
+            Outage { ended_at: Some(at(90)), telling: Some(Telling::of(OutageEdge::Ended)), ..outage };
+        let mut told = ended.notice().unwrap().data;
+        assert!(told["message"].as_str().unwrap().contains("answers again"));
+        told["message"].take();
+        assert_eq!(
+            told,
+            json!({
+                "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null,
+                "ended_at": "2027-01-15T08:01:30.000000Z", "duration_s": 90,
+            })
+        );
+        assert_eq!(Outage { telling: None, ..ended }.notice(), None);
+    }
+
+    #[test]
+    fn everybody_is_told_the_start_before_anybody_is_told_the_end() {
+        let part =
+            |edge, reached: Option<i64>| Part { edge, reached: reached.map(TaxpayerId), has_missed: false };
+        let started = begun().told(part(OutageEdge::Started, Some(7)), at(2));
+        assert_eq!(started.telling.map(|telling| telling.reached), Some(TaxpayerId(7)));
+        let over = after(&started, 100, &[seen(None, Some(0), Some(20))]);
+        assert_eq!(over.telling, started.telling, "the walk goes on where it was");
+        let next = over.told(part(OutageEdge::Started, None), at(101));
+        assert_eq!(next.telling, Some(Telling::of(OutageEdge::Ended)));
+        assert_eq!(
+            next.clone().told(part(OutageEdge::Started, None), at(101)),
+            next,
+            "a late part of the start"
+        );
+        assert_eq!(next.told(part(OutageEdge::Ended, None), at(102)).telling, None);
+        let open = begun().told(part(OutageEdge::Started, None), at(2));
+        assert_eq!(open.telling, None);
+        let over = after(&open, 100, &[seen(None, Some(0), Some(20))]);
+        assert_eq!(over.telling, Some(Telling::of(OutageEdge::Ended)));
+    }
+
+    #[test]
+    fn who_was_missed_gets_another_turn_for_an_hour() {
+        let part = |reached: Option<i64>, has_missed| Part {
+            edge: OutageEdge::Started,
+            reached: reached.map(TaxpayerId),
+            has_missed,
+        };
+        let missed = begun().told(part(Some(7), true), at(2)).told(part(Some(9), false), at(3));
+        assert_eq!(missed.telling.map(|telling| telling.has_missed), Some(true));
+        let again = missed.clone().told(part(None, false), at(4));
+        assert_eq!(again.telling, Some(Telling::of(OutageEdge::Started)));
+        assert_eq!(missed.told(part(None, false), at(3_600)).telling, None);
+    }
+}

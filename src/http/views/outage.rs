@@ -1,0 +1,49 @@
+//! An outage of the authority, as operators see it.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::ids::OutageId;
+use crate::domain::object::precise;
+use crate::domain::outage::{Outage, OutageEdge};
+use crate::store::outages::Told;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Outage)]
+pub(crate) struct OutageView<'a> {
+    #[schema(value_type = uuid::Uuid)]
+    id: OutageId,
+    operations: Vec<&'a str>,
+    started_at: String,
+    ended_at: Option<String>,
+    /// Whole seconds, so far where it is not over.
+    duration_s: i64,
+    announced: Announced,
+}
+
+/// How many taxpayers were told of the start and of the end, and what is being told at present.
+#[derive(Debug, Serialize, ToSchema)]
+struct Announced {
+    started: u64,
+    ended: u64,
+    under_way: Option<OutageEdge>,
+}
+
+impl<'a> OutageView<'a> {
+    pub(crate) fn new(outage: &'a Outage, told: &Told, now: Timestamp) -> Self {
+        let count = |edge| told.get(&(outage.id, edge)).copied().unwrap_or(0);
+        Self {
+            id: outage.id,
+            operations: outage.operations(),
+            started_at: precise(outage.started_at),
+            ended_at: outage.ended_at.map(precise),
+            duration_s: outage.duration_s(now),
+            announced: Announced {
+                started: count(OutageEdge::Started),
+                ended: count(OutageEdge::Ended),
+                under_way: outage.telling.map(|telling| telling.edge),
+            },
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! kill -9 while taxpayers are told of an outage: each of them is told its start and its end once, whichever process
+//! told it, and a restart with closed breakers ends nothing.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use reqwest::Method;
+use sandbox::{FaultKind, FaultOrder};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::support::client::{Client, assert_gapless};
+use crate::support::database::Backend;
+use crate::support::documents::{invoice, submission};
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+
+/// More than two parts of a walk.
+const SUBSCRIBERS: usize = 70;
+const KILLS: usize = 3;
+const STARTED: &str = "authority.outage-started";
+const ENDED: &str = "authority.outage-ended";
+const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_QUIET_S", "2");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_taxpayer_is_told_once_on_sqlite() {
+    kill_while_telling(Backend::Sqlite).await;
+}
+
+/// With a second process beside the one that is killed, which sees the same outage.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_taxpayer_is_told_once_on_postgresql_by_two_processes() {
+    if let Some(backend) = Backend::postgres() {
+        kill_while_telling(backend).await;
+    }
+}
+
+async fn kill_while_telling(backend: Backend) {
+    let mut scene = Scene::with(backend, &[QUIET]).await;
+    let second = if backend == Backend::Postgres { Some(scene.second_process().await) } else { None };
+    let mut subscribers = Vec::new();
+    for number in 0..SUBSCRIBERS {
+        subscribers.push(subscriber(&scene, number).await);
+    }
+    let mut chance = StdRng::seed_from_u64(17);
+    scene.authority.state().add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    for number in 0..4 {
+        scene.submit(&format!("OUT{number}")).await;
+        if let Some((_, client)) = &second {
+            submit_at(client, &format!("THERE{number}")).await;
+        }
+    }
+    kill_some_times(&mut scene, &subscribers, STARTED, &mut chance).await;
+    all_told(&subscribers, STARTED).await;
+    // Longer than the quiet that ends an outage, with breakers that are new.
+    sleep(Duration::from_secs(4)).await;
+    for subscriber in &subscribers {
+        assert_eq!(told(subscriber).await, [STARTED], "the authority is still out");
+    }
+    scene.authority.state().clear_faults();
+    kill_some_times(&mut scene, &subscribers, ENDED, &mut chance).await;
+    all_told(&subscribers, ENDED).await;
+    for subscriber in &subscribers {
+        assert_eq!(told(subscriber).await, [STARTED, ENDED]);
+        assert_gapless(&subscriber.events().await);
+    }
+    scene.intact_events().await;
+    println!("{backend:?}: {SUBSCRIBERS} taxpayers told of one outage, {} kills meanwhile", 2 * KILLS);
+}
+
+/// Kills the process when the first have been told, and some more times soon after each start.
+async fn kill_some_times(scene: &mut Scene, subscribers: &[Client], name: &str, chance: &mut StdRng) {
+    eventually("the first taxpayer to be told", async || {
+        told(&subscribers[0]).await.iter().any(|one| one == name).then_some(())
+    })
+    .await;
+    for _ in 0..KILLS {
+        sleep(Duration::from_millis(chance.random_range(0..120))).await;
+        scene.restart_after_kill().await;
+    }
+}
+
+async fn all_told(subscribers: &[Client], name: &str) {
+    for subscriber in subscribers {
+        eventually("every taxpayer to be told", async || {
+            told(subscriber).await.iter().any(|one| one == name).then_some(())
+        })
+        .await;
+    }
+}
+
+/// What a taxpayer was told of outages, in the order of its log.
+async fn told(subscriber: &Client) -> Vec<String> {
+    let names = subscriber.events().await.into_iter().map(|event| event["type"].as_str().unwrap().to_owned());
+    names.filter(|name| name.starts_with("authority.")).collect()
+}
+
+/// A taxpayer that wants to be told; nobody answers at its URL.
+async fn subscriber(scene: &Scene, number: usize) -> Client {
+    let integrators = |path: &str| format!("/v1/system-integrators/taxpayers{path}");
+    let body = json!({
+        "name": format!("Company {number}"), "email": format!("office{number}@company.example"),
+        "tin_no": format!("7{number:07}-0001"), "authority_service_id": format!("AB{number:06}"),
+        "authority_business_id": format!("22222222-2222-4222-8222-{number:012}"), "address": "1 Road",
+        "contact_person": {
+            "first_name": "Ada", "last_name": "Obi", "email": format!("ada{number}@company.example"),
+        },
+    });
+    let data = sent(scene, Method::POST, &integrators(""), &body).await;
+    let id = data["id"].as_i64().unwrap();
+    let hook = json!({ "webhook_url": "http://127.0.0.1:9/nobody", "enabled_events": [STARTED, ENDED] });
+    sent(scene, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
+    let rotated = sent(scene, Method::POST, &integrators(&format!("/{id}/api-key/rotate")), &json!({})).await;
+    Client::new(scene.service.url(), rotated["api_key"].as_str().unwrap().to_owned())
+}
+
+async fn sent(scene: &Scene, method: Method, path: &str, body: &Value) -> Value {
+    let answer = scene.integrator.call(method, path, Some(body)).await.unwrap();
+    assert!(answer.status < 300, "{path}: {answer:?}");
+    answer.body["data"].clone()
+}
+
+/// A run that is begun at another process.
+async fn submit_at(client: &Client, invoice_no: &str) {
+    let created = client.created(&invoice(invoice_no)).await;
+    client.start_run("submit", &submission(invoice_no, &created.irn)).await;
+}
