@@ -7,12 +7,15 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a scenario fails by panicking")]
 
 mod bulk_kills;
+mod chaos;
 mod database_gone;
 mod drain;
 mod durability;
 mod first_start;
 mod idempotency;
 mod inbound_kills;
+mod noisy_neighbour;
+mod outage;
 mod pipeline_kills;
 mod relay_kills;
 mod support;
