@@ -25,7 +25,6 @@ pub struct State {
     pub(crate) faults: Faults,
     pub(crate) latencies: Latencies,
     pub(crate) calls: CallLog,
-    pub(crate) keys: CryptoKeys,
     pub(crate) notices: Notices,
 }
 
@@ -38,7 +37,6 @@ impl State {
             settings,
             books: Books::default(),
             calls: CallLog::default(),
-            keys: CryptoKeys::default(),
             notices: Notices::new(runtime),
         }
     }
@@ -117,11 +115,11 @@ impl State {
 
     /// The keys file: `public_key` (base64 of the PEM) and `certificate` (base64).
     pub fn crypto_keys(&self) -> Result<Value, String> {
-        self.keys.file()
+        CryptoKeys::file()
     }
 
     /// The plain text of a QR code that was made with the simulator's keys.
     pub fn open_qr(&self, qr_code: &str) -> Result<String, String> {
-        self.keys.open_qr(qr_code)
+        CryptoKeys::open_qr(qr_code)
     }
 }

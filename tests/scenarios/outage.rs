@@ -142,8 +142,11 @@ async fn print_creates(writers: Vec<JoinHandle<Vec<(usize, Duration)>>>) {
     }
     for (name, mut taken) in PHASES.into_iter().zip(phases) {
         taken.sort_unstable();
-        let at = |percent: usize| taken.get((taken.len() * percent / 100).min(taken.len().saturating_sub(1)));
-        println!("  creates {name}: {} answered, p50 {:?}, p99 {:?}", taken.len(), at(50), at(99));
+        let at = |percent: usize| {
+            let last = taken.len().saturating_sub(1);
+            taken.get((taken.len() * percent / 100).min(last)).map_or(0, Duration::as_millis)
+        };
+        println!("  creates {name}: {} answered, p50 {} ms, p99 {} ms", taken.len(), at(50), at(99));
     }
 }
 
