@@ -6,7 +6,7 @@ use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder, LatencyOrder, Operation};
 use serde_json::{Value, json};
 
-use crate::support::{Authority, IRN};
+use crate::support::{Authority, IRN, document};
 
 fn fixed(ms: u64) -> LatencyOrder {
     LatencyOrder { fixed_ms: Some(ms), ..LatencyOrder::default() }
@@ -113,5 +113,22 @@ async fn a_fault_that_prevents_waits_for_no_turn_and_another_comes_on_top() {
     let begun = Instant::now();
     assert!(authority.try_sign(IRN).await.is_err());
     assert!(begun.elapsed() >= Duration::from_millis(300));
+    assert_eq!(authority.sheet(IRN).sign_count, 1);
+}
+
+#[actix_rt::test]
+async fn a_call_whose_caller_has_given_up_is_served_when_its_turn_comes() {
+    let authority = Authority::start().await;
+    let order = LatencyOrder { at_once: Some(1), ..fixed(400) };
+    authority.sandbox.state().add_latency(order).unwrap();
+    let first = tokio::spawn(authority.call(Method::GET, &confirm(1)).send());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let sign = authority.call(Method::POST, "/invoice/sign").json(&document(IRN));
+    let error = sign.timeout(Duration::from_millis(100)).send().await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert_eq!(authority.sheet(IRN).sign_count, 0, "it waits");
+    assert_eq!(first.await.unwrap().unwrap().status(), 404);
+    // The next one waits behind it.
+    assert_eq!(authority.get(&format!("/invoice/confirm/{IRN}")).await.0, 200);
     assert_eq!(authority.sheet(IRN).sign_count, 1);
 }

@@ -1,6 +1,6 @@
 //! A service on a fresh database, with an authority in this process that outlives it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Method;
@@ -55,15 +55,8 @@ impl Scene {
     /// With settings of its own beside those that all scenes have.
     pub(crate) async fn with(backend: Backend, own: &[(&'static str, &str)]) -> Self {
         let directory = TempDir::new().unwrap();
-        let authority = sandbox::start(sandbox::Settings {
-            bind: "127.0.0.1:0".into(),
-            api_key: API_KEY.into(),
-            api_secret: API_SECRET.into(),
-            seed: 1,
-        });
-        let authority = authority.await.unwrap();
-        let keys = directory.path().join("authority-keys.json");
-        std::fs::write(&keys, authority.state().crypto_keys().unwrap().to_string()).unwrap();
+        let authority = authority().await;
+        let keys = write_keys(&authority, directory.path());
         let postgres = match backend {
             Backend::Sqlite => None,
             Backend::Postgres => Some(PostgresDatabase::create().await),
@@ -205,6 +198,24 @@ impl Scene {
         assert!(is_intact, "verify: {said}");
         events
     }
+}
+
+/// A simulator in this process.
+pub(crate) async fn authority() -> Sandbox {
+    let settings = sandbox::Settings {
+        bind: "127.0.0.1:0".into(),
+        api_key: API_KEY.into(),
+        api_secret: API_SECRET.into(),
+        seed: 1,
+    };
+    sandbox::start(settings).await.unwrap()
+}
+
+/// Writes the authority's keys for QR codes where a process reads them.
+pub(crate) fn write_keys(authority: &Sandbox, directory: &Path) -> PathBuf {
+    let keys = directory.join("authority-keys.json");
+    std::fs::write(&keys, authority.state().crypto_keys().unwrap().to_string()).unwrap();
+    keys
 }
 
 fn settings(directory: &TempDir, authority: &Sandbox, keys: &Path) -> Settings {
