@@ -71,17 +71,17 @@ async fn transmitted(world: &World, taxpayer: &Taxpayer, irn: &str) {
 }
 
 /// Submits an invoice of this word and says how it was signed.
-async fn ends_submitted(world: &World, taxpayer: &Taxpayer, (word, sign): (&str, Sign)) {
-    let no = invoice_no(word);
+async fn ends_submitted(world: &World, taxpayer: &Taxpayer, (typed, sign): (&str, Sign)) {
+    let no = invoice_no(typed);
     let irn = irn(taxpayer, &no);
     submitted(taxpayer, &no).await.expect_status(200);
     let sheet = world.authority.invoice(&irn).unwrap();
     let tries = if let TriedAgain(tries) = sign { tries } else { 1 };
-    assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, tries), "{word}");
+    assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, tries), "{typed}");
     let run = taxpayer.app().run(&irn).await.expect_status(200);
     let is_by_answer = run.data()["resolved_by"] == json!("answer");
-    assert_eq!(is_by_answer, !matches!(sign, Found), "{word}: {}", run.text);
-    match word {
+    assert_eq!(is_by_answer, !matches!(sign, Found), "{typed}: {}", run.text);
+    match typed {
         "SBXAWAY" => transmitted(world, taxpayer, &irn).await,
         "SBXOFFLINE" => {
             let answer = taxpayer.app().transmit(&irn).await;
@@ -97,7 +97,7 @@ fn each_word_that_passes_ends_with_one_signature() {
     let settings = [("AUTHORITY__TIMEOUT_S", "4"), ("PIPELINE__WAIT_S", "5")];
     apart("magic", &settings, async |world| {
         let taxpayer = world.taxpayer().await;
-        let (world, taxpayer) = (&world, &taxpayer);
+        let taxpayer = &taxpayer;
         join_all(SUBMITTED.map(async |row| ends_submitted(world, taxpayer, row).await)).await;
     });
 }
