@@ -46,6 +46,9 @@ pub enum Call {
         /// The address and port to listen on; without it `sandbox.bind` of the settings.
         #[arg(long, value_name = "ADDR")]
         bind: Option<SocketAddr>,
+        /// What everything left to chance is drawn with: the same seed, the same run.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
     },
     /// The settings.
     #[command(subcommand)]
@@ -157,8 +160,9 @@ mod tests {
             ),
             ("operator create --email E", Call::Operator(OperatorCall::Create { email })),
             ("taxpayer subscription 7 inactive", Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state })),
-            ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind }),
-            ("sandbox", Call::Sandbox { bind: None }),
+            ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind, seed: 1 }),
+            ("sandbox --seed 7", Call::Sandbox { bind: None, seed: 7 }),
+            ("sandbox", Call::Sandbox { bind: None, seed: 1 }),
             ("config check", Call::Config(ConfigCall::Check)),
             ("openapi", Call::Openapi),
             ("verify", Call::Verify { taxpayer: None }),
@@ -189,6 +193,7 @@ mod tests {
             ("taxpayer subscription 7 paused", ErrorKind::InvalidValue),
             ("taxpayer subscription seven active", ErrorKind::ValueValidation),
             ("sandbox --bind here", ErrorKind::ValueValidation),
+            ("sandbox --seed luck", ErrorKind::ValueValidation),
             ("demo --fault fire", ErrorKind::InvalidValue),
             ("serve --port 1", ErrorKind::UnknownArgument),
         ] {

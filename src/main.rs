@@ -79,9 +79,9 @@ async fn dispatch(call: Call, settings: Settings) -> Outcome {
         Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
             silent(app::set_subscription(settings, id, state).await)
         }
-        Call::Sandbox { bind } => {
+        Call::Sandbox { bind, seed } => {
             let bind = bind.unwrap_or(settings.sandbox.bind);
-            silent(app::sandbox(settings, bind).await)
+            silent(app::sandbox(settings, bind, seed).await)
         }
         Call::Verify { taxpayer } => {
             let report = app::verify(settings, taxpayer).await.map_err(|error| failed(&error))?;

@@ -16,6 +16,8 @@ pub(crate) struct Call {
     pub(crate) body: Value,
     pub(crate) api_key: String,
     pub(crate) api_secret: String,
+    /// The how-manieth call of this operation about this invoice, from 1; 0 until the gate has counted it.
+    pub(crate) nth: u32,
     /// The customer's access point does not answer.
     pub(crate) offline: bool,
     /// The self health check says no.
@@ -34,6 +36,7 @@ impl Call {
             body: serde_json::from_slice(body).unwrap_or_default(),
             api_key: header(request, "x-api-key"),
             api_secret: header(request, "x-api-secret"),
+            nth: 0,
             offline: false,
             unhealthy: false,
         })

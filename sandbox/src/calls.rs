@@ -45,6 +45,11 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
+    /// Whether the authority has it in hand.
+    pub fn is_pending(&self) -> bool {
+        self.ending == Ending::Pending
+    }
+
     /// The status answered; nothing when the caller got none.
     pub fn status(&self) -> Option<u16> {
         match self.ending {

@@ -1,7 +1,7 @@
-//! The way of every call to the authority: record, keys, count, fault, operation.
+//! The way of every call to the authority: record, keys, count, fault, turn, operation.
 //!
 //! The gate is the only place where a fault touches a call. Operations never see faults: they see conditions, such
-//! as an access point that is offline.
+//! as an access point that is offline. What a fault keeps from happening is answered at once: it waits for no turn.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     call::Call,
     calls::{Arrival, Ending, Recording},
     clock,
-    faults::{Effect, FaultKind, Moment, is_offline, magic},
+    faults::{Effect, FaultKind, Moment, is_offline, magic, ordered},
     operations,
     reply::{Refusal, Reply},
     route::Operation,
@@ -22,6 +22,9 @@ use crate::{
     state::State,
     wire,
 };
+
+/// After so long a stalled connection is closed, so that what nobody waits for any more does not pile up.
+const STALL: Duration = Duration::from_mins(10);
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {
     routes.route("/api/v1/{path:.*}", web::to(answer));
@@ -45,7 +48,7 @@ async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpRe
         return send(&mut recording, &fail(&call, &refusal));
     }
     match strike(&mut call, &state) {
-        None => send(&mut recording, &perform(&call, &state)),
+        None => send(&mut recording, &serve(&call, &state).await),
         Some(effect) => suffer(&request, &call, &state, effect, &mut recording).await,
     }
 }
@@ -53,22 +56,29 @@ async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpRe
 fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
     let settings = &state.settings;
     let fits = call.api_key == settings.api_key && call.api_secret == settings.api_secret;
-    (!fits && !call.operation.is_public()).then(|| Refusal::new(400, "unable to validate api key"))
+    (!fits && !call.operation.is_public()).then(Refusal::wrong_key)
 }
 
 /// Counts the call and says what goes wrong with it; conditions are noted on the call itself.
 fn strike(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
-    let nth = state.books.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
-    let moment = Moment { operation: call.operation, irn: irn.as_deref(), nth, at: clock::now() };
-    let effect = state.faults.strike(&moment).or_else(|| magic(&moment));
+    call.nth = state.books.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
+    let moment = moment(call);
+    if let Some(Err(error)) = ordered(&moment).map(|order| state.add_fault(order)) {
+        tracing::warn!(error, "a magic word made an order that is none");
+    }
+    let effect = state.faults.strike(state.seed(), &moment).or_else(|| magic(&moment));
     let kind = effect.map(|effect| effect.kind);
     call.offline = kind == Some(FaultKind::AccessPointOffline) || irn.as_deref().is_some_and(is_offline);
     call.unhealthy = kind == Some(FaultKind::HealthDown);
     effect
 }
 
-/// A call that a fault hits. What is late is the answer: the effect, if there is one, happens at once.
+fn moment(call: &Call) -> Moment<'_> {
+    Moment { operation: call.operation, irn: call.irn(), nth: call.nth, at: clock::now() }
+}
+
+/// A call that a fault hits. What is late is the answer: the effect, if there is one, does not wait for it.
 async fn suffer(
     request: &HttpRequest,
     call: &Call,
@@ -76,22 +86,35 @@ async fn suffer(
     effect: Effect,
     recording: &mut Recording<'_>,
 ) -> HttpResponse {
-    let reply = match spoil::prevented(&effect) {
-        _ if effect.kind == FaultKind::Reset => None,
-        Some(refusal) => {
+    let reply = match (spoil::prevented(&effect), effect.kind) {
+        (Some(refusal), _) => {
             let mut reply = fail(call, &refusal);
             reply.retry_after_s = effect.retry_after();
             Some(reply)
         }
-        None => Some(perform(call, state)).filter(|_| effect.kind != FaultKind::CommitThenDrop),
+        (None, FaultKind::Reset | FaultKind::Stall) => None,
+        (None, _) => Some(serve(call, state).await),
     };
     tokio::time::sleep(Duration::from_millis(effect.latency_ms)).await;
-    if let Some(reply) = reply {
+    if let Some(reply) = reply.filter(|_| effect.kind.is_answered()) {
         recording.ending = Ending::Answered(reply.status);
         return spoilt(effect.kind, &reply);
     }
+    if effect.kind.is_stall() {
+        tokio::time::sleep(STALL).await;
+    }
     recording.ending = Ending::Dropped;
     if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
+}
+
+/// The operation when its turn has come, and its answer when its time is over.
+async fn serve(call: &Call, state: &State) -> Reply {
+    let turn = state.latencies.turn(state.seed(), &moment(call)).await;
+    let reply = perform(call, state);
+    if let Some(turn) = turn {
+        turn.last().await;
+    }
+    reply
 }
 
 fn perform(call: &Call, state: &State) -> Reply {

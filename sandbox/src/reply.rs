@@ -60,6 +60,10 @@ impl Refusal {
         Self::new(status, AMBIGUOUS)
     }
 
+    pub(crate) fn wrong_key() -> Self {
+        Self::new(400, "unable to validate api key")
+    }
+
     /// A fault of the document: one lower-cased struct path and what it must be.
     pub(crate) fn document(words: String) -> Self {
         Self { status: 400, words, shape: Shape::Details }

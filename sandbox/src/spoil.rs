@@ -27,6 +27,7 @@ pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
         FaultKind::Outage => Refusal::breakdown(status(503), "service unavailable"),
         FaultKind::Busy => Refusal::ambiguous(status(400)),
         FaultKind::Throttled => Refusal::new(429, "too many requests"),
+        FaultKind::WrongKey => Refusal::wrong_key(),
         _ => return None,
     })
 }

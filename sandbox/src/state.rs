@@ -2,6 +2,8 @@
 //!
 //! The control interface and these methods are two doors to the same room: whatever one can do, so can the other.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -10,6 +12,7 @@ use crate::{
     calls::{CallLog, CallRecord},
     crypto::CryptoKeys,
     faults::{FaultOrder, Faults},
+    latencies::{Latencies, LatencyOrder},
     notices::Notices,
     server::Settings,
 };
@@ -18,20 +21,22 @@ use crate::{
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) books: Books,
+    seed: AtomicU64,
     pub(crate) faults: Faults,
+    pub(crate) latencies: Latencies,
     pub(crate) calls: CallLog,
-    pub(crate) keys: CryptoKeys,
     pub(crate) notices: Notices,
 }
 
 impl State {
     pub(crate) fn new(settings: Settings, runtime: Handle) -> Self {
         Self {
-            faults: Faults::new(settings.seed),
+            seed: AtomicU64::new(settings.seed),
+            faults: Faults::default(),
+            latencies: Latencies::default(),
             settings,
             books: Books::default(),
             calls: CallLog::default(),
-            keys: CryptoKeys::default(),
             notices: Notices::new(runtime),
         }
     }
@@ -52,6 +57,26 @@ impl State {
 
     pub fn clear_faults(&self) {
         self.faults.clear();
+    }
+
+    /// Puts a latency in force in place of that of the same operation, and gives its id.
+    pub fn add_latency(&self, order: LatencyOrder) -> Result<u64, String> {
+        self.latencies.add(order)
+    }
+
+    /// What is being served and what waits is served all the same.
+    pub fn clear_latencies(&self) {
+        self.latencies.clear();
+    }
+
+    /// What everything left to chance is drawn with.
+    pub fn seed(&self) -> u64 {
+        self.seed.load(Ordering::Relaxed)
+    }
+
+    /// Draws with another seed from the next call on.
+    pub fn set_seed(&self, seed: u64) {
+        self.seed.store(seed, Ordering::Relaxed);
     }
 
     /// What is known of a reference number; nothing when no call ever named it.
@@ -90,11 +115,11 @@ impl State {
 
     /// The keys file: `public_key` (base64 of the PEM) and `certificate` (base64).
     pub fn crypto_keys(&self) -> Result<Value, String> {
-        self.keys.file()
+        CryptoKeys::file()
     }
 
     /// The plain text of a QR code that was made with the simulator's keys.
     pub fn open_qr(&self, qr_code: &str) -> Result<String, String> {
-        self.keys.open_qr(qr_code)
+        CryptoKeys::open_qr(qr_code)
     }
 }

@@ -154,8 +154,8 @@ pub async fn serve(settings: Settings) -> Result<(), StartError> {
 }
 
 /// `sandbox`: the simulator alone.
-pub async fn sandbox(settings: Settings, bind: SocketAddr) -> Result<(), StartError> {
-    let sandbox = start_sandbox(&settings, bind.to_string()).await?;
+pub async fn sandbox(settings: Settings, bind: SocketAddr, seed: u64) -> Result<(), StartError> {
+    let sandbox = start_sandbox(&settings, bind.to_string(), seed).await?;
     println!("the simulator of the authority is listening on {}", sandbox.base_url());
     stop_requested().await?;
     sandbox.stop().await;

@@ -12,6 +12,9 @@ use crate::authority::{self, Authority, CryptoKeys, RetryPolicy};
 use crate::config::{AuthorityMode, Settings};
 use crate::domain::clock::SharedClock;
 
+/// Of the embedded simulator, until `/sandbox/seed` says another.
+const SEED: u64 = 1;
+
 /// The way to the authority, and what comes with it.
 pub(super) struct Upstream {
     pub(super) authority: Authority,
@@ -23,7 +26,9 @@ pub(super) struct Upstream {
 impl Upstream {
     pub(super) async fn reach(settings: &Settings, clock: &SharedClock) -> Result<Self, StartError> {
         let sandbox = match settings.authority.mode {
-            AuthorityMode::Sandbox => Some(start_sandbox(settings, settings.sandbox.bind.to_string()).await?),
+            AuthorityMode::Sandbox => {
+                Some(start_sandbox(settings, settings.sandbox.bind.to_string(), SEED).await?)
+            }
             AuthorityMode::Remote => None,
         };
         let authority = Authority::new(authority_settings(settings, sandbox.as_ref())?, clock.clone())?;
@@ -33,12 +38,16 @@ impl Upstream {
 }
 
 /// Starts the simulator with the key pair of the settings.
-pub(super) async fn start_sandbox(settings: &Settings, bind: String) -> Result<Sandbox, StartError> {
+pub(super) async fn start_sandbox(
+    settings: &Settings,
+    bind: String,
+    seed: u64,
+) -> Result<Sandbox, StartError> {
     let started = sandbox::start(sandbox::Settings {
         bind,
         api_key: settings.authority.api_key.expose_secret().to_owned(),
         api_secret: settings.authority.api_secret.expose_secret().to_owned(),
-        seed: 1,
+        seed,
     });
     started.await.map_err(|error| StartError::Sandbox(error.to_string()))
 }

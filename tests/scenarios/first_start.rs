@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
+use sandbox::Sandbox;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::support::database::{Backend, PostgresDatabase};
-use crate::support::scene::ENCRYPTION_KEY;
+use crate::support::scene::{ENCRYPTION_KEY, authority, write_keys};
 use crate::support::service::{Service, Settings};
 
 /// Moments of the kill after the launch, in milliseconds: from nothing done to all done.
@@ -36,7 +37,8 @@ async fn several_processes_make_the_first_start_together() {
     let Some(_) = Backend::postgres() else { return };
     let directory = TempDir::new().unwrap();
     let database = PostgresDatabase::create().await;
-    let settings = settings(&directory, Some(&database));
+    let authority = authority().await;
+    let settings = settings(&directory, Some(&database), &authority);
     let name = |replica: usize| format!("replica-{replica}");
     let mut replicas: Vec<_> = (0..REPLICAS)
         .map(|replica| Service::new(directory.path().to_owned(), &name(replica), settings.clone()))
@@ -46,6 +48,7 @@ async fn several_processes_make_the_first_start_together() {
 }
 
 async fn kill_first_starts(backend: Backend) {
+    let authority = &authority().await;
     stream::iter(0..KILLS)
         .for_each_concurrent(AT_ONCE, async |kill| {
             let directory = TempDir::new().unwrap();
@@ -53,7 +56,7 @@ async fn kill_first_starts(backend: Backend) {
                 Backend::Sqlite => None,
                 Backend::Postgres => Some(PostgresDatabase::create().await),
             };
-            let settings = settings(&directory, database.as_ref());
+            let settings = settings(&directory, database.as_ref(), authority);
             let mut service = Service::new(directory.path().to_owned(), "first", settings);
             service.launch();
             sleep(Duration::from_millis(kill * APART_MS)).await;
@@ -66,9 +69,12 @@ async fn kill_first_starts(backend: Backend) {
     println!("{backend:?}: {KILLS} first starts killed within {} ms", KILLS * APART_MS);
 }
 
-fn settings(directory: &TempDir, database: Option<&PostgresDatabase>) -> Settings {
+/// With keys that are there already: making them takes longer than the rest of a start.
+fn settings(directory: &TempDir, database: Option<&PostgresDatabase>, authority: &Sandbox) -> Settings {
+    let keys = write_keys(authority, directory.path());
     let mut settings = vec![
         ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
+        ("EINVOICE__AUTHORITY__CRYPTO_KEYS_FILE", keys.display().to_string()),
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", ENCRYPTION_KEY.into()),
     ];
     settings.extend(database.map(|database| ("EINVOICE__DATABASE__URL", database.url())));

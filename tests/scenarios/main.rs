@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a scenario fails by panicking")]
 
 mod bulk_kills;
+mod chaos;
 mod database_gone;
 mod drain;
 mod durability;
@@ -14,6 +15,8 @@ mod first_start;
 mod idempotency;
 mod inbound_kills;
 mod outage_kills;
+mod noisy_neighbour;
+mod outage;
 mod pipeline_kills;
 mod relay_kills;
 mod support;

@@ -17,6 +17,8 @@ use crate::support::scene::Scene;
 
 const INVOICES: usize = 10;
 const KILLS: usize = 5;
+/// Moves of each invoice before a replay: more events than a replay queues in one part (250).
+const REPLAYED_ROUNDS: usize = 30;
 /// Enough attempts that a notification which is refused now and then is never given up.
 const SCHEDULE: (&str, &str) = ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 1, 1, 1, 1, 1, 1, 1, 1]");
 
@@ -88,7 +90,7 @@ async fn kill_while_replaying(backend: Backend) {
     let receiver = Receiver::start(7);
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("OLD{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
-    for round in 0..60 {
+    for round in 0..REPLAYED_ROUNDS {
         let status = ["approved", "draft"][round % 2];
         let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, status));
         assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));

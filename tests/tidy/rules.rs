@@ -72,7 +72,8 @@ pub(crate) const HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["src/authority", "src/webhook", "src/app/demo", "sandbox/src"]),
     ("actix_web", &["src/http", "src/console", "src/app", "sandbox/src"]),
     ("backoff", &["src/authority/retry"]),
-    ("sandbox", &["src/app", "src/cli", "sandbox/src"]),
+    // The document of the API tells the words that the simulator takes.
+    ("sandbox", &["src/app", "src/cli", "src/http/openapi/trying", "sandbox/src"]),
 ];
 
 /// What a part of the house must not name at all, test code aside. A star ends a family of crates.

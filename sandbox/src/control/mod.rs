@@ -3,6 +3,8 @@
 //! | Method | Path | Does |
 //! |---|---|---|
 //! | POST, GET, DELETE | `/sandbox/faults` | orders, lists, clears faults |
+//! | POST, GET, DELETE | `/sandbox/latencies` | orders, lists, clears how long calls take and how many are served at once |
+//! | POST, GET | `/sandbox/seed` | sets and tells what everything left to chance is drawn with |
 //! | GET, DELETE | `/sandbox/calls` | lists, forgets calls |
 //! | GET | `/sandbox/invoices`, `/sandbox/invoices/{irn}` | every signed invoice; what is known of a reference number |
 //! | POST | `/sandbox/businesses` | enrols, sets online and offline |
@@ -28,6 +30,15 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
                 .route(web::post().to(orders::add))
                 .route(web::get().to(orders::list))
                 .route(web::delete().to(orders::clear)),
+        )
+        .service(
+            web::resource("/latencies")
+                .route(web::post().to(orders::add_latency))
+                .route(web::get().to(orders::list_latencies))
+                .route(web::delete().to(orders::clear_latencies)),
+        )
+        .service(
+            web::resource("/seed").route(web::post().to(orders::set_seed)).route(web::get().to(orders::seed)),
         )
         .service(
             web::resource("/calls")

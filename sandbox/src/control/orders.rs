@@ -1,19 +1,30 @@
-//! Faults: order, list, clear.
+//! Faults and latencies: order, list, clear; and the seed that both are drawn with.
 
 use actix_web::{
     HttpResponse,
     web::{Data, Json},
 };
+use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::refuse;
-use crate::{faults::FaultOrder, state::State};
+use crate::{faults::FaultOrder, latencies::LatencyOrder, state::State};
 
-pub(super) async fn add(state: Data<State>, order: Json<FaultOrder>) -> HttpResponse {
-    match state.add_fault(order.into_inner()) {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Seed {
+    seed: u64,
+}
+
+fn ordered(outcome: Result<u64, String>) -> HttpResponse {
+    match outcome {
         Ok(id) => HttpResponse::Created().json(json!({ "id": id })),
         Err(why) => refuse(&why),
     }
+}
+
+pub(super) async fn add(state: Data<State>, order: Json<FaultOrder>) -> HttpResponse {
+    ordered(state.add_fault(order.into_inner()))
 }
 
 pub(super) async fn list(state: Data<State>) -> HttpResponse {
@@ -23,4 +34,26 @@ pub(super) async fn list(state: Data<State>) -> HttpResponse {
 pub(super) async fn clear(state: Data<State>) -> HttpResponse {
     state.clear_faults();
     HttpResponse::Ok().json(json!({ "faults": [] }))
+}
+
+pub(super) async fn add_latency(state: Data<State>, order: Json<LatencyOrder>) -> HttpResponse {
+    ordered(state.add_latency(order.into_inner()))
+}
+
+pub(super) async fn list_latencies(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "latencies": state.latencies.list() }))
+}
+
+pub(super) async fn clear_latencies(state: Data<State>) -> HttpResponse {
+    state.clear_latencies();
+    HttpResponse::Ok().json(json!({ "latencies": [] }))
+}
+
+pub(super) async fn seed(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "seed": state.seed() }))
+}
+
+pub(super) async fn set_seed(state: Data<State>, body: Json<Seed>) -> HttpResponse {
+    state.set_seed(body.seed);
+    seed(state).await
 }

@@ -1,9 +1,10 @@
 //! The key pair behind QR codes, and the keys file a taxpayer would download.
 //!
 //! The certificate is an opaque text that goes into every QR code; it is short, because RSA of 2048 bits takes 245
-//! bytes in all. The pair is made when it is first asked for: making it takes a moment, and most runs need it once.
+//! bytes in all. Making the pair takes a moment, so it is made when it is first asked for, once a process: all of its
+//! simulators are one authority.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use aws_lc_rs::{
     encoding::{AsDer, PublicKeyX509Der},
@@ -15,8 +16,10 @@ use serde_json::{Value, json};
 
 const CERTIFICATE: &[u8] = b"certificate of the simulated authority";
 
-#[derive(Default)]
-pub(crate) struct CryptoKeys(OnceLock<Result<Pair, Unspecified>>);
+static PAIR: LazyLock<Result<Pair, Unspecified>> = LazyLock::new(Pair::generate);
+
+/// The keys of the authority.
+pub(crate) struct CryptoKeys;
 
 struct Pair {
     private: Pkcs1PrivateDecryptingKey,
@@ -25,8 +28,8 @@ struct Pair {
 
 impl CryptoKeys {
     /// `{ public_key, certificate }`: base64 of the PEM, and the certificate as it goes into a QR code.
-    pub(crate) fn file(&self) -> Result<Value, String> {
-        let pair = self.pair()?;
+    pub(crate) fn file() -> Result<Value, String> {
+        let pair = Self::pair()?;
         Ok(json!({
             "public_key": STANDARD.encode(&pair.public_pem),
             "certificate": STANDARD.encode(CERTIFICATE),
@@ -34,8 +37,8 @@ impl CryptoKeys {
     }
 
     /// The plain text of a QR code made with these keys.
-    pub(crate) fn open_qr(&self, qr_code: &str) -> Result<String, String> {
-        let pair = self.pair()?;
+    pub(crate) fn open_qr(qr_code: &str) -> Result<String, String> {
+        let pair = Self::pair()?;
         let sealed =
             STANDARD.decode(qr_code).map_err(|error| format!("the QR code is not base64: {error}"))?;
         let mut room = vec![0; pair.private.min_output_size()];
@@ -44,8 +47,8 @@ impl CryptoKeys {
         String::from_utf8(plain.to_vec()).map_err(|_| "the QR code holds no text".to_owned())
     }
 
-    fn pair(&self) -> Result<&Pair, String> {
-        self.0.get_or_init(Pair::generate).as_ref().map_err(|_| "no key pair could be made".to_owned())
+    fn pair() -> Result<&'static Pair, String> {
+        PAIR.as_ref().map_err(|_| "no key pair could be made".to_owned())
     }
 }
 

@@ -1,52 +1,217 @@
 //! Faults a person can type: `SBX` and a word inside an invoice number.
 //!
 //! Upstream numbers hold letters and digits only, and so do these. Passing faults pass by themselves, so an invoice
-//! typed to fail still ends well; the three that do not pass (REJECT, OFFLINE, DOWN) are for watching what is given up.
+//! typed to fail still ends well; the three that do not pass (REJECT, OFFLINE, DOWN) are for watching what is given
+//! up. The table is what happens and what is told of it, here and wherever it is documented.
 
-use super::{Effect, FaultKind, Moment};
+use super::{Effect, FaultKind, FaultOrder, Moment};
 use crate::{irn::Irn, route::Operation};
 
-/// The word, what it does to a sign, and to how many signs of one invoice.
-const SIGN_WORDS: [(&str, FaultKind, u32); 9] = [
-    ("DROP", FaultKind::CommitThenDrop, 1),
-    ("RESET", FaultKind::Reset, 1),
-    ("GARBAGE", FaultKind::Garbage, 1),
-    ("XML", FaultKind::Xml, 1),
-    ("MISSING", FaultKind::MissingFields, 1),
-    ("500", FaultKind::ServerError, 2),
-    ("429", FaultKind::Throttled, 2),
-    ("BUSY", FaultKind::Busy, 2),
-    ("DOWN", FaultKind::ServerError, u32::MAX),
+/// A word and what happens to an invoice whose number holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MagicWord {
+    /// As it is typed, `SBX` before it.
+    pub word: &'static str,
+    /// A sentence without its full stop.
+    pub happens: &'static str,
+    does: Does,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// To so many first signs; with another status than usual where one is named.
+    ToSigns(u32, FaultKind, Option<u16>),
+    /// To so many first lookups of the two parties.
+    ToLookups(u32, FaultKind),
+    Slow,
+    Reject,
+    Offline,
+    /// To every call of everybody that the kind applies to, for seconds, from the first sign on.
+    ToAll(FaultKind),
+}
+
+use Does::{Offline, Reject, Slow, ToAll, ToLookups, ToSigns};
+
+const fn word(word: &'static str, does: Does, happens: &'static str) -> MagicWord {
+    MagicWord { word, happens, does }
+}
+
+/// Every word there is.
+pub const MAGIC_WORDS: [MagicWord; 19] = [
+    word(
+        "SBXDROP",
+        ToSigns(1, FaultKind::CommitThenDrop, None),
+        "the first sign is committed, the connection closed without a reply",
+    ),
+    word(
+        "SBXSTALL",
+        ToSigns(1, FaultKind::CommitThenStall, None),
+        "the first sign is committed, its reply never comes",
+    ),
+    word(
+        "SBXHANG",
+        ToSigns(1, FaultKind::Stall, None),
+        "the reply to the first sign never comes, nor its effect",
+    ),
+    word(
+        "SBXRESET",
+        ToSigns(1, FaultKind::Reset, None),
+        "the connection of the first sign is reset, without effect",
+    ),
+    word(
+        "SBXGARBAGE",
+        ToSigns(1, FaultKind::Garbage, None),
+        "the first sign is committed, its reply is no JSON",
+    ),
+    word("SBXXML", ToSigns(1, FaultKind::Xml, None), "the first sign is committed, its reply is XML"),
+    word(
+        "SBXMISSING",
+        ToSigns(1, FaultKind::MissingFields, None),
+        "the first sign is committed, its reply lacks its data",
+    ),
+    word(
+        "SBX500",
+        ToSigns(2, FaultKind::ServerError, None),
+        "the first two signs are answered 500, without effect",
+    ),
+    word(
+        "SBX429",
+        ToSigns(2, FaultKind::Throttled, None),
+        "the first two signs are answered 429 with Retry-After, without effect",
+    ),
+    word(
+        "SBXBUSY",
+        ToSigns(2, FaultKind::Busy, None),
+        "the first two signs are answered with the ambiguous 400, without effect",
+    ),
+    word(
+        "SBXBUSY422",
+        ToSigns(2, FaultKind::Busy, Some(422)),
+        "the first two signs are answered with the ambiguous words and 422, without effect",
+    ),
+    word(
+        "SBXKEY",
+        ToSigns(2, FaultKind::WrongKey, None),
+        "the first two signs are answered 400, as if the key pair were wrong",
+    ),
+    word(
+        "SBXDOWN",
+        ToSigns(u32::MAX, FaultKind::ServerError, None),
+        "every sign is answered 500, without effect",
+    ),
+    word("SBXREJECT", Reject, "the document is never valid: refused by `validate` and `sign`"),
+    word(
+        "SBXAWAY",
+        ToLookups(2, FaultKind::AccessPointOffline),
+        "the customer's access point is offline at the first two lookups, then online",
+    ),
+    word("SBXOFFLINE", Offline, "the customer's access point is never online"),
+    word("SBXSLOW", Slow, "every answer about the invoice is 3 s late"),
+    word(
+        "SBXHEALTH",
+        ToAll(FaultKind::HealthDown),
+        "from its first sign on the self health check is down for everybody, for 10 s; digits after the word are \
+         other seconds, as in SBXHEALTH60",
+    ),
+    word(
+        "SBXOUTAGE",
+        ToAll(FaultKind::Outage),
+        "from its first sign on every call of everybody is answered 503, for 10 s; digits after the word are other \
+         seconds, as in SBXOUTAGE60",
+    ),
 ];
 
 /// How late every answer about a SLOW invoice is.
 const SLOW_MS: u64 = 3000;
+/// How long what a word does to everybody lasts, where no digits say it, and at most.
+const FOR_S: u64 = 10;
+const FOR_S_MAX: u64 = 3600;
 
 /// What the invoice's own number does to this call.
 pub(crate) fn magic(moment: &Moment) -> Option<Effect> {
-    let word = word(moment.irn?)?;
-    if word.starts_with("SLOW") {
-        return Some(Effect { latency_ms: SLOW_MS, ..Effect::of(FaultKind::Latency) });
+    let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
+    match does(moment.irn?)? {
+        Slow => Some(Effect { latency_ms: SLOW_MS, ..Effect::of(FaultKind::Latency) }),
+        ToSigns(times, kind, status) if is_among(Operation::Sign, times) => {
+            Some(Effect { status, ..Effect::of(kind) })
+        }
+        ToLookups(times, kind) if is_among(Operation::Lookup, times) => Some(Effect::of(kind)),
+        _ => None,
     }
-    if moment.operation != Operation::Sign {
-        return None;
-    }
-    let (_, kind, times) = SIGN_WORDS.into_iter().find(|(name, ..)| word.starts_with(name))?;
-    (moment.nth <= times).then(|| Effect::of(kind))
+}
+
+/// What this call orders for everybody.
+pub(crate) fn ordered(moment: &Moment) -> Option<FaultOrder> {
+    let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
+    let ToAll(kind) = does(irn)? else { return None };
+    Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
 }
 
 /// The customer of such an invoice is never online.
 pub(crate) fn is_offline(irn: &str) -> bool {
-    word(irn).is_some_and(|word| word.starts_with("OFFLINE"))
+    does(irn) == Some(Offline)
 }
 
 /// The document of such an invoice is never valid.
 pub(crate) fn is_rejected(irn: &str) -> bool {
-    word(irn).is_some_and(|word| word.starts_with("REJECT"))
+    does(irn) == Some(Reject)
 }
 
-/// What follows `SBX` in the invoice number, in capitals.
-fn word(irn: &str) -> Option<String> {
-    let number = Irn::parse(irn).ok()?.invoice_no.to_ascii_uppercase();
-    number.split_once("SBX").map(|(_, word)| word.to_owned())
+fn does(irn: &str) -> Option<Does> {
+    find(&typed(irn)?).map(|found| found.does)
+}
+
+/// The longest word that the text begins with.
+fn find(typed: &str) -> Option<MagicWord> {
+    let fitting = MAGIC_WORDS.into_iter().filter(|known| typed.starts_with(known.word));
+    fitting.max_by_key(|known| known.word.len())
+}
+
+/// The digits after the word.
+fn seconds(irn: &str) -> u64 {
+    let typed = typed(irn).unwrap_or_default();
+    let after = find(&typed).map_or("", |known| &typed[known.word.len()..]);
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    if digits.is_empty() { FOR_S } else { digits.parse().unwrap_or(FOR_S_MAX).min(FOR_S_MAX) }
+}
+
+/// From `SBX` on, the invoice number in capitals.
+fn typed(irn: &str) -> Option<String> {
+    let mut number = Irn::parse(irn).ok()?.invoice_no.to_ascii_uppercase();
+    let start = number.find("SBX")?;
+    Some(number.split_off(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_in_any_case_and_the_longer_one_wins() {
+        for (number, expected) in [
+            ("INV7sbxdrop", Some("SBXDROP")),
+            ("SBXBUSY", Some("SBXBUSY")),
+            ("SBXBUSY4", Some("SBXBUSY")),
+            ("A1SBXBUSY422", Some("SBXBUSY422")),
+            ("INV7SBX", None),
+            ("INV7SBXNOWORD", None),
+            ("INV7DROP", None),
+        ] {
+            let irn = format!("{number}-94AD90FB-20261121");
+            let found = typed(&irn).and_then(|typed| find(&typed)).map(|known| known.word);
+            assert_eq!(found, expected, "{number}");
+        }
+    }
+
+    #[test]
+    fn digits_after_a_word_are_its_seconds() {
+        for (number, expected) in [
+            ("SBXOUTAGE", 10),
+            ("SBXOUTAGE60", 60),
+            ("SBXHEALTH5X9", 5),
+            ("SBXOUTAGE99999999999999999999", 3600),
+        ] {
+            assert_eq!(seconds(&format!("{number}-94AD90FB-20261121")), expected, "{number}");
+        }
+    }
 }

@@ -22,12 +22,18 @@ pub enum FaultKind {
     CommitThenDrop,
     /// The connection is reset before anything happens.
     Reset,
+    /// Nothing happens, and the caller waits for a reply that never comes.
+    Stall,
+    /// The effect happens, and the caller waits for a reply that never comes.
+    CommitThenStall,
     /// The effect happens, the reply is no JSON.
     Garbage,
     /// The effect happens, the reply is XML.
     Xml,
     /// The effect happens, the reply lacks its data.
     MissingFields,
+    /// 400 without an effect: the key pair is not known.
+    WrongKey,
     /// The customer's access point does not answer.
     AccessPointOffline,
     /// The self health check says no.
@@ -42,10 +48,20 @@ impl FaultKind {
         matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
     }
 
+    /// Whether the caller gets a reply, readable or not.
+    pub(crate) fn is_answered(self) -> bool {
+        !self.is_stall() && !matches!(self, Self::Reset | Self::CommitThenDrop)
+    }
+
+    pub(crate) fn is_stall(self) -> bool {
+        matches!(self, Self::Stall | Self::CommitThenStall)
+    }
+
     fn applies_to(self, operation: Operation) -> bool {
         match self {
             Self::AccessPointOffline => matches!(operation, Operation::Lookup | Operation::Transmit),
             Self::HealthDown => operation == Operation::Health,
+            Self::WrongKey => !operation.is_public(),
             _ => true,
         }
     }
@@ -103,10 +119,7 @@ impl FaultOrder {
 
     /// The order with its operation understood and its limits checked.
     pub(crate) fn check(&self) -> Result<Checked, String> {
-        let operation = match self.operation.as_deref() {
-            None | Some("*") => None,
-            Some(name) => Some(parse_operation(name)?),
-        };
+        let operation = parse_operation(self.operation.as_deref())?;
         if let Some(operation) = operation
             && !self.kind.applies_to(operation)
         {
@@ -164,6 +177,13 @@ impl Checked {
     }
 }
 
-fn parse_operation(name: &str) -> Result<Operation, String> {
-    serde_json::from_value(name.into()).map_err(|_| format!("unknown operation {name}"))
+/// The operation of an order; none and `"*"` are all of them.
+pub(crate) fn parse_operation(name: Option<&str>) -> Result<Option<Operation>, String> {
+    match name {
+        None | Some("*") => Ok(None),
+        Some(name) => {
+            let named = serde_json::from_value(name.into());
+            named.map(Some).map_err(|_| format!("unknown operation {name}"))
+        }
+    }
 }

@@ -33,16 +33,10 @@ struct Fault {
     hits: u64,
 }
 
-pub(crate) struct Faults {
-    seed: u64,
-    faults: Mutex<Vec<Fault>>,
-}
+#[derive(Default)]
+pub(crate) struct Faults(Mutex<Vec<Fault>>);
 
 impl Faults {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, faults: Mutex::default() }
-    }
-
     /// Puts a fault in force and says its id.
     pub(crate) fn add(&self, order: FaultOrder) -> Result<u64, String> {
         let checked = order.check()?;
@@ -54,9 +48,9 @@ impl Faults {
     }
 
     /// What happens to this call, if anything.
-    pub(crate) fn strike(&self, moment: &Moment) -> Option<Effect> {
+    pub(crate) fn strike(&self, seed: u64, moment: &Moment) -> Option<Effect> {
         let mut faults = self.lock();
-        let fault = faults.iter_mut().find(|fault| fault.fires(self.seed, moment))?;
+        let fault = faults.iter_mut().find(|fault| fault.fires(seed, moment))?;
         fault.hits += 1;
         if let Some(remaining) = &mut fault.checked.remaining {
             *remaining -= 1;
@@ -73,7 +67,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Fault>> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,7 +77,7 @@ impl Fault {
             && self.order.concerns(moment.irn)
             && self.checked.remaining != Some(0)
             && self.until.is_none_or(|until| moment.at < until)
-            && self.checked.chance.is_none_or(|chance| draw(seed, self.id, moment) < chance)
+            && self.checked.chance.is_none_or(|chance| draw(seed, &self.id.to_string(), moment) < chance)
     }
 
     fn show(&self) -> Value {

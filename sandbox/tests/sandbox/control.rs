@@ -28,12 +28,64 @@ async fn an_order_that_makes_no_sense_is_refused_with_its_reason() {
         (json!({ "kind": "health_down", "operation": "sign" }), "does not apply to sign"),
         (json!({ "kind": "busy", "probability": 1.5 }), "probability must be from 0 to 1"),
         (json!({ "kind": "busy", "how_often": 2 }), "unknown field"),
+        (json!({ "kind": "wrong_key", "operation": "resources" }), "does not apply to resources"),
         (json!({ "kind": "busy", "status": 200 }), "status must be from 400 to 599"),
     ];
     for (order, reason) in orders {
         let (status, body) = authority.control(Method::POST, "/faults", &order).await;
         assert_eq!(status, 422, "{order}");
         assert!(body["error"].as_str().unwrap().contains(reason), "{order}: {body}");
+    }
+}
+
+#[actix_rt::test]
+async fn every_kind_of_fault_can_be_ordered_in_every_way() {
+    let authority = Authority::start().await;
+    let kinds = [
+        "latency",
+        "server_error",
+        "throttled",
+        "busy",
+        "commit_then_drop",
+        "reset",
+        "stall",
+        "commit_then_stall",
+        "garbage",
+        "xml",
+        "missing_fields",
+        "wrong_key",
+        "access_point_offline",
+        "health_down",
+        "outage",
+    ];
+    for kind in kinds {
+        let operation = match kind {
+            "access_point_offline" => "lookup",
+            "health_down" => "health",
+            _ => "sign",
+        };
+        for order in [
+            json!({ "kind": kind }),
+            json!({ "kind": kind, "operation": operation }),
+            json!({ "kind": kind, "operation": "*", "probability": 0.3 }),
+            json!({ "kind": kind, "for_s": 1 }),
+            json!({ "kind": kind, "times": 3, "irn": IRN, "latency_ms": 5 }),
+        ] {
+            let (status, body) = authority.control(Method::POST, "/faults", &order).await;
+            assert_eq!(status, 201, "{order}: {body}");
+        }
+    }
+}
+
+#[actix_rt::test]
+async fn the_seed_is_told_and_set() {
+    let authority = Authority::with_seed(3).await;
+    assert_eq!(authority.control(Method::GET, "/seed", &Value::Null).await, (200, json!({ "seed": 3 })));
+    let set = authority.control(Method::POST, "/seed", &json!({ "seed": u64::MAX })).await;
+    assert_eq!(set, (200, json!({ "seed": u64::MAX })));
+    assert_eq!(authority.sandbox.state().seed(), u64::MAX);
+    for body in [json!({}), json!({ "seed": -1 }), json!({ "seed": "7" }), json!({ "seed": 1, "again": 2 })] {
+        assert_eq!(authority.control(Method::POST, "/seed", &body).await.0, 422, "{body}");
     }
 }
 

@@ -50,6 +50,32 @@ async fn a_late_answer_commits_at_once_even_when_the_caller_gives_up() {
 }
 
 #[actix_rt::test]
+async fn a_stalled_call_is_never_answered_with_its_effect_or_without() {
+    let authority = Authority::start().await;
+    for (kind, signed) in [(FaultKind::Stall, 0), (FaultKind::CommitThenStall, 1)] {
+        authority.fault(FaultOrder::of(kind).on(Operation::Sign));
+        let sign = authority.call(Method::POST, "/invoice/sign").json(&crate::support::document(IRN));
+        let error = sign.timeout(Duration::from_millis(500)).send().await.unwrap_err();
+        assert!(error.is_timeout(), "{kind:?}: {error:?}");
+        assert_eq!(authority.sheet(IRN).sign_count, signed, "{kind:?}");
+    }
+    assert_eq!(authority.sign(IRN).await.0, 400, "it is signed already");
+}
+
+#[actix_rt::test]
+async fn a_wrong_key_is_told_as_a_400_where_a_key_is_asked_for() {
+    let authority = Authority::start().await;
+    authority.fault(FaultOrder::of(FaultKind::WrongKey).times(2));
+    assert_eq!(authority.get("/invoice/transmit/self-health-check").await.0, 200);
+    for _ in 0..2 {
+        let (status, body) = authority.sign(IRN).await;
+        assert_eq!((status, &body["message"]), (400, &json!("unable to validate api key")));
+    }
+    assert_eq!(authority.sheet(IRN).sign_count, 0);
+    assert_eq!(authority.sign(IRN).await.0, 201);
+}
+
+#[actix_rt::test]
 async fn a_prevented_call_has_no_effect() {
     let authority = Authority::start().await;
     authority.fault(FaultOrder::of(FaultKind::ServerError).on(Operation::Sign));
@@ -135,7 +161,8 @@ async fn a_fault_keeps_to_its_operation_its_invoice_and_its_times() {
 
 /// Confirms each of twenty invoices three times and says which calls failed, in the order of invoice and call.
 async fn failures(seed: u64, backwards: bool) -> Vec<Vec<u16>> {
-    let authority = Authority::with_seed(seed).await;
+    let authority = Authority::start().await;
+    authority.sandbox.state().set_seed(seed);
     let half = serde_json::from_str("0.5").unwrap();
     authority.fault(FaultOrder { probability: Some(half), ..FaultOrder::of(FaultKind::ServerError) });
     let mut rows = vec![Vec::new(); 20];

@@ -4,6 +4,7 @@
 mod control;
 mod faults;
 mod hub;
+mod latencies;
 mod magic;
 mod pipeline;
 mod sealed;

@@ -8,7 +8,7 @@ use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Server};
 
 use crate::http::openapi::operation::{Operation, SCHEMES};
-use crate::http::openapi::{app, core, ops, schema, system_integrators, tax_payers};
+use crate::http::openapi::{app, core, ops, schema, system_integrators, tax_payers, trying};
 
 const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act for them, and the tax authority. \
     Answers are wrapped: `{ success, message, data }`; failures carry `error_code` and, where fields are at \
@@ -47,7 +47,7 @@ fn document() -> OpenApi {
     let info = InfoBuilder::new()
         .title("einvoice")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(DESCRIPTION));
+        .description(Some(format!("{DESCRIPTION}\n\n{}", trying::section())));
     let tags = SURFACES.map(|(name, what, _)| TagBuilder::new().name(name).description(Some(what)).build());
     let mut paths = Paths::new();
     let mut components = ComponentsBuilder::new().schemas_from_iter(schema::failures());

@@ -7,6 +7,7 @@
 //! | one operation: key, parameters, body, answers, failures | `operation` |
 //! | parameters of paths and query strings | `parameter` |
 //! | outlines of forms, envelopes and failures as schemas | `schema` |
+//! | what to type to see the simulator fail | `trying` |
 //! | the tables, one a surface | `core`, `tax_payers`, `system_integrators`, `app`, `ops` |
 
 mod app;
@@ -22,3 +23,4 @@ mod system_integrators;
 mod tax_payers;
 #[cfg(test)]
 mod tests;
+mod trying;

@@ -42,6 +42,15 @@ fn every_route_stands_in_the_document_and_nothing_else() {
 }
 
 #[test]
+fn every_magic_word_is_told() {
+    let document = parsed();
+    let told = document["info"]["description"].as_str().unwrap();
+    for known in sandbox::MAGIC_WORDS {
+        assert!(told.contains(&format!("| `{}` | {} |", known.word, known.happens)), "{}", known.word);
+    }
+}
+
+#[test]
 fn an_operation_has_one_name_a_key_and_its_failures() {
     let document = parsed();
     let mut names = BTreeSet::new();

@@ -7,8 +7,12 @@
 //! | the process with its authority, and what is always true of them | `scene` |
 //! | requests and their bodies | `client`, `documents` |
 //! | a webhook endpoint that outlives the kills | `receiver` |
-//! | waiting for what must come | `patience` |
+//! | an authority of which many calls fail | `chaos` |
+//! | what the database says beside the process | `books` |
+//! | waiting for what must come; how much there is of it | `patience`, `size` |
 
+pub(crate) mod books;
+pub(crate) mod chaos;
 pub(crate) mod client;
 pub(crate) mod database;
 pub(crate) mod documents;
@@ -16,3 +20,4 @@ pub(crate) mod patience;
 pub(crate) mod receiver;
 pub(crate) mod scene;
 pub(crate) mod service;
+pub(crate) mod size;

@@ -1,6 +1,6 @@
 //! A service on a fresh database, with an authority in this process that outlives it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Method;
@@ -39,6 +39,14 @@ pub(crate) struct Scene {
     directory: TempDir,
 }
 
+/// A taxpayer that is not the demo's.
+pub(crate) struct Newcomer {
+    pub(crate) client: Client,
+    pub(crate) service_id: &'static str,
+    pub(crate) business_id: &'static str,
+    pub(crate) tin: &'static str,
+}
+
 impl Scene {
     pub(crate) async fn open(backend: Backend) -> Self {
         Self::with(backend, &[]).await
@@ -47,15 +55,8 @@ impl Scene {
     /// With settings of its own beside those that all scenes have.
     pub(crate) async fn with(backend: Backend, own: &[(&'static str, &str)]) -> Self {
         let directory = TempDir::new().unwrap();
-        let authority = sandbox::start(sandbox::Settings {
-            bind: "127.0.0.1:0".into(),
-            api_key: API_KEY.into(),
-            api_secret: API_SECRET.into(),
-            seed: 1,
-        });
-        let authority = authority.await.unwrap();
-        let keys = directory.path().join("authority-keys.json");
-        std::fs::write(&keys, authority.state().crypto_keys().unwrap().to_string()).unwrap();
+        let authority = authority().await;
+        let keys = write_keys(&authority, directory.path());
         let postgres = match backend {
             Backend::Sqlite => None,
             Backend::Postgres => Some(PostgresDatabase::create().await),
@@ -83,6 +84,28 @@ impl Scene {
         let output = self.service.output();
         let (_, after) = output.split_once("(id ").unwrap();
         after.split_once(')').unwrap().0.parse().unwrap()
+    }
+
+    /// Another taxpayer of the same integrator, with a key.
+    pub(crate) async fn newcomer(&self) -> Newcomer {
+        let (service_id, tin) = ("A0000001", "00000001-0001");
+        let business_id = "22222222-2222-4222-8222-222222222222";
+        let body = json!({
+            "name": "Neighbour Ltd", "email": "accounts@neighbour.example", "tin_no": tin,
+            "phone": "+2348010000000", "nature_of_business": "Wholesale of computers",
+            "authority_service_id": service_id, "authority_business_id": business_id, "address": "2 Marina Road",
+            "contact_person": {
+                "first_name": "Ada", "last_name": "Obi", "email": "ada@neighbour.example", "phone": "+2348020000000",
+            },
+        });
+        let taxpayers = "/v1/system-integrators/taxpayers";
+        let made = self.integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();
+        assert_eq!(made.status, 201, "{made:?}");
+        let id = &made.body["data"]["id"];
+        let rotate = format!("{taxpayers}/{id}/api-key/rotate");
+        let rotated = self.integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
+        let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
+        Newcomer { client: Client::new(self.service.url(), key), service_id, business_id, tin }
     }
 
     /// Has the taxpayer's creates and moves notified to a URL.
@@ -139,8 +162,7 @@ impl Scene {
 
     /// How many calls of this operation the authority has in hand.
     pub(crate) fn in_hand(&self, operation: Operation, irn: &str) -> usize {
-        let is_pending = |call: &&CallRecord| serde_json::to_value(call).unwrap()["status"] == "pending";
-        self.calls(operation, irn).iter().filter(is_pending).count()
+        self.calls(operation, irn).iter().filter(|call| call.is_pending()).count()
     }
 
     /// Orders that the next call of this operation about the invoice is answered so late.
@@ -176,6 +198,24 @@ impl Scene {
         assert!(is_intact, "verify: {said}");
         events
     }
+}
+
+/// A simulator in this process.
+pub(crate) async fn authority() -> Sandbox {
+    let settings = sandbox::Settings {
+        bind: "127.0.0.1:0".into(),
+        api_key: API_KEY.into(),
+        api_secret: API_SECRET.into(),
+        seed: 1,
+    };
+    sandbox::start(settings).await.unwrap()
+}
+
+/// Writes the authority's keys for QR codes where a process reads them.
+pub(crate) fn write_keys(authority: &Sandbox, directory: &Path) -> PathBuf {
+    let keys = directory.join("authority-keys.json");
+    std::fs::write(&keys, authority.state().crypto_keys().unwrap().to_string()).unwrap();
+    keys
 }
 
 fn settings(directory: &TempDir, authority: &Sandbox, keys: &Path) -> Settings {

@@ -1,0 +1,84 @@
+//! A latency as it is ordered: of which calls, how long, how many at once.
+
+use serde::{Deserialize, Serialize};
+
+use super::spread::Spread;
+use crate::{faults::parse_operation, route::Operation};
+
+/// No answer is made later than that.
+const LATENCY_MS_MAX: u64 = 3_600_000;
+const AT_ONCE_MAX: u32 = 100_000;
+
+/// Any time from `min` to `max`, one as likely as the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uniform {
+    pub min: u64,
+    pub max: u64,
+}
+
+/// Half of the calls take up to `p50`, nine of ten up to `p90`, and so on; straight lines between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Percentiles {
+    /// The shortest; 0 by default.
+    pub min: Option<u64>,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub max: u64,
+}
+
+/// The body of `POST /sandbox/latencies`, times in milliseconds. Without `operation` or with `"*"` it is of all
+/// operations that have none of their own, together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyOrder {
+    pub operation: Option<String>,
+    pub fixed_ms: Option<u64>,
+    pub uniform_ms: Option<Uniform>,
+    pub percentiles_ms: Option<Percentiles>,
+    /// How many calls are served at once; the others wait for their turn, in the order they came.
+    pub at_once: Option<u32>,
+}
+
+/// What checking an order finds out.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) operation: Option<Operation>,
+    pub(super) spread: Spread,
+}
+
+impl LatencyOrder {
+    /// For calls of this operation.
+    #[must_use]
+    pub fn on(mut self, operation: Operation) -> Self {
+        self.operation = Some(operation.name().to_owned());
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<Checked, String> {
+        let operation = parse_operation(self.operation.as_deref())?;
+        if self.at_once.is_some_and(|calls| !(1..=AT_ONCE_MAX).contains(&calls)) {
+            return Err(format!("at_once must be from 1 to {AT_ONCE_MAX}"));
+        }
+        Ok(Checked { operation, spread: self.spread()? })
+    }
+
+    fn spread(&self) -> Result<Spread, String> {
+        let spread = match (self.fixed_ms, self.uniform_ms, self.percentiles_ms) {
+            (None, None, None) if self.at_once.is_some() => Spread::fixed(0),
+            (Some(ms), None, None) => Spread::fixed(ms),
+            (None, Some(Uniform { min, max }), None) => Spread::uniform(min, max),
+            (None, None, Some(table)) => Spread::percentiles(&table),
+            _ => return Err("one of fixed_ms, uniform_ms and percentiles_ms, at_once, or both".into()),
+        };
+        if !spread.grows() {
+            return Err("times must not go down from one percentile to the next".into());
+        }
+        if spread.longest() > LATENCY_MS_MAX {
+            return Err(format!("times must be from 0 to {LATENCY_MS_MAX} ms"));
+        }
+        Ok(spread)
+    }
+}

@@ -1,0 +1,166 @@
+//! The latencies in force, at most one of an operation and one of all the others.
+//!
+//! A call waits for its turn where as many as may be are being served; a turn that is dropped is given on. An order
+//! that is replaced or cleared still serves who waits on it.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::order::{Checked, LatencyOrder};
+use crate::faults::{Moment, draw};
+
+struct Latency {
+    id: u64,
+    order: LatencyOrder,
+    checked: Checked,
+    /// A permit for each call that may be served at once; nothing is no bound.
+    places: Option<Arc<Semaphore>>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    waiting: AtomicU64,
+    waiting_max: AtomicU64,
+    in_service: AtomicU64,
+    served: AtomicU64,
+}
+
+#[derive(Default)]
+pub(crate) struct Latencies(Mutex<Room>);
+
+#[derive(Default)]
+struct Room {
+    last_id: u64,
+    latencies: Vec<Latency>,
+}
+
+/// A call that is being served.
+pub(crate) struct Turn {
+    ms: u64,
+    counts: Arc<Counts>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Latencies {
+    /// Puts a latency in force in place of that of the same operation, and says its id.
+    pub(crate) fn add(&self, order: LatencyOrder) -> Result<u64, String> {
+        let checked = order.check()?;
+        let places = order.at_once.map(|calls| Arc::new(Semaphore::new(calls as usize)));
+        let mut room = self.lock();
+        room.last_id += 1;
+        let id = room.last_id;
+        room.latencies.retain(|known| known.checked.operation != checked.operation);
+        room.latencies.push(Latency { id, order, checked, places, counts: Arc::default() });
+        Ok(id)
+    }
+
+    /// Waits for the turn of a call; nothing where no latency is ordered for it.
+    pub(crate) async fn turn(&self, seed: u64, moment: &Moment<'_>) -> Option<Turn> {
+        let (ms, places, counts) = self.of(seed, moment)?;
+        let place = match places {
+            None => None,
+            Some(places) => match Arc::clone(&places).try_acquire_owned() {
+                Ok(place) => Some(place),
+                Err(_) => counts.wait_for(places).await,
+            },
+        };
+        counts.in_service.fetch_add(1, Ordering::Relaxed);
+        Some(Turn { ms, counts, _place: place })
+    }
+
+    /// How long this call takes, and where it waits.
+    fn of(&self, seed: u64, moment: &Moment<'_>) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
+        let room = self.lock();
+        let of = |operation| room.latencies.iter().find(|known| known.checked.operation == operation);
+        let found = of(Some(moment.operation)).or_else(|| of(None))?;
+        let drawn = draw(seed, &format!("latency-{}", found.id), moment);
+        Some((found.checked.spread.at(drawn), found.places.clone(), Arc::clone(&found.counts)))
+    }
+
+    pub(crate) fn list(&self) -> Value {
+        self.lock().latencies.iter().map(Latency::show).collect()
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.lock() = Room::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Room> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Latency {
+    fn show(&self) -> Value {
+        let number = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        json!({
+            "id": self.id,
+            "order": self.order,
+            "waiting": number(&self.counts.waiting),
+            "waiting_max": number(&self.counts.waiting_max),
+            "in_service": number(&self.counts.in_service),
+            "served": number(&self.counts.served),
+        })
+    }
+}
+
+impl Counts {
+    async fn wait_for(&self, places: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
+        self.waiting_max.fetch_max(waiting, Ordering::Relaxed);
+        let _counted = Counted(&self.waiting);
+        places.acquire_owned().await.ok()
+    }
+}
+
+/// Takes one off a count, also where waiting is given up.
+struct Counted<'a>(&'a AtomicU64);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Turn {
+    /// Returns when the time of the call is over, and leaves its place to the next.
+    pub(crate) async fn last(self) {
+        tokio::time::sleep(Duration::from_millis(self.ms)).await;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.counts.in_service.fetch_sub(1, Ordering::Relaxed);
+        self.counts.served.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Uniform;
+    use super::*;
+    use crate::{clock, route::Operation};
+
+    /// The times of twenty calls.
+    fn drawn(seed: u64) -> Vec<u64> {
+        let latencies = Latencies::default();
+        let uniform_ms = Some(Uniform { min: 100, max: 900 });
+        latencies.add(LatencyOrder { uniform_ms, ..LatencyOrder::default() }).unwrap();
+        let moment = |nth| Moment { operation: Operation::Sign, irn: Some("I"), nth, at: clock::now() };
+        (1..=20).map(|nth| latencies.of(seed, &moment(nth)).unwrap().0).collect()
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_times() {
+        assert_eq!(drawn(7), drawn(7));
+        assert_ne!(drawn(7), drawn(8));
+        assert!(drawn(7).iter().all(|ms| (100..=900).contains(ms)));
+    }
+}

@@ -1,0 +1,77 @@
+//! How times are spread: points on a line, each a share of the calls and the longest time they take, with straight
+//! lines between. Whole milliseconds and millionths, no floats.
+
+use super::order::Percentiles;
+
+const ALL: u64 = 1_000_000;
+
+/// Points (millionths of the calls, milliseconds): the first at 0, the last at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spread(Vec<(u64, u64)>);
+
+impl Spread {
+    pub(super) fn fixed(ms: u64) -> Self {
+        Self::uniform(ms, ms)
+    }
+
+    pub(super) fn uniform(min: u64, max: u64) -> Self {
+        Self(vec![(0, min), (ALL, max)])
+    }
+
+    pub(super) fn percentiles(table: &Percentiles) -> Self {
+        let Percentiles { min, p50, p90, p99, max } = *table;
+        Self(vec![(0, min.unwrap_or(0)), (500_000, p50), (900_000, p90), (990_000, p99), (ALL, max)])
+    }
+
+    pub(super) fn grows(&self) -> bool {
+        self.0.is_sorted_by_key(|(_, ms)| *ms)
+    }
+
+    pub(super) fn longest(&self) -> u64 {
+        self.0.last().map_or(0, |(_, ms)| *ms)
+    }
+
+    /// The time of the call that so many millionths of the calls are quicker than.
+    pub(super) fn at(&self, millionths: u64) -> u64 {
+        let lines = self.0.iter().zip(self.0.iter().skip(1));
+        let mut lines = lines.filter(|(_, (to, _))| millionths < *to);
+        lines.next().map_or(self.longest(), |((from, low), (to, high))| {
+            low + (high - low) * (millionths - from) / (to - from)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_lies_on_the_line_between_its_percentiles() {
+        let table = Percentiles { min: Some(10), p50: 50, p90: 130, p99: 1_030, max: 5_030 };
+        let spread = Spread::percentiles(&table);
+        let expected = [
+            (0, 10),
+            (250_000, 30),
+            (500_000, 50),
+            (700_000, 90),
+            (900_000, 130),
+            (945_000, 580),
+            (990_000, 1_030),
+            (995_000, 3_030),
+            (999_999, 5_029),
+            (1_000_000, 5_030),
+        ];
+        for (millionths, ms) in expected {
+            assert_eq!(spread.at(millionths), ms, "{millionths}");
+        }
+        assert!(spread.grows() && spread.longest() == 5_030);
+    }
+
+    #[test]
+    fn a_fixed_time_is_always_the_same_and_a_uniform_one_between_its_ends() {
+        assert_eq!([0, 1, 999_999].map(|millionths| Spread::fixed(40).at(millionths)), [40; 3]);
+        let uniform = Spread::uniform(20, 80);
+        assert_eq!([0, 500_000, 999_999].map(|millionths| uniform.at(millionths)), [20, 50, 79]);
+        assert!(!Spread::uniform(80, 20).grows());
+    }
+}

@@ -1,0 +1,23 @@
+//! What a person may type to see how the service takes what goes wrong, for the document of the API.
+//!
+//! The words are the simulator's own table: nothing is told here that it does not do.
+
+use sandbox::{MAGIC_WORDS, MagicWord};
+
+const HOW: &str = "In mode `sandbox`, the default in development, the tax authority is a simulator within the \
+    service. Put one of these words into an invoice number, anywhere and in any case, as in `INV7SBXDROP`, then \
+    create, submit and transmit that invoice:";
+
+const MORE: &str = "What passes is waited for and tried again: the invoice is signed once, whatever happens. The \
+    simulator also takes orders under `/sandbox` at its own address, which is printed at the start: faults of every \
+    kind (the next call, an operation, a probability with a seed, for some seconds), latencies, how many calls are \
+    served at once. `sandbox/README.md` lists them.";
+
+/// A section in Markdown.
+pub(super) fn section() -> String {
+    let row = |known: &MagicWord| format!("| `{}` | {} |\n", known.word, known.happens);
+    let rows: String = MAGIC_WORDS.iter().map(row).collect();
+    format!(
+        "## Trying it against the simulator\n\n{HOW}\n\n| Word | What happens |\n|---|---|\n{rows}\n{MORE}"
+    )
+}

@@ -1,0 +1,160 @@
+//! Invoices go through Submit and Transmit while the authority lies, stalls and dies in about 30 of 100 calls; then
+//! the same while the process is killed at the boundaries of its steps. Each must end transmitted, by itself, with
+//! one signature and one transmission, and nothing may stay open or unknown.
+//!
+//! Small in the ordinary run; larger on demand, by the environment:
+//!
+//! | Variable | Says | Ordinary |
+//! |---|---|---|
+//! | `EINVOICE_CHAOS_INVOICES` | how many invoices | 40 |
+//! | `EINVOICE_CHAOS_SEEDS` | what the faults are drawn with, one run each, with commas between | 1 |
+//! | `EINVOICE_CHAOS_KILLS` | how many kills | 4 |
+
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use sandbox::Operation;
+use tokio::time::sleep;
+
+use crate::support::books::Books;
+use crate::support::chaos::{self, TIMEOUT, submit_all, transmit_all};
+use crate::support::client::Created;
+use crate::support::database::Backend;
+use crate::support::scene::Scene;
+use crate::support::size::{size, sizes};
+
+/// Where nobody dies, nothing has to be taken over in a second.
+const LEASE: (&str, &str) = ("EINVOICE__CLUSTER__LEASE_S", "10");
+/// A kill follows a call of these, in turn: the gravest first.
+const BOUNDARIES: [Operation; 7] = [
+    Operation::Sign,
+    Operation::Confirm,
+    Operation::Transmit,
+    Operation::Lookup,
+    Operation::IrnValidate,
+    Operation::Validate,
+    Operation::Health,
+];
+/// From the end of the call to the kill, in milliseconds: before its outcome is written, about then, and after it.
+const DELAYS_MS: [u64; 3] = [0, 5, 12];
+/// Where no such call comes meanwhile, the kill comes anyway.
+const BOUNDARY_WAIT: Duration = Duration::from_secs(2);
+/// Invoices that are begun before each kill.
+const PER_KILL: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_invoice_ends_transmitted_whatever_the_authority_does_on_sqlite() {
+    withstand_all(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_invoice_ends_transmitted_whatever_the_authority_does_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        withstand_all(backend).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile_on_sqlite() {
+    kill_at_boundaries(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        kill_at_boundaries(backend).await;
+    }
+}
+
+async fn withstand_all(backend: Backend) {
+    for seed in sizes("EINVOICE_CHAOS_SEEDS", 1) {
+        withstand(backend, seed).await;
+    }
+}
+
+async fn withstand(backend: Backend, seed: u64) {
+    let count = size("EINVOICE_CHAOS_INVOICES", 40);
+    let scene = Scene::with(backend, &[TIMEOUT, LEASE]).await;
+    let books = Books::of(&scene).await;
+    let begun = Instant::now();
+    chaos::begin(&scene, seed);
+    let invoices = submit_all(&scene, (0..count).map(|number| format!("CHAOS{number}"))).await;
+    books.succeeded("submit", count).await;
+    transmit_all(&scene, &invoices).await;
+    books.succeeded("transmit", count).await;
+    println!("{backend:?}, seed {seed}: {count} invoices transmitted in {:?}", begun.elapsed());
+    assert_all_done(&scene, &books, &invoices).await;
+}
+
+/// What must hold when all is over; prints what happened.
+async fn assert_all_done(scene: &Scene, books: &Books, invoices: &[Created]) {
+    let (struck, calls) = chaos::end(scene).await;
+    assert_eq!(books.unknown_or_open().await, 0, "runs that are unknown or open");
+    let events = scene.intact_events().await;
+    let mut tried = 0;
+    for created in invoices {
+        tried += scene.assert_done(created, &events, true).await;
+    }
+    assert_eq!(scene.authority.state().invoices().len(), invoices.len(), "nothing else was signed");
+    println!("  {struck} of {calls} calls struck, {} signatures of {tried} tried", invoices.len());
+    books.print_outcomes().await;
+}
+
+async fn kill_at_boundaries(backend: Backend) {
+    let kills = size("EINVOICE_CHAOS_KILLS", 4);
+    let mut scene = Scene::with(backend, &[TIMEOUT]).await;
+    let books = Books::of(&scene).await;
+    chaos::begin(&scene, 1);
+    let mut chance = StdRng::seed_from_u64(5);
+    let (mut invoices, mut unsent) = (Vec::new(), Vec::new());
+    let mut at_boundaries = 0;
+    for kill in 0..kills {
+        let operation = BOUNDARIES[kill % BOUNDARIES.len()];
+        let before = ended(&scene, operation);
+        let begun = submit_all(&scene, (0..PER_KILL).map(|number| format!("KILL{kill}N{number}"))).await;
+        unsent.extend(begun.iter().cloned());
+        invoices.extend(begun);
+        transmit_ready(&scene, &mut unsent).await;
+        at_boundaries += usize::from(is_over(&scene, operation, before).await);
+        sleep(Duration::from_millis(DELAYS_MS[chance.random_range(0..DELAYS_MS.len())])).await;
+        scene.restart_after_kill().await;
+    }
+    books.succeeded("submit", invoices.len()).await;
+    transmit_all(&scene, &unsent).await;
+    books.succeeded("transmit", invoices.len()).await;
+    println!("{backend:?}: {kills} kills, {at_boundaries} of them at the boundary of a step");
+    assert_all_done(&scene, &books, &invoices).await;
+}
+
+/// Starts Transmit of what is submitted.
+async fn transmit_ready(scene: &Scene, unsent: &mut Vec<Created>) {
+    let mut left = Vec::new();
+    for created in unsent.drain(..) {
+        let run = scene.taxpayer.run(&created.irn, "submit").await.expect("a run");
+        if run["state"] == "succeeded" {
+            scene.transmit(&created).await;
+        } else {
+            left.push(created);
+        }
+    }
+    *unsent = left;
+}
+
+/// Calls of this operation that have ended, well or not.
+fn ended(scene: &Scene, operation: Operation) -> usize {
+    let calls = scene.authority.state().calls();
+    calls.iter().filter(|call| call.operation == Some(operation) && !call.is_pending()).count()
+}
+
+/// Returns when one more has ended; or none has for long.
+async fn is_over(scene: &Scene, operation: Operation, before: usize) -> bool {
+    let begun = Instant::now();
+    while ended(scene, operation) == before {
+        if begun.elapsed() > BOUNDARY_WAIT {
+            return false;
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    true
+}

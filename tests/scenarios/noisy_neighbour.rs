@@ -1,0 +1,93 @@
+//! A taxpayer with a long queue does not hold up another's single invoice: it is signed after a bounded number of
+//! turns, however long the queue is.
+//!
+//! `EINVOICE_NOISY_RUNS` says how many runs are queued before it: 300 in the ordinary run.
+
+use std::time::Instant;
+
+use futures_util::stream::{self, StreamExt};
+use sandbox::LatencyOrder;
+use serde_json::json;
+
+use crate::support::books::Books;
+use crate::support::database::Backend;
+use crate::support::documents::submission;
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+use crate::support::size::size;
+
+/// Runs that the process drives at a time.
+const CONCURRENCY: usize = 8;
+const CONCURRENCY_MAX: (&str, &str) = ("EINVOICE__PIPELINE__CONCURRENCY_MAX", "8");
+/// Those under way when the invoice comes, those that take their turn beside its own, and those that began while
+/// its calls were made.
+const TURNS_MAX: usize = 3 * CONCURRENCY;
+/// Long enough that hardly anything is done while the queue is made, short enough for what follows.
+const WHILE_QUEUEING_MS: u64 = 1_000;
+const THEN_MS: u64 = 20;
+/// Requests under way at a time.
+const AT_ONCE: usize = 32;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns_on_sqlite() {
+    queue_before_another(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        queue_before_another(backend).await;
+    }
+}
+
+async fn queue_before_another(backend: Backend) {
+    let queued = size("EINVOICE_NOISY_RUNS", 300);
+    let scene = Scene::with(backend, &[CONCURRENCY_MAX]).await;
+    let books = Books::of(&scene).await;
+    let neighbour = scene.newcomer().await;
+    take(&scene, WHILE_QUEUEING_MS);
+    let begun = Instant::now();
+    queue(&scene, queued).await;
+    let open = books.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
+    println!("{backend:?}: {queued} runs queued in {:?}, {open} of them open", begun.elapsed());
+    assert!(usize::try_from(open).unwrap() > TURNS_MAX, "the queue is long enough to tell");
+    take(&scene, THEN_MS);
+
+    let irn = format!("SINGLE1-{}-20260115", neighbour.service_id);
+    let mut body = submission("SINGLE1", &irn);
+    body["business_id"] = json!(neighbour.business_id);
+    body["accounting_supplier_party"]["tin"] = json!(neighbour.tin);
+    let before = signatures(&scene);
+    let begun = Instant::now();
+    assert_eq!(neighbour.client.start_run("submit", &body).await, 202);
+    let after = eventually("the neighbour's signature", async || {
+        let signed = scene.authority.state().invoices();
+        signed.iter().position(|sheet| sheet.irn == irn)
+    })
+    .await;
+    let turns = after - before;
+    println!("  the neighbour's was signed {:?} after it came, after {turns} others", begun.elapsed());
+    assert!(turns <= TURNS_MAX, "{turns} of another's invoices were signed first, {TURNS_MAX} at most");
+    assert_eq!(scene.authority.state().invoice(&irn).unwrap().sign_count, 1);
+}
+
+/// Has every call take so long.
+fn take(scene: &Scene, ms: u64) {
+    let order = LatencyOrder { fixed_ms: Some(ms), ..LatencyOrder::default() };
+    scene.authority.state().add_latency(order).unwrap();
+}
+
+/// Has the demo taxpayer submit so many invoices; they need not be stored.
+async fn queue(scene: &Scene, runs: usize) {
+    stream::iter(0..runs)
+        .for_each_concurrent(AT_ONCE, async |number| {
+            let invoice_no = format!("NOISE{number}");
+            let irn = format!("{invoice_no}-94CD90AA-20260115");
+            scene.taxpayer.start_run("submit", &submission(&invoice_no, &irn)).await;
+        })
+        .await;
+}
+
+fn signatures(scene: &Scene) -> usize {
+    scene.authority.state().invoices().len()
+}
