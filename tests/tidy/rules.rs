@@ -49,8 +49,6 @@ pub(crate) const ROOMS: &[Room] = &[
     // The way to a taxpayer's actor is for everybody; what is behind it is not.
     shared("actors::taxpayer::door", Floor::Actors),
     shared("actors::taxpayer::command", Floor::Actors),
-    // Test code only.
-    shared("actors::taxpayer::testing", Floor::Actors),
     room("actors::taxpayer", Floor::Actors),
     room("actors::pipeline", Floor::Actors),
     room("actors::webhook", Floor::Actors),

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::actors::outage::Watch;
     use crate::actors::supervision::Arbiters;
-    use crate::actors::taxpayer::testing::{onboarding, taxpayers};
+    use crate::actors::taxpayer::command::Onboarding;
     use crate::domain::clock::{Clock, MockClock};
     use crate::domain::event::{Event, Head};
     use crate::domain::outage::{OutageEdge, Sighting};
@@ -130,7 +130,7 @@ mod tests {
     impl Replica {
         fn new(test: &TestStore, name: &str, clock: &Arc<MockClock>) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
-            let taxpayers = Arc::new(taxpayers(&test.store, clock.clone(), &arbiters));
+            let taxpayers = Arc::new(Taxpayers::in_tests(&test.store, clock.clone(), &arbiters));
             let (store, quiet) = (test.store.clone(), SignedDuration::try_from(QUIET).unwrap());
             let watch = Watch { store: store.clone(), clock: clock.clone(), quiet };
             let (owner, lease) = (name.to_owned(), Duration::from_secs(30));
@@ -173,7 +173,7 @@ mod tests {
 
         async fn subscribe(&self, id: i64, names: &[&str]) {
             let id = TaxpayerId(id);
-            self.crier.taxpayers.onboard(id, onboarding(id)).await.unwrap();
+            self.crier.taxpayers.onboard(id, Onboarding::sample(id)).await.unwrap();
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             let url = "https://hooks.example.com".to_owned();
             self.crier.taxpayers.set_webhook(id, url, Some(names)).await.unwrap();

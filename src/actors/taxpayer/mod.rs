@@ -18,7 +18,7 @@ pub mod door;
 mod load;
 mod shelf;
 #[cfg(test)]
-pub(crate) mod testing;
+mod testing;
 #[cfg(test)]
 mod tests;
 

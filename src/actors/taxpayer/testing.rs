@@ -12,36 +12,40 @@ use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::store::database::Store;
 
-/// The door to actors that work on these arbiters.
-pub(crate) fn taxpayers(store: &Store, clock: SharedClock, arbiters: &Arc<Arbiters>) -> Taxpayers {
-    let desktop = Desktop {
-        store: store.clone(),
-        clock: clock.clone(),
-        wakers: Wakers::default(),
-        deadlines: DeadlinePolicy::default(),
-    };
-    Taxpayers::new(desktop, &Tree::new(clock), arbiters, Limits::default())
+impl Taxpayers {
+    /// The door to actors that work on these arbiters.
+    pub(crate) fn in_tests(store: &Store, clock: SharedClock, arbiters: &Arc<Arbiters>) -> Self {
+        let desktop = Desktop {
+            store: store.clone(),
+            clock: clock.clone(),
+            wakers: Wakers::default(),
+            deadlines: DeadlinePolicy::default(),
+        };
+        Self::new(desktop, &Tree::new(clock), arbiters, Limits::default())
+    }
 }
 
-/// What onboards the taxpayer of an id, with names that no other has.
-pub(crate) fn onboarding(id: TaxpayerId) -> Onboarding {
-    Onboarding {
-        integrator_id: IntegratorId(1),
-        name: format!("Company {id}"),
-        email: format!("{id}@company.example"),
-        tin: format!("TIN-{id}"),
-        phone: None,
-        nature_of_business: None,
-        service_id: format!("{:08X}", id.0),
-        business_id: format!("00000000-0000-0000-0000-{:012}", id.0),
-        address: "1 Road".into(),
-        contact: NewContact {
-            first_name: "Ada".into(),
-            last_name: "Obi".into(),
-            email: format!("ada-{id}@company.example"),
+impl Onboarding {
+    /// What onboards the taxpayer of an id, with names that no other has.
+    pub(crate) fn sample(id: TaxpayerId) -> Self {
+        Self {
+            integrator_id: IntegratorId(1),
+            name: format!("Company {id}"),
+            email: format!("{id}@company.example"),
+            tin: format!("TIN-{id}"),
             phone: None,
-            password_hash: "$argon2id$".into(),
-            must_change_password: true,
-        },
+            nature_of_business: None,
+            service_id: format!("{:08X}", id.0),
+            business_id: format!("00000000-0000-0000-0000-{:012}", id.0),
+            address: "1 Road".into(),
+            contact: NewContact {
+                first_name: "Ada".into(),
+                last_name: "Obi".into(),
+                email: format!("ada-{id}@company.example"),
+                phone: None,
+                password_hash: "$argon2id$".into(),
+                must_change_password: true,
+            },
+        }
     }
 }
