@@ -6,7 +6,7 @@
 //! breaker before its place goes to the next, who therefore finds it open. Nobody waits with the leave of a
 //! breaker in hand, and every leave and place is a guard: no probe and no place is lost.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,11 +96,7 @@ impl Gate {
         Ok(place)
     }
 
-    async fn sit_out(
-        &self,
-        operation: Operation,
-        mut deadline: std::pin::Pin<&mut Sleep>,
-    ) -> Result<(), Failure> {
+    async fn sit_out(&self, operation: Operation, mut deadline: Pin<&mut Sleep>) -> Result<(), Failure> {
         loop {
             let stir = self.stirs[operation as usize].notified();
             let Some(pause) = self.look(operation)? else { return Ok(()) };
