@@ -18,6 +18,7 @@ mod m0009_items;
 mod m0012_supplier_invoices;
 mod m0013_replays;
 mod m0014_operators;
+mod m0015_reconciliations;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -38,6 +39,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0012_supplier_invoices::Migration),
             Box::new(m0013_replays::Migration),
             Box::new(m0014_operators::Migration),
+            Box::new(m0015_reconciliations::Migration),
         ]
     }
 }

@@ -13,6 +13,7 @@
 //! | invoices sent together | `batch` |
 //! | the authority pipeline | `pipeline` |
 //! | what suppliers sent | `supplier_invoice` |
+//! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
 //! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
 //! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
@@ -43,6 +44,8 @@ pub mod object;
 pub mod party;
 pub mod payment;
 pub mod pipeline;
+pub mod reconciled_day;
+pub mod reconciliation;
 pub mod refusal;
 pub mod replay;
 pub mod revision;
@@ -50,3 +53,4 @@ pub mod run_move;
 pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;
+pub mod transit;

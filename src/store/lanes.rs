@@ -18,6 +18,8 @@ pub enum LaneKind {
     Endpoint,
     /// What one replica does for all.
     Pull,
+    /// The comparison of our ledger with the authority's, which one replica does for all.
+    Reconciliation,
 }
 
 impl LaneKind {
@@ -27,6 +29,7 @@ impl LaneKind {
             Self::Run => "run",
             Self::Endpoint => "endpoint",
             Self::Pull => "pull",
+            Self::Reconciliation => "reconciliation",
         }
     }
 }

@@ -19,6 +19,8 @@ pub mod lane;
 pub mod operator;
 pub mod payment_entry;
 pub mod pull_cursor;
+pub mod reconciliation;
+pub mod reconciliation_finding;
 pub mod reference_list;
 pub mod replay;
 pub mod run;
