@@ -44,6 +44,7 @@ pub struct Settings {
     pub authority: Authority,
     pub sandbox: Sandbox,
     pub pipeline: Pipeline,
+    pub reconcile: Reconcile,
     pub webhooks: Webhooks,
     pub secrets: Secrets,
     pub rate_limit: RateLimit,
@@ -125,6 +126,14 @@ pub struct Pipeline {
     pub retry_max_s: u64,
     pub give_up_after_s: u64,
     pub concurrency_max: usize,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconcile {
+    /// 0: on demand only.
+    pub every_s: u64,
+    pub days: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

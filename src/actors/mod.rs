@@ -7,6 +7,7 @@
 //! | `pipeline` | one actor per running run, between an invoice and the authority |
 //! | `webhook` | one actor per endpoint with something due |
 //! | `inbound` | hears the authority: its notices, its list of invoices in transit |
+//! | `reconciliation` | compares our ledger with the authority's, a day at a time |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
 //! | `sweeper` | deletes what has had its time |
 //! | `dispatch` | hands lanes that are due to their actors |
@@ -15,6 +16,7 @@
 pub mod dispatch;
 pub mod inbound;
 pub mod pipeline;
+pub mod reconciliation;
 pub mod reference;
 pub mod supervision;
 pub mod sweeper;

@@ -10,6 +10,7 @@ use secrecy::ExposeSecret;
 use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
 use crate::actors::pipeline::Gear;
 use crate::actors::pipeline::door::Pipeline;
+use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule as ReconcilerSchedule};
 use crate::actors::reference::Snapshot;
 use crate::actors::supervision::{Arbiters, Limits, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::Desktop;
@@ -43,6 +44,7 @@ pub struct House {
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
+    pub reconciliations: Arc<Reconciliations>,
     pub webhook_urls: AddressPolicy,
     pub satchel: Arc<Satchel>,
     pub sandbox: Option<Sandbox>,
@@ -108,7 +110,16 @@ impl House {
         };
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
         let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
-        let others = (snapshot, pull);
+        let reconciliations = reconciliations(settings, &store, &clock);
+        let reconciler = Reconciler::new(
+            (store.clone(), clock.clone()),
+            Arc::clone(&taxpayers),
+            authority.clone(),
+            reconciler_schedule(settings),
+            Arc::clone(&reconciliations),
+        );
+        reconciler.appoint().await?;
+        let others = (snapshot, pull, reconciler.start(&tree, &arbiters));
         let staff =
             Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
         Ok(Self {
@@ -120,6 +131,7 @@ impl House {
             taxpayers,
             pipeline: Arc::new(pipeline),
             inbound,
+            reconciliations,
             webhook_urls,
             satchel,
             sandbox,
@@ -160,6 +172,30 @@ async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) 
     let pull = Pull::new(Arc::clone(inbound), clock.clone(), schedule);
     pull.appoint().await?;
     Ok(pull)
+}
+
+/// Who asks for reconciliations.
+pub(super) fn reconciliations(
+    settings: &Settings,
+    store: &Store,
+    clock: &SharedClock,
+) -> Arc<Reconciliations> {
+    Arc::new(Reconciliations::new(store.clone(), clock.clone(), settings.authority.utc_offset))
+}
+
+/// How the settings have ledgers compared.
+pub(super) fn reconciler_schedule(settings: &Settings) -> ReconcilerSchedule {
+    let rhythm = match settings.reconcile.every_s {
+        0 => Rhythm::OnDemand,
+        every_s => Rhythm::Every(Duration::from_secs(every_s)),
+    };
+    ReconcilerSchedule {
+        rhythm,
+        days: settings.reconcile.days,
+        zone: settings.authority.utc_offset,
+        owner: new_id().to_string(),
+        lease: Duration::from_secs(settings.cluster.lease_s),
+    }
 }
 
 fn limits(settings: &Settings) -> Limits {

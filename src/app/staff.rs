@@ -9,6 +9,7 @@ use actix::Addr;
 use crate::actors::dispatch::{DispatcherActor, Duty};
 use crate::actors::inbound::PullActor;
 use crate::actors::pipeline::{Gear, PipelineActors};
+use crate::actors::reconciliation::ReconcilerActor;
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
 use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
@@ -34,6 +35,7 @@ pub(super) struct Staff {
     _snapshot: Addr<SnapshotActor>,
     _sweeper: Addr<SweeperActor>,
     _pull: Addr<PullActor>,
+    _reconciler: Addr<ReconcilerActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -43,7 +45,7 @@ impl Staff {
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
         (gear, satchel): (Gear, &Arc<Satchel>),
-        (snapshot, pull): (Addr<SnapshotActor>, Addr<PullActor>),
+        (snapshot, pull, reconciler): (Addr<SnapshotActor>, Addr<PullActor>, Addr<ReconcilerActor>),
     ) -> Self {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
         let owner = clock::new_id().to_string();
@@ -66,6 +68,7 @@ impl Staff {
             _snapshot: snapshot,
             _sweeper: broom.start(tree, arbiters),
             _pull: pull,
+            _reconciler: reconciler,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }

@@ -76,6 +76,8 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("pipeline.retry_max_s", Allowed::Number(1..=DAY_S)),
     ("pipeline.give_up_after_s", Allowed::Number(1..=12 * MONTH_S)),
     ("pipeline.concurrency_max", Allowed::Number(1..=COUNT_MAX)),
+    ("reconcile.every_s", Allowed::Number(0..=DAY_S)),
+    ("reconcile.days", Allowed::Number(1..=31)),
     ("webhooks.allowed_networks", Allowed::Texts(is_network, "networks such as \"10.0.0.0/8\"")),
     ("webhooks.retry_schedule_s", Allowed::Numbers(0..=MONTH_S)),
     ("webhooks.timeout_s", Allowed::Number(1..=600)),

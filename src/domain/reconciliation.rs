@@ -57,6 +57,45 @@ words! {
     }
 }
 
+impl FindingKind {
+    /// What is to be done about one that is listed.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::UnknownHere => "It was signed by another way than this service: ask the taxpayer.",
+            Self::NotSubmittedHere => {
+                "The invoice is stored and was signed by another way than this service: ask the taxpayer."
+            }
+            Self::HeldHere => "An operator paused the run: resume it, and it finds the signature.",
+            Self::RefusedHere => "The run ended as refused: retry it, and it finds the signature.",
+            Self::CancelledHere => {
+                "It counts as cancelled here and is signed there: ask the taxpayer which it is to be."
+            }
+            Self::MissingThere => {
+                "The authority said yes to it and does not have it: ask the authority before anything is sent again."
+            }
+            Self::TransmittedThere => "It was transmitted by another way than this service.",
+            Self::DeliveredThere => "Its receipt was confirmed by another way than this service.",
+            Self::NotTransmittedThere => {
+                "The authority took the transmission and does not show it: ask the authority."
+            }
+            Self::NotDeliveredThere => {
+                "The authority took the receipt and does not show it: ask the authority."
+            }
+            Self::UnfinishedHere | Self::PaymentUnfinishedHere => {
+                "The run stopped short of what the authority has: resume it."
+            }
+            Self::PaymentAheadThere => {
+                "The payment was told to the authority by another way: have the taxpayer record it here."
+            }
+            Self::PaymentBehindThere => {
+                "The payment was recorded here only: have the taxpayer relay it, if the authority is to know."
+            }
+            Self::PaymentDiffers => "The two ledgers say different things of the payment: ask the taxpayer.",
+            Self::Unreadable => "The authority lists a line that names no invoice: ask the authority.",
+        }
+    }
+}
+
 /// An invoice as the authority has it. It is signed, or it would not be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Theirs {

@@ -55,6 +55,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::reference", Floor::Actors),
     room("actors::sweeper", Floor::Actors),
     room("actors::inbound", Floor::Actors),
+    room("actors::reconciliation", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),

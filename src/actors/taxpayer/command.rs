@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::domain::audit;
@@ -50,6 +51,7 @@ pub enum Command {
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),
     MoveRun(Box<RunOrder>),
+    Reconsider(Reconsideration),
 }
 
 impl Command {
@@ -76,6 +78,7 @@ impl Command {
             Self::EnableEndpoint { .. } => "enable-endpoint",
             Self::Replay(_) => "replay",
             Self::MoveRun(_) => "move-run",
+            Self::Reconsider(_) => "reconsider",
         }
     }
 
@@ -190,6 +193,15 @@ pub struct RunOrder {
     pub irn: Irn,
     pub to: RunMove,
     pub by: audit::Order,
+}
+
+/// A run that is to ask the authority, unless it has moved since a moment.
+#[derive(Debug, Clone)]
+pub struct Reconsideration {
+    pub run: RunId,
+    pub irn: Irn,
+    /// Its last change when it was looked at.
+    pub seen: Timestamp,
 }
 
 /// What a command came to.

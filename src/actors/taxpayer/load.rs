@@ -91,6 +91,7 @@ impl Wanted {
             Command::ReceiveSupplierInvoice(sent) => self.supplier_irn_keys.push(sent.irn.key()),
             Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
             Command::MoveRun(order) => self.add_irn(&order.irn),
+            Command::Reconsider(order) => self.add_irn(&order.irn),
             Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }

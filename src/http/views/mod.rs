@@ -29,6 +29,7 @@ pub(crate) mod integration;
 pub(crate) mod invoice;
 pub(crate) mod operated_run;
 pub(crate) mod paginator;
+pub(crate) mod reconciliation;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod secret;

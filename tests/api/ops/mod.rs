@@ -1,6 +1,7 @@
 //! `/ops`: what operators read and do.
 
 mod dead_letters;
+mod reconciliations;
 mod runs;
 
 use serde_json::json;
@@ -12,7 +13,7 @@ const ID: &str = "00000000-0000-7000-8000-000000000000";
 /// Every path of operators, with its method.
 fn paths() -> Vec<(&'static str, String)> {
     let mut paths: Vec<_> =
-        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/audit"]
+        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/audit", "/ops/reconciliations"]
             .map(|path| ("GET", path.to_owned()))
             .into();
     paths.push(("GET", format!("/ops/pipeline/runs/{ID}")));
@@ -20,6 +21,8 @@ fn paths() -> Vec<(&'static str, String)> {
         paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));
     }
     paths.push(("POST", format!("/ops/webhooks/dead-letters/{ID}/replay")));
+    paths.push(("POST", "/ops/reconciliations".to_owned()));
+    paths.push(("GET", format!("/ops/reconciliations/{ID}")));
     paths
 }
 

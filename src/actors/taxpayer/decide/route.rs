@@ -2,7 +2,7 @@
 
 use crate::actors::taxpayer::command::{Command, Reply};
 use crate::actors::taxpayer::decide::{
-    account, batch, create, invoice, operate, pipeline, revise, supplier, transit, webhook,
+    account, batch, create, invoice, operate, pipeline, reconsider, revise, supplier, transit, webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
@@ -36,5 +36,6 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
         Command::Replay(order) => webhook::replay(desk, order),
         Command::MoveRun(order) => operate::move_run(desk, cause, order),
+        Command::Reconsider(order) => reconsider::reconsider(desk, order),
     }
 }
