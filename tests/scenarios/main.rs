@@ -14,6 +14,7 @@ mod first_start;
 mod idempotency;
 mod inbound_kills;
 mod pipeline_kills;
+mod reconcile;
 mod relay_kills;
 mod support;
 mod two_processes;

@@ -12,10 +12,15 @@ const ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// Every path of operators, with its method.
 fn paths() -> Vec<(&'static str, String)> {
-    let mut paths: Vec<_> =
-        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/audit", "/ops/reconciliations"]
-            .map(|path| ("GET", path.to_owned()))
-            .into();
+    let mut paths: Vec<_> = [
+        "/ops/pipeline/runs",
+        "/ops/webhooks/dead-letters",
+        "/ops/breakers",
+        "/ops/audit",
+        "/ops/reconciliations",
+    ]
+    .map(|path| ("GET", path.to_owned()))
+    .into();
     paths.push(("GET", format!("/ops/pipeline/runs/{ID}")));
     for to in ["pause", "resume", "retry", "cancel"] {
         paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));

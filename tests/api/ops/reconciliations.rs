@@ -1,7 +1,9 @@
 //! /ops/reconciliations: our ledger beside the authority's. Most cases need an authority that tells nothing by
 //! itself, so that only the comparison can.
 
-use jiff::{Timestamp, tz::TimeZone};
+use einvoice::domain::clock::{Clock, SystemClock};
+use einvoice::domain::reconciled_day::day_of;
+use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ const QUICK: [(&str, &str); 5] = [
 
 /// The day of the simulator, whose zone is UTC. A case that runs into midnight looks at the day it began on.
 fn today() -> String {
-    Timestamp::now().to_zoned(TimeZone::UTC).date().to_string()
+    day_of(SystemClock.now(), Offset::UTC).to_string()
 }
 
 /// An application whose authority tells nothing by itself, and where nothing is compared unasked.
@@ -44,7 +46,9 @@ async fn compared(operator: &Operator, taxpayer: &Taxpayer) -> Value {
 /// What was found, each as what it is and what was done.
 fn findings(reconciliation: &Value) -> Vec<String> {
     let found = reconciliation["findings"].as_array().unwrap().iter();
-    found.map(|one| format!("{} {}", one["what"].as_str().unwrap(), one["action"].as_str().unwrap())).collect()
+    found
+        .map(|one| format!("{} {}", one["what"].as_str().unwrap(), one["action"].as_str().unwrap()))
+        .collect()
 }
 
 fn counts(reconciliation: &Value) -> [i64; 5] {
@@ -120,8 +124,22 @@ fn ledgers_that_agree_are_counted() {
         assert_eq!(done["by"], json!("operator"));
         let fields: Vec<_> = done.as_object().unwrap().keys().map(String::as_str).collect();
         let expected = [
-            "agreed", "attempts", "by", "compared", "created_at", "day", "ended_at", "error", "findings", "id",
-            "listed", "mended", "started_at", "state", "taxpayer_id", "under_way",
+            "agreed",
+            "attempts",
+            "by",
+            "compared",
+            "created_at",
+            "day",
+            "ended_at",
+            "error",
+            "findings",
+            "id",
+            "listed",
+            "mended",
+            "started_at",
+            "state",
+            "taxpayer_id",
+            "under_way",
         ];
         assert_eq!(fields, expected);
     });
@@ -172,7 +190,8 @@ fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
         let mut found = findings(&done);
         found.sort();
         assert_eq!(found, ["not-submitted-here listed", "unknown-here listed"]);
-        let one = done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "unknown-here").unwrap();
+        let one =
+            done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "unknown-here").unwrap();
         assert_eq!((&one["irn"], &one["ours"]), (&json!(unknown), &Value::Null));
         assert_eq!(one["theirs"], json!("signed, transmitted, payment PENDING"));
         assert!(one["detail"].as_str().unwrap().contains("ask the taxpayer"));
@@ -197,11 +216,15 @@ fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() 
         state(taxpayer, &irn(taxpayer, &cancelled), "submit", "paused").await;
         let run = operator.run_of(taxpayer).await;
         operator.move_run(run["id"].as_str().unwrap(), "cancel").await.expect_status(200);
-        let odd = with(&submission(taxpayer, &refused), "tax_total", json!([{
-            "tax_amount": 1, "tax_subtotal": [{
-                "taxable_amount": 1000, "tax_amount": 1, "tax_category": { "id": "STANDARD_VAT", "percent": 1 },
-            }],
-        }]));
+        let odd = with(
+            &submission(taxpayer, &refused),
+            "tax_total",
+            json!([{
+                "tax_amount": 1, "tax_subtotal": [{
+                    "taxable_amount": 1000, "tax_amount": 1, "tax_category": { "id": "STANDARD_VAT", "percent": 1 },
+                }],
+            }]),
+        );
         let answer = taxpayer.app().submit(&odd).await;
         let is_refused = answer.status == 422;
         assert!(found(operator, taxpayer).await.is_empty(), "nobody has it");
@@ -219,7 +242,12 @@ fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() 
 
 #[test]
 fn a_waiting_run_is_sent_to_ask_at_once() {
-    let slow = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__RETRY_INITIAL_MS", "60000"), ("PIPELINE__RETRY_MAX_S", "600"), ("AUTHORITY__UTC_OFFSET", "+00:00")];
+    let slow = [
+        ("PIPELINE__WAIT_S", "1"),
+        ("PIPELINE__RETRY_INITIAL_MS", "60000"),
+        ("PIPELINE__RETRY_MAX_S", "600"),
+        ("AUTHORITY__UTC_OFFSET", "+00:00"),
+    ];
     apart("waiting-signature", &slow, async |world| {
         let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
         let no = bodies::invoice_no();
@@ -317,7 +345,7 @@ fn an_authority_that_fails_interrupts_and_is_asked_again() {
         let first = answer.data();
         assert_eq!((&first["state"], &first["attempts"]), (&json!("interrupted"), &json!(1)), "{first}");
         assert!(first["error"].as_str().unwrap().contains("the authority is failing (HTTP 5"));
-        let path = answer.header("location").unwrap().to_owned();
+        let path = answer.header("location").to_owned();
         let done = async || {
             let one = operator.get(&path).await.expect_status(200).data().clone();
             (one["state"] == "done").then_some(one)
@@ -336,7 +364,8 @@ fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
         signed(&taxpayer, "87654321-0001").await;
         sent_elsewhere(world, &taxpayer, &bodies::invoice_no());
         let listed = async || {
-            let answer = operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
+            let answer =
+                operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
             let first = answer.data()["data"][0].clone();
             (first["listed"] == 1 && first["by"] == "timer").then_some(first)
         };
@@ -352,7 +381,8 @@ fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
         assert_eq!(none.data()["total"], json!(0), "nothing of it has moved");
         // Later ones of the timer take the place of those that mended nothing.
         let again = async || {
-            let answer = operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
+            let answer =
+                operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
             let data = answer.data().clone();
             (data["data"][0]["id"] != one["id"] && data["data"][0]["state"] == "done").then_some(data)
         };
@@ -373,7 +403,10 @@ fn what_an_operator_asks_for_is_audited_listed_and_shown() {
         assert_eq!(one.data(), answer.data());
         let audit = operator.audit(&format!("?subject={id}")).await.expect_status(200);
         let entry = &audit.data()["data"][0];
-        assert_eq!((&entry["action"], &entry["reason"]), (&json!("taxpayer.reconcile"), &json!("a complaint")));
+        assert_eq!(
+            (&entry["action"], &entry["reason"]),
+            (&json!("taxpayer.reconcile"), &json!("a complaint"))
+        );
         assert_eq!(entry["taxpayer_id"], json!(taxpayer.id));
         let mine = format!("?taxpayer_id={}&day=2026-01-15", taxpayer.id);
         let listed = operator.reconciliations(&mine).await.expect_status(200);
@@ -386,7 +419,7 @@ fn what_an_operator_asks_for_is_audited_listed_and_shown() {
         let queued = Answer::to(request.json(&body)).await.expect_status(202);
         assert_eq!(queued.message(), "Reconciliation queued successfully");
         let path = format!("/ops/reconciliations/{}", queued.data()["id"].as_str().unwrap());
-        assert_eq!(queued.header("location"), Some(path.as_str()));
+        assert_eq!(queued.header("location"), path);
         let done = async || {
             let one = operator.get(&path).await.expect_status(200).data().clone();
             (one["state"] == "done").then_some(())
