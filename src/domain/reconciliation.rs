@@ -442,7 +442,22 @@ mod tests {
             "relayed only",
             Some(&Ours { submission: None, is_signed: false, stored: None, relay, ..ours() }),
         );
-        insta::assert_snapshot!(table.join("\n"), @"");
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            nothing: unknown-here listed | agreed
+            an invoice: not-submitted-here listed | agreed
+            running: under way | under way
+            waiting: unfinished-here asks | under way
+            paused: unfinished-here asks | agreed
+            succeeded: agreed | missing-there listed
+            refused: refused-here listed | agreed
+            cancelled: cancelled-here listed | agreed
+            held: held-here listed | agreed
+            paused after a yes: unfinished-here asks | missing-there listed
+            waiting after a yes: unfinished-here asks | under way
+            cancelled invoice: cancelled-here listed | missing-there listed
+            not stored: agreed | missing-there listed
+            relayed only: agreed | missing-there listed
+        "#);
     }
 
     #[test]
@@ -462,7 +477,17 @@ mod tests {
                 table.push(format!("{} | {}: {said}", word(here), word(there)));
             }
         }
-        insta::assert_snapshot!(table.join("\n"), @"");
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            signed | signed: agreed
+            signed | transmitted: transmitted-there records transmitted
+            signed | delivered: delivered-there records delivered
+            transmitted | signed: not-transmitted-there listed
+            transmitted | transmitted: agreed
+            transmitted | delivered: delivered-there records delivered
+            delivered | signed: not-delivered-there listed
+            delivered | transmitted: not-delivered-there listed
+            delivered | delivered: agreed
+        "#);
     }
 
     #[test]
@@ -483,7 +508,16 @@ mod tests {
                 ));
             }
         }
-        insta::assert_snapshot!(table.join("\n"), @"");
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            none, stored: transmitted-there records transmitted | delivered-there records delivered
+            none, not stored: transmitted-there listed | delivered-there records delivered
+            running, stored: agreed | delivered-there records delivered
+            running, not stored: agreed | delivered-there records delivered
+            waiting, stored: transmitted-there records transmitted | delivered-there records delivered
+            waiting, not stored: transmitted-there asks | delivered-there records delivered
+            paused, stored: transmitted-there records transmitted | delivered-there records delivered
+            paused, not stored: transmitted-there records transmitted | delivered-there records delivered
+        "#);
     }
 
     #[test]
@@ -496,7 +530,28 @@ mod tests {
                 table.push(format!("{here} | {there}: {}", said(Some(&ours), Some(&theirs))));
             }
         }
-        insta::assert_snapshot!(table.join("\n"), @"");
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            PENDING | PENDING: agreed
+            PENDING | PARTIAL: payment-ahead-there listed
+            PENDING | PAID: payment-ahead-there listed
+            PENDING | REJECTED: payment-ahead-there listed
+            PENDING | REFUNDED: payment-differs listed
+            PAID | PENDING: payment-behind-there listed
+            PAID | PARTIAL: payment-behind-there listed
+            PAID | PAID: agreed
+            PAID | REJECTED: payment-differs listed
+            PAID | REFUNDED: payment-differs listed
+            REJECTED | PENDING: payment-behind-there listed
+            REJECTED | PARTIAL: payment-behind-there listed
+            REJECTED | PAID: payment-differs listed
+            REJECTED | REJECTED: agreed
+            REJECTED | REFUNDED: payment-differs listed
+            PARTIAL | PENDING: payment-behind-there listed
+            PARTIAL | PARTIAL: agreed
+            PARTIAL | PAID: payment-ahead-there listed
+            PARTIAL | REJECTED: payment-ahead-there listed
+            PARTIAL | REFUNDED: payment-differs listed
+        "#);
     }
 
     #[test]
@@ -515,7 +570,18 @@ mod tests {
                 table.push(format!("{state} {is_held} | {there}: {}", said(Some(&ours), Some(&theirs))));
             }
         }
-        insta::assert_snapshot!(table.join("\n"), @"");
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            running false | PENDING: agreed
+            running false | PAID: agreed
+            waiting false | PENDING: agreed
+            waiting false | PAID: payment-unfinished-here asks
+            paused false | PENDING: agreed
+            paused false | PAID: payment-unfinished-here asks
+            paused true | PENDING: agreed
+            paused true | PAID: payment-unfinished-here listed
+            refused false | PENDING: agreed
+            refused false | PAID: payment-ahead-there listed
+        "#);
     }
 
     #[test]

@@ -130,7 +130,11 @@ async fn a_reconciler_killed_at_its_work_is_made_up_for() {
         sleep(Duration::from_millis(kill * 130)).await;
         scene.restart_after_kill().await;
     }
-    scene.taxpayer.succeeded(&irn, "submit").await;
+    eventually("the end of the run", async || {
+        let run = scene.taxpayer.run(&irn, "submit").await?;
+        (run["state"] == "succeeded").then_some(())
+    })
+    .await;
     assert_eq!(scene.authority.state().invoice(&irn).unwrap().sign_count, 1);
     let events = scene.intact_events().await;
     let submitted = events.iter().filter(|event| event["type"] == "invoice.submitted").count();
