@@ -111,14 +111,8 @@ impl House {
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
         let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
         let reconciliations = reconciliations(settings, &store, &clock);
-        let reconciler = Reconciler::new(
-            (store.clone(), clock.clone()),
-            Arc::clone(&taxpayers),
-            authority.clone(),
-            reconciler_schedule(settings),
-            Arc::clone(&reconciliations),
-        );
-        reconciler.appoint().await?;
+        let upstream = (&taxpayers, &authority);
+        let reconciler = reconciler(settings, (&store, &clock), upstream, &reconciliations).await?;
         let others = (snapshot, pull, reconciler.start(&tree, &arbiters));
         let staff =
             Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
@@ -181,6 +175,24 @@ pub(super) fn reconciliations(
     clock: &SharedClock,
 ) -> Arc<Reconciliations> {
     Arc::new(Reconciliations::new(store.clone(), clock.clone(), settings.authority.utc_offset))
+}
+
+/// What compares ledgers, its first round due at once.
+async fn reconciler(
+    settings: &Settings,
+    (store, clock): (&Store, &SharedClock),
+    (taxpayers, authority): (&Arc<Taxpayers>, &Authority),
+    door: &Arc<Reconciliations>,
+) -> Result<Reconciler, StartError> {
+    let reconciler = Reconciler::new(
+        (store.clone(), clock.clone()),
+        Arc::clone(taxpayers),
+        authority.clone(),
+        reconciler_schedule(settings),
+        Arc::clone(door),
+    );
+    reconciler.appoint().await?;
+    Ok(reconciler)
 }
 
 /// How the settings have ledgers compared.

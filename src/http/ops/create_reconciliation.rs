@@ -26,9 +26,10 @@ pub(crate) async fn create_reconciliation(
     let by = Order { operator_id, reason: form.value.reason };
     let asked = state.reconciliations.ask(form.value.taxpayer_id, form.value.day, Some(by)).await?;
     let one = state.reconciliations.wait(&asked, patience.wait).await?;
-    let (status, said) = match one.state.is_open() {
-        true => (StatusCode::ACCEPTED, "Reconciliation queued successfully"),
-        false => (StatusCode::OK, "Reconciliation ended"),
+    let (status, said) = if one.state.is_open() {
+        (StatusCode::ACCEPTED, "Reconciliation queued successfully")
+    } else {
+        (StatusCode::OK, "Reconciliation ended")
     };
     let findings = reconciliations::findings(&state.store, &one, (1, FINDINGS_MAX)).await?;
     let path = format!("/ops/reconciliations/{}", one.id);
