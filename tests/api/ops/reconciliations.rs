@@ -13,8 +13,7 @@ use crate::support::clients::{Operator, Taxpayer};
 use crate::support::supplies::signed;
 use crate::support::world::{World, apart, eventually, on_every_database};
 
-const QUICK: [(&str, &str); 5] = [
-    ("PIPELINE__WAIT_S", "1"),
+const QUICK: [(&str, &str); 4] = [
     ("PIPELINE__GIVE_UP_AFTER_S", "1"),
     ("AUTHORITY__UTC_OFFSET", "+00:00"),
     ("RECONCILE__EVERY_S", "0"),
@@ -370,10 +369,10 @@ fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
             let answer =
                 operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
             let data = answer.data().clone();
-            (data["data"][0]["id"] != one["id"] && data["data"][0]["state"] == "done").then_some(data)
+            let is_later = data["data"][0]["id"] != one["id"] && data["data"][0]["state"] == "done";
+            (is_later && data["total"] == 1).then_some(())
         };
-        let data = eventually("a later one", again).await;
-        assert_eq!(data["total"], json!(1), "{data}");
+        eventually("a later one in its place", again).await;
     });
 }
 
