@@ -8,12 +8,14 @@
 //! | `demo` | `demo` |
 //! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts` |
 //! | `verify` | `verify` |
+//! | `reconcile` | `reconcile` |
 
 mod accounts;
 mod demo;
 mod error;
 mod first_start;
 mod house;
+mod reconcile;
 mod serve;
 mod sole;
 mod staff;
@@ -25,5 +27,6 @@ pub use demo::demo;
 pub use error::StartError;
 pub use first_start::{Accounts, accounts as demo_accounts, invoice as sample_invoice};
 pub use house::{House, open_store};
+pub use reconcile::{Reconciled, reconcile};
 pub use serve::{Application, sandbox, serve};
 pub use verify::{Report, verify};

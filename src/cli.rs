@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Parser, Subcommand, ValueEnum};
+use jiff::civil::Date;
 
 use crate::domain::codes::Subscription;
 
@@ -55,6 +56,15 @@ pub enum Call {
     Config(ConfigCall),
     /// Prints the document of the API (`OpenAPI` 3.1).
     Openapi,
+    /// Compares our ledger of one day with the authority's and prints a line of JSON for each finding, then one for
+    /// all: exits 0 where nothing is left listed, 1 where something is, 2 where the authority could not be asked.
+    Reconcile {
+        #[arg(long, value_name = "ID")]
+        taxpayer: i64,
+        /// The day, as YYYY-MM-DD, of the authority's zone.
+        #[arg(long, value_name = "DAY")]
+        day: Date,
+    },
     /// Checks that no event of a taxpayer was changed or lost.
     Verify {
         /// The taxpayer; without it all of them.
@@ -150,6 +160,7 @@ mod tests {
         let (name, email) = ("N".to_owned(), "E".to_owned());
         let bind = Some("127.0.0.1:9000".parse().unwrap());
         let state = Subscription::Inactive;
+        let day = "2026-01-15".parse().unwrap();
         for (line, expected) in [
             ("demo", Call::Demo { fault: None }),
             ("demo --fault commit-then-drop", Call::Demo { fault: Some(DemoFault::CommitThenDrop) }),
@@ -165,6 +176,7 @@ mod tests {
             ("sandbox", Call::Sandbox { bind: None, seed: 1 }),
             ("config check", Call::Config(ConfigCall::Check)),
             ("openapi", Call::Openapi),
+            ("reconcile --taxpayer 7 --day 2026-01-15", Call::Reconcile { taxpayer: 7, day }),
             ("verify", Call::Verify { taxpayer: None }),
             ("verify --taxpayer 7", Call::Verify { taxpayer: Some(7) }),
         ] {
@@ -195,6 +207,9 @@ mod tests {
             ("sandbox --bind here", ErrorKind::ValueValidation),
             ("sandbox --seed luck", ErrorKind::ValueValidation),
             ("demo --fault fire", ErrorKind::InvalidValue),
+            ("reconcile --taxpayer 7", ErrorKind::MissingRequiredArgument),
+            ("reconcile --taxpayer 7 --day yesterday", ErrorKind::ValueValidation),
+            ("reconcile --taxpayer seven --day 2026-01-15", ErrorKind::ValueValidation),
             ("serve --port 1", ErrorKind::UnknownArgument),
         ] {
             assert_eq!(parse(line).unwrap_err().kind(), kind, "{line}");

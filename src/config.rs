@@ -45,6 +45,7 @@ pub struct Settings {
     pub sandbox: Sandbox,
     pub pipeline: Pipeline,
     pub deadlines: Deadlines,
+    pub reconcile: Reconcile,
     pub webhooks: Webhooks,
     pub secrets: Secrets,
     pub rate_limit: RateLimit,
@@ -136,6 +137,14 @@ pub struct Deadlines {
     pub b2b_h: u64,
     pub b2c_h: u64,
     pub b2g_h: u64,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconcile {
+    /// 0: on demand only.
+    pub every_s: u64,
+    pub days: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -1,7 +1,8 @@
 //! The program: reads its arguments and settings, makes one call, and says how it went by its exit code.
 //!
 //! 0 is success, 1 a call that failed, 2 arguments or settings that cannot be used. What goes wrong is said in one
-//! sentence on standard error; standard output holds answers only.
+//! sentence on standard error; standard output holds answers only. `reconcile` exits 1 where findings are listed, and 2
+//! wherever it came to no answer.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -83,6 +84,7 @@ async fn dispatch(call: Call, settings: Settings) -> Outcome {
             let bind = bind.unwrap_or(settings.sandbox.bind);
             silent(app::sandbox(settings, bind, seed).await)
         }
+        Call::Reconcile { taxpayer, day } => reconciled(app::reconcile(settings, taxpayer, day).await),
         Call::Verify { taxpayer } => {
             let report = app::verify(settings, taxpayer).await.map_err(|error| failed(&error))?;
             if report.is_intact() { Ok(Some(report.to_string())) } else { Err(broken(&report)) }
@@ -103,6 +105,18 @@ fn silent<E: Error>(done: Result<(), E>) -> Outcome {
 /// One line of JSON.
 fn line<E: Error>(answer: Result<serde_json::Value, E>) -> Outcome {
     answer.map(|answer| Some(answer.to_string())).map_err(|error| failed(&error))
+}
+
+/// What was found is printed either way.
+fn reconciled<E: Error>(done: Result<app::Reconciled, E>) -> Outcome {
+    let found = done.map_err(|error| unusable(&error))?;
+    print(Some(found.to_string()))?;
+    match found.listed() {
+        0 => Ok(None),
+        listed => {
+            Err(Failure { code: FAILED, sentence: format!("{listed} findings are left to an operator") })
+        }
+    }
 }
 
 fn broken(report: &impl Display) -> Failure {

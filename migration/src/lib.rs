@@ -20,6 +20,7 @@ mod m0011_outages;
 mod m0012_supplier_invoices;
 mod m0013_replays;
 mod m0014_operators;
+mod m0015_reconciliations;
 mod m0016_resolved_by;
 
 /// All migrations, in order.
@@ -43,6 +44,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0012_supplier_invoices::Migration),
             Box::new(m0013_replays::Migration),
             Box::new(m0014_operators::Migration),
+            Box::new(m0015_reconciliations::Migration),
             Box::new(m0016_resolved_by::Migration),
         ]
     }

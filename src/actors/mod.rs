@@ -8,6 +8,7 @@
 //! | `webhook` | one actor per endpoint with something due |
 //! | `inbound` | hears the authority: its notices, its list of invoices in transit |
 //! | `outage` | sees outages of the authority and tells the taxpayers |
+//! | `reconciliation` | compares our ledger with the authority's, a day at a time |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
 //! | `sweeper` | deletes what has had its time |
 //! | `dispatch` | hands lanes that are due to their actors |
@@ -17,6 +18,7 @@ pub mod dispatch;
 pub mod inbound;
 pub mod outage;
 pub mod pipeline;
+pub mod reconciliation;
 pub mod reference;
 pub mod supervision;
 pub mod sweeper;

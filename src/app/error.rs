@@ -45,6 +45,14 @@ pub enum StartError {
     EmptyName,
     #[error("there is no taxpayer {0}")]
     NoTaxpayer(i64),
+    #[error(
+        "the authority is embedded in a service, and none took this up: start `einvoice serve`, which does it then"
+    )]
+    NobodyReconciles,
+    #[error("the day could not be compared to its end: {0}; a running service tries again")]
+    Interrupted(String),
+    #[error("the day could not be compared: {0}")]
+    NotReconciled(String),
     #[error("the demonstration went wrong: {0}")]
     Demo(String),
 }

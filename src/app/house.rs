@@ -11,6 +11,7 @@ use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
 use crate::actors::pipeline::Gear;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
+use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule as ReconcilerSchedule};
 use crate::actors::reference::Snapshot;
 use crate::actors::supervision::{Arbiters, Limits, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::Desktop;
@@ -45,6 +46,7 @@ pub struct House {
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
+    pub reconciliations: Arc<Reconciliations>,
     pub webhook_urls: AddressPolicy,
     pub satchel: Arc<Satchel>,
     pub sandbox: Option<Sandbox>,
@@ -119,7 +121,10 @@ impl House {
         };
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
         let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
-        let others = (snapshot, pull);
+        let reconciliations = reconciliations(settings, &store, &clock);
+        let upstream = (&taxpayers, &authority);
+        let reconciler = reconciler(settings, (&store, &clock), upstream, &reconciliations).await?;
+        let others = (snapshot, pull, reconciler.start(&tree, &arbiters));
         let staff =
             Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
         Ok(Self {
@@ -131,6 +136,7 @@ impl House {
             taxpayers,
             pipeline: Arc::new(pipeline),
             inbound,
+            reconciliations,
             webhook_urls,
             satchel,
             sandbox,
@@ -174,13 +180,55 @@ async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) 
 }
 
 /// By when each category of invoice must be with the authority.
-fn deadlines(settings: &Settings) -> DeadlinePolicy {
+pub(super) fn deadlines(settings: &Settings) -> DeadlinePolicy {
     let given = &settings.deadlines;
     DeadlinePolicy {
         b2b: Duration::from_hours(given.b2b_h),
         b2c: Duration::from_hours(given.b2c_h),
         b2g: Duration::from_hours(given.b2g_h),
         offset: settings.authority.utc_offset,
+    }
+}
+
+/// Who asks for reconciliations.
+pub(super) fn reconciliations(
+    settings: &Settings,
+    store: &Store,
+    clock: &SharedClock,
+) -> Arc<Reconciliations> {
+    Arc::new(Reconciliations::new(store.clone(), clock.clone(), settings.authority.utc_offset))
+}
+
+/// What compares ledgers, its first round due at once.
+async fn reconciler(
+    settings: &Settings,
+    (store, clock): (&Store, &SharedClock),
+    (taxpayers, authority): (&Arc<Taxpayers>, &Authority),
+    door: &Arc<Reconciliations>,
+) -> Result<Reconciler, StartError> {
+    let reconciler = Reconciler::new(
+        (store.clone(), clock.clone()),
+        Arc::clone(taxpayers),
+        authority.clone(),
+        reconciler_schedule(settings),
+        Arc::clone(door),
+    );
+    reconciler.appoint().await?;
+    Ok(reconciler)
+}
+
+/// How the settings have ledgers compared.
+pub(super) fn reconciler_schedule(settings: &Settings) -> ReconcilerSchedule {
+    let rhythm = match settings.reconcile.every_s {
+        0 => Rhythm::OnDemand,
+        every_s => Rhythm::Every(Duration::from_secs(every_s)),
+    };
+    ReconcilerSchedule {
+        rhythm,
+        days: settings.reconcile.days,
+        zone: settings.authority.utc_offset,
+        owner: new_id().to_string(),
+        lease: Duration::from_secs(settings.cluster.lease_s),
     }
 }
 

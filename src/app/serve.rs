@@ -61,6 +61,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         taxpayers: Arc::clone(&house.taxpayers),
         pipeline: Arc::clone(&house.pipeline),
         inbound: Arc::clone(&house.inbound),
+        reconciliations: Arc::clone(&house.reconciliations),
         authority: house.authority.clone(),
         catalog: house.catalog.clone(),
         clock: house.clock.clone(),

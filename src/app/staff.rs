@@ -11,6 +11,7 @@ use crate::actors::dispatch::{DispatcherActor, Duty};
 use crate::actors::inbound::PullActor;
 use crate::actors::outage::{Crier, OutageActor, Watch};
 use crate::actors::pipeline::{Gear, PipelineActors};
+use crate::actors::reconciliation::ReconcilerActor;
 use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
 use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
@@ -39,6 +40,7 @@ pub(super) struct Staff {
     _sweeper: Addr<SweeperActor>,
     _pull: Addr<PullActor>,
     _outages: Addr<OutageActor>,
+    _reconciler: Addr<ReconcilerActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -48,7 +50,7 @@ impl Staff {
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
         (gear, satchel): (Gear, &Arc<Satchel>),
-        (snapshot, pull): (Addr<SnapshotActor>, Addr<PullActor>),
+        (snapshot, pull, reconciler): (Addr<SnapshotActor>, Addr<PullActor>, Addr<ReconcilerActor>),
     ) -> Self {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
         let owner = clock::new_id().to_string();
@@ -74,6 +76,7 @@ impl Staff {
             _sweeper: broom.start(tree, arbiters),
             _pull: pull,
             _outages: outages,
+            _reconciler: reconciler,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }

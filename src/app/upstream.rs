@@ -37,6 +37,16 @@ impl Upstream {
     }
 }
 
+/// A client of a remote authority; none where the authority is embedded in another process.
+pub(super) fn remote(settings: &Settings, clock: &SharedClock) -> Result<Option<Authority>, StartError> {
+    match settings.authority.mode {
+        AuthorityMode::Sandbox => Ok(None),
+        AuthorityMode::Remote => {
+            Ok(Some(Authority::new(authority_settings(settings, None)?, clock.clone())?))
+        }
+    }
+}
+
 /// Starts the simulator with the key pair of the settings.
 pub(super) async fn start_sandbox(
     settings: &Settings,

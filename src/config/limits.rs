@@ -82,6 +82,8 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("deadlines.b2b_h", Allowed::Number(1..=YEAR_H)),
     ("deadlines.b2c_h", Allowed::Number(1..=YEAR_H)),
     ("deadlines.b2g_h", Allowed::Number(1..=YEAR_H)),
+    ("reconcile.every_s", Allowed::Number(0..=DAY_S)),
+    ("reconcile.days", Allowed::Number(1..=31)),
     ("webhooks.allowed_networks", Allowed::Texts(is_network, "networks such as \"10.0.0.0/8\"")),
     ("webhooks.retry_schedule_s", Allowed::Numbers(0..=MONTH_S)),
     ("webhooks.timeout_s", Allowed::Number(1..=600)),

@@ -14,6 +14,7 @@
 //! | the authority pipeline, by when an invoice must be through it, how its outcomes became known | `pipeline`, `deadline`, `resolved_by` |
 //! | an outage of the authority | `outage` |
 //! | what suppliers sent | `supplier_invoice` |
+//! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
 //! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
 //! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
@@ -46,6 +47,8 @@ pub mod outage;
 pub mod party;
 pub mod payment;
 pub mod pipeline;
+pub mod reconciled_day;
+pub mod reconciliation;
 pub mod refusal;
 pub mod replay;
 pub mod resolved_by;
@@ -55,3 +58,4 @@ pub mod signed_copy;
 pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;
+pub mod transit;

@@ -137,6 +137,8 @@ fn table() -> Vec<Path> {
         path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
         path("/ops/breakers").get(ops::breakers),
         path("/ops/outages").get(ops::list_outages),
+        path("/ops/reconciliations").get(ops::list_reconciliations).post(ops::create_reconciliation),
+        path("/ops/reconciliations/{id}").get(ops::get_reconciliation),
         path("/ops/audit").get(ops::list_audit),
     ]
 }

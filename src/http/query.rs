@@ -6,10 +6,12 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
+use jiff::civil::Date;
 use url::form_urlencoded;
 
 use crate::domain::fault::Fault;
 use crate::domain::ids::TaxpayerId;
+use crate::http::forms::broken::strict_date;
 use crate::http::ident;
 use crate::http::since::{SINCE, Since};
 
@@ -89,6 +91,13 @@ impl Query {
     fn filled(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A day written YYYY-MM-DD; any other text would list what nobody asked for, so it is a fault.
+    pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let message = || format!("The {name} field must be a date written YYYY-MM-DD.");
+        strict_date(text).map(Some).ok_or_else(|| Fault::new(name, "date", message()))
     }
 
     /// An id; one that is no number is of nobody.

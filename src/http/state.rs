@@ -11,6 +11,7 @@ use secrecy::SecretString;
 
 use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::door::Pipeline;
+use crate::actors::reconciliation::Reconciliations;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::webhook::Satchel;
@@ -31,6 +32,7 @@ pub struct State {
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
+    pub reconciliations: Arc<Reconciliations>,
     pub authority: Authority,
     pub catalog: SharedCatalog,
     pub clock: SharedClock,

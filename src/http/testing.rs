@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
+use crate::actors::reconciliation::Reconciliations;
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
@@ -109,6 +110,7 @@ pub(crate) async fn house() -> House {
             backlog: Backlog::new(store.clone(), authority.clone(), clock.clone()),
         }),
         inbound: Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone())),
+        reconciliations: Arc::new(Reconciliations::new(store.clone(), clock.clone(), Offset::constant(1))),
         store,
         taxpayers,
         authority,

@@ -1,14 +1,14 @@
 //! The log of what operators did. Rows are added and read; the database itself refuses anything else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sea_orm::{
     ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
     QuerySelect,
 };
 
-use crate::domain::audit::AuditEntry;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::audit::{AuditAction, AuditEntry};
+use crate::domain::ids::{RunId, TaxpayerId};
 use crate::store::database::Store;
 use crate::store::entity::audit::{Column, Entity, Model};
 use crate::store::entity::operator;
@@ -54,6 +54,21 @@ pub async fn page(
     Ok((rows.into_iter().map(AuditEntry::try_from).collect::<Result<_, _>>()?, total))
 }
 
+/// Those of these runs that an operator paused, and that none has moved since.
+pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
+    let mut held = HashSet::new();
+    for run in runs {
+        let last = Entity::find()
+            .filter(Column::Subject.eq(run.to_string()))
+            .order_by_desc(Column::Id)
+            .one(store.reader())
+            .await?;
+        let is_pause = last.is_some_and(|entry| entry.action == AuditAction::PauseRun.as_str());
+        held.extend(is_pause.then_some(*run));
+    }
+    Ok(held)
+}
+
 /// The emails of these operators, by their ids.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
     let rows = operator::Entity::find().filter(operator::Column::Id.is_in(ids)).all(store.reader()).await?;
@@ -66,7 +81,6 @@ mod tests {
     use sea_orm::ConnectionTrait;
 
     use super::*;
-    use crate::domain::audit::AuditAction;
     use crate::domain::clock;
     use crate::store::testing::stores;
 

@@ -20,6 +20,8 @@ pub enum LaneKind {
     Pull,
     /// Outages of the authority, and who is told of them.
     Outage,
+    /// The comparison of our ledger with the authority's, which one replica does for all.
+    Reconciliation,
 }
 
 impl LaneKind {
@@ -30,6 +32,7 @@ impl LaneKind {
             Self::Endpoint => "endpoint",
             Self::Pull => "pull",
             Self::Outage => "outage",
+            Self::Reconciliation => "reconciliation",
         }
     }
 }

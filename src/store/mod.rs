@@ -8,7 +8,7 @@
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `outages`, `payments`, `pull_cursors`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub(crate) mod any;
@@ -28,9 +28,11 @@ pub mod invoices;
 pub mod items;
 pub mod keys;
 pub mod lanes;
+pub mod ledger_days;
 pub mod outages;
 pub mod payments;
 pub mod pull_cursors;
+pub mod reconciliations;
 pub mod reference_lists;
 pub mod replays;
 pub mod runs;

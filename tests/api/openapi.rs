@@ -71,6 +71,9 @@ const STORY: &[(&str, u16)] = &[
     ("cancel_run", 200),
     ("list_dead_letters", 200),
     ("replay_dead_letter", 200),
+    ("create_reconciliation", 200),
+    ("list_reconciliations", 200),
+    ("get_reconciliation", 200),
     ("breakers", 200),
     ("list_outages", 200),
     ("list_audit", 200),
@@ -212,7 +215,9 @@ impl<'w> Walk<'w> {
             "acknowledge_supplier_invoice" => {
                 drop(self.places.insert("id", self.taxpayer_id()));
             }
-            "list_runs" | "list_dead_letters" => drop(self.places.insert("id", text("/data/0/id"))),
+            "list_runs" | "list_dead_letters" | "list_reconciliations" => {
+                drop(self.places.insert("id", text("/data/0/id")))
+            }
             _ => {}
         }
         if name == "create_taxpayer" {

@@ -18,6 +18,7 @@ mod noisy_neighbour;
 mod outage;
 mod outage_kills;
 mod pipeline_kills;
+mod reconcile;
 mod relay_kills;
 mod support;
 mod two_processes;

@@ -56,6 +56,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::sweeper", Floor::Actors),
     room("actors::inbound", Floor::Actors),
     room("actors::outage", Floor::Actors),
+    room("actors::reconciliation", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),

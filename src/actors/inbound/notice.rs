@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
-use crate::domain::codes::{AuthorityStatus, NoticeMessage};
+use crate::domain::codes::NoticeMessage;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
-use crate::domain::lifecycle::Stage;
 use crate::domain::pipeline::{Operation, Run, Step};
 use crate::domain::supplier_invoice::{SupplierDocument, buyer_tin};
+use crate::domain::transit::Transit;
 use crate::store::invoices::{self, Names};
 use crate::store::{runs, supplier_invoices, taxpayers};
 
@@ -74,21 +74,13 @@ impl Inbound {
         let Some(spelled) = spelled.cloned() else { return Ok(None) };
         let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
         let (submission, transmission) = (run(Operation::Submit), run(Operation::Transmit));
-        let did = |step| runs.iter().any(|run| run.done.contains(&step));
-        let status = invoice.as_ref().map(|invoice| (invoice.status, invoice.authority.status));
-        let has_reached = match status {
-            Some((status, _)) => status.stage() >= Some(Stage::Transmitted),
-            None => did(Step::Send),
-        };
-        let has_stopped =
-            transmission.is_some_and(|run| !run.state.is_open() && !run.done.contains(&Step::Send));
+        let transit = Transit::of(invoice.as_ref(), &runs);
         Ok(Some(Sent {
             taxpayer_id: owner,
             irn: spelled,
             buyer_tin: submission.and_then(|run| buyer_tin(&run.document)),
-            is_transmitted: has_reached && !has_stopped,
-            is_acknowledged: did(Step::Receipt)
-                || status.is_some_and(|(_, status)| status == AuthorityStatus::Acknowledged),
+            is_transmitted: transit.is_transmitted,
+            is_acknowledged: transit.is_acknowledged,
             is_under_way: transmission.is_some_and(|run| run.intent == Some(Step::Send)),
         }))
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::domain::audit;
@@ -52,6 +53,7 @@ pub enum Command {
     Replay(Box<ReplayOrder>),
     MoveRun(Box<RunOrder>),
     TellOutage(Box<OutageNotice>),
+    Reconsider(Reconsideration),
 }
 
 impl Command {
@@ -79,6 +81,7 @@ impl Command {
             Self::Replay(_) => "replay",
             Self::MoveRun(_) => "move-run",
             Self::TellOutage(_) => "tell-outage",
+            Self::Reconsider(_) => "reconsider",
         }
     }
 
@@ -193,6 +196,15 @@ pub struct RunOrder {
     pub irn: Irn,
     pub to: RunMove,
     pub by: audit::Order,
+}
+
+/// A run that is to ask the authority, unless it has moved since a moment.
+#[derive(Debug, Clone)]
+pub struct Reconsideration {
+    pub run: RunId,
+    pub irn: Irn,
+    /// Its last change when it was looked at.
+    pub seen: Timestamp,
 }
 
 /// What a command came to.

@@ -7,8 +7,8 @@ use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, ReplayOrder, Reply, Revised, RunOrder,
-    StepOutcome, Which,
+    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration, ReplayOrder, Reply,
+    Revised, RunOrder, StepOutcome, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -210,6 +210,11 @@ impl Taxpayers {
     /// Tells of an outage of the authority, where the enabled events name it and it was not told before.
     pub async fn tell_outage(&self, id: TaxpayerId, notice: OutageNotice) -> Result<(), Failure> {
         ask!(self, id, Command::TellOutage(Box::new(notice)), Reply::Done => ())
+    }
+
+    /// Lets a run that stopped short of what the authority has go on and ask.
+    pub async fn reconsider(&self, id: TaxpayerId, order: Reconsideration) -> Result<Run, Failure> {
+        ask!(self, id, Command::Reconsider(order), Reply::Run(run) => *run)
     }
 
     async fn send(&self, id: TaxpayerId, command: Command) -> Result<Reply, Failure> {

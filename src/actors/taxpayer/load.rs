@@ -104,6 +104,7 @@ impl Wanted {
             Command::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
             Command::TellOutage(notice) => self.outages.push((notice.outage, notice.edge)),
             Command::MoveRun(order) => self.add_irn(&order.irn),
+            Command::Reconsider(order) => self.add_irn(&order.irn),
             Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }

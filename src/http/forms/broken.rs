@@ -64,7 +64,7 @@ pub(super) fn drawn_as(picture: &str, text: &str) -> Result<(), Broken> {
     Err(Broken::new("format", format!("must be written {picture}")))
 }
 
-pub(super) fn strict_date(text: &str) -> Option<Date> {
+pub(crate) fn strict_date(text: &str) -> Option<Date> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');

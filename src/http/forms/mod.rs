@@ -13,6 +13,7 @@
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
+//! | which day is compared with the authority's ledger | `reconciliation` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `own`, `heading`, `document`, `taxes`, `references`, `as_sent`, `sent` |
@@ -37,6 +38,7 @@ pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
 pub(crate) mod reason;
+pub(crate) mod reconciliation;
 pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;

@@ -13,7 +13,7 @@ use crate::authority::Authority;
 use crate::http::error::ApiError;
 use crate::http::state::State;
 use crate::store::failure::StoreError;
-use crate::store::{deliveries, lanes, outages, reference_lists};
+use crate::store::{deliveries, lanes, outages, reconciliations, reference_lists};
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -138,10 +138,26 @@ async fn database(registry: &mut Registry, state: &State) -> Result<(), StoreErr
     let last = outages::last(state.store.reader()).await?;
     outage.set(i64::from(last.is_some_and(|outage| outage.is_open())));
     registry.register("authority_outage", "1 while the authority is out, as any replica sees it", outage);
+    reconciled(registry, state).await?;
     if let Some(oldest) = reference_lists::oldest(&state.store).await? {
         let age = Gauge::<i64>::default();
         age.set(state.now().duration_since(oldest).as_secs());
         registry.register("catalog_age_seconds", "Age of the oldest reference list", age);
+    }
+    Ok(())
+}
+
+async fn reconciled(registry: &mut Registry, state: &State) -> Result<(), StoreError> {
+    let findings = Family::<Pairs, Gauge>::default();
+    for (kind, count) in reconciliations::listed_now(&state.store).await? {
+        findings.get_or_create(&vec![("what", kind)]).set(count);
+    }
+    let help = "Differences from the authority's ledger that are left to an operator";
+    registry.register("reconciliation_findings", help, findings);
+    if let Some(ended) = reconciliations::last_ended(&state.store).await? {
+        let age = Gauge::<i64>::default();
+        age.set(state.now().duration_since(ended).as_secs());
+        registry.register("reconciliation_age_seconds", "Time since a day was last compared", age);
     }
     Ok(())
 }

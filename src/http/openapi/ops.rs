@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder};
 
 use crate::http::code::Code;
 use crate::http::forms::outline::Outline;
-use crate::http::forms::reason;
+use crate::http::forms::{reason, reconciliation};
 use crate::http::metrics::CONTENT_TYPE;
 use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
@@ -15,10 +15,12 @@ use crate::http::views::breaker::Breaker;
 use crate::http::views::delivery::DeadLetter;
 use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
 use crate::http::views::outage::OutageView;
+use crate::http::views::reconciliation::{ReconciliationView, ReconciliationWithFindings};
 use crate::http::views::replay::ReplayView;
 
 pub(super) fn operations() -> Vec<Operation> {
-    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries()).chain(records());
+    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries());
+    let operated = operated.chain(reconciliations()).chain(records());
     probes().into_iter().chain(operated.map(|operation| operation.by(Key::Operator))).collect()
 }
 
@@ -107,6 +109,35 @@ fn deliveries() -> Vec<Operation> {
     vec![paged(list), replay]
 }
 
+fn reconciliations() -> Vec<Operation> {
+    let path = "/ops/reconciliations";
+    let create = Operation::new(
+        Post,
+        path,
+        "create_reconciliation",
+        "Compare a taxpayer's day with the authority's ledger",
+    )
+    .noted("Waits for its end as Submit does; `Prefer: respond-async` does not.")
+    .takes(Outline::of(reconciliation::read), include_str!("examples/create_reconciliation.json"))
+    .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
+    .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
+    .fails(&[Code::TaxpayerNotFound]);
+    let list = Operation::new(Get, path, "list_reconciliations", "What was compared, newest first")
+        .query("taxpayer_id", Kind::Text, "of one taxpayer")
+        .query("day", Kind::Text, "of one day, as YYYY-MM-DD")
+        .gives_page::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
+        .fails(&[Code::ValidationFailed]);
+    let one = Operation::new(
+        Get,
+        "/ops/reconciliations/{id}",
+        "get_reconciliation",
+        "One of them, with what it found",
+    )
+    .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation retrieved successfully")
+    .fails(&[Code::ReconciliationNotFound]);
+    vec![create, paged(list), paged(one)]
+}
+
 fn records() -> Vec<Operation> {
     let mut breakers = Operation::new(
         Get,
@@ -117,7 +148,7 @@ fn records() -> Vec<Operation> {
     let all = ArrayBuilder::new().items(breakers.refer::<Breaker>());
     let audit = Operation::new(Get, "/ops/audit", "list_audit", "What operators did, newest first")
         .query("taxpayer_id", Kind::Text, "of one taxpayer")
-        .query("subject", Kind::Text, "a run or a delivery, by its id")
+        .query("subject", Kind::Text, "a run, a delivery or a reconciliation, by its id")
         .gives_page::<AuditView<'_>>("Audit retrieved successfully");
     let outages =
         Operation::new(Get, "/ops/outages", "list_outages", "Outages of the authority, newest first")

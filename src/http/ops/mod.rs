@@ -1,11 +1,14 @@
 //! Outside `/v1`: what probes, scrapers and operators read, and what operators do.
 
 mod breakers;
+mod create_reconciliation;
 mod docs;
+mod get_reconciliation;
 mod get_run;
 mod list_audit;
 mod list_dead_letters;
 mod list_outages;
+mod list_reconciliations;
 mod list_runs;
 mod live;
 mod metrics;
@@ -16,11 +19,14 @@ mod replay_dead_letter;
 mod supervision;
 
 pub(super) use breakers::breakers;
+pub(super) use create_reconciliation::create_reconciliation;
 pub(super) use docs::{docs, to_docs};
+pub(super) use get_reconciliation::get_reconciliation;
 pub(super) use get_run::get_run;
 pub(super) use list_audit::list_audit;
 pub(super) use list_dead_letters::list_dead_letters;
 pub(super) use list_outages::list_outages;
+pub(super) use list_reconciliations::list_reconciliations;
 pub(super) use list_runs::list_runs;
 pub(super) use live::live;
 pub(super) use metrics::metrics;

@@ -31,6 +31,7 @@ pub(crate) mod operated_run;
 pub(crate) mod outage;
 pub(crate) mod paginator;
 pub(crate) mod queue;
+pub(crate) mod reconciliation;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod secret;

@@ -21,6 +21,8 @@ pub mod outage;
 pub mod outage_notice;
 pub mod payment_entry;
 pub mod pull_cursor;
+pub mod reconciliation;
+pub mod reconciliation_finding;
 pub mod reference_list;
 pub mod replay;
 pub mod run;

@@ -3,6 +3,7 @@
 mod dead_letters;
 mod limits;
 mod outages;
+mod reconciliations;
 mod runs;
 
 use serde_json::json;
@@ -13,15 +14,23 @@ const ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// Every path of operators, with its method.
 fn paths() -> Vec<(&'static str, String)> {
-    let mut paths: Vec<_> =
-        ["/ops/pipeline/runs", "/ops/webhooks/dead-letters", "/ops/breakers", "/ops/outages", "/ops/audit"]
-            .map(|path| ("GET", path.to_owned()))
-            .into();
+    let mut paths: Vec<_> = [
+        "/ops/pipeline/runs",
+        "/ops/webhooks/dead-letters",
+        "/ops/breakers",
+        "/ops/outages",
+        "/ops/audit",
+        "/ops/reconciliations",
+    ]
+    .map(|path| ("GET", path.to_owned()))
+    .into();
     paths.push(("GET", format!("/ops/pipeline/runs/{ID}")));
     for to in ["pause", "resume", "retry", "cancel"] {
         paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));
     }
     paths.push(("POST", format!("/ops/webhooks/dead-letters/{ID}/replay")));
+    paths.push(("POST", "/ops/reconciliations".to_owned()));
+    paths.push(("GET", format!("/ops/reconciliations/{ID}")));
     paths
 }
 

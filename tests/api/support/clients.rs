@@ -212,6 +212,16 @@ impl Operator {
         self.get(&format!("/ops/webhooks/dead-letters{query}")).await
     }
 
+    /// Has a day of a taxpayer compared with the authority's ledger.
+    pub(crate) async fn reconcile(&self, taxpayer: i64, day: &str) -> Answer {
+        let body = json!({ "taxpayer_id": taxpayer, "day": day });
+        self.send("POST", "/ops/reconciliations", &body).await
+    }
+
+    pub(crate) async fn reconciliations(&self, query: &str) -> Answer {
+        self.get(&format!("/ops/reconciliations{query}")).await
+    }
+
     pub(crate) async fn audit(&self, query: &str) -> Answer {
         self.get(&format!("/ops/audit{query}")).await
     }

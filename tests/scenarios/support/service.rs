@@ -98,6 +98,13 @@ impl Service {
         status
     }
 
+    /// Another call of the program, with the same settings.
+    pub(crate) fn call(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command();
+        command.args(arguments);
+        command
+    }
+
     /// `einvoice verify`: whether every chain is whole, and what it says.
     pub(crate) fn verify(&self) -> (bool, String) {
         let done = self.command().arg("verify").output().unwrap();

@@ -11,7 +11,7 @@
 //! | what the authority says of a transmission: on its way, arrived | `transit` |
 //! | receive and acknowledge a supplier's invoice | `supplier` |
 //! | open a run, record a step | `pipeline` |
-//! | what operators do to a run | `operate` |
+//! | what operators do to a run, and the authority's search | `operate`, `reconsider` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 //! | tell of an outage | `outage` |
 //! | replay, enable a webhook | `webhook` |
@@ -25,6 +25,7 @@ mod operate;
 mod outage;
 mod payment;
 mod pipeline;
+mod reconsider;
 mod revise;
 mod route;
 mod supplier;

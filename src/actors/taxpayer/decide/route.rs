@@ -2,7 +2,8 @@
 
 use crate::actors::taxpayer::command::{Command, Reply};
 use crate::actors::taxpayer::decide::{
-    account, batch, create, invoice, operate, outage, pipeline, revise, supplier, transit, webhook,
+    account, batch, create, invoice, operate, outage, pipeline, reconsider, revise, supplier, transit,
+    webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
@@ -37,5 +38,6 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::Replay(order) => webhook::replay(desk, order),
         Command::TellOutage(notice) => Ok(outage::tell(desk, cause, notice)),
         Command::MoveRun(order) => operate::move_run(desk, cause, order),
+        Command::Reconsider(order) => reconsider::reconsider(desk, order),
     }
 }

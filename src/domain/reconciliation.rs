@@ -1,0 +1,593 @@
+//! Our ledger beside the authority's, one invoice at a time: where they differ, and what may be mended. Mending
+//! goes forward only and guesses nothing: a run that stopped short is sent to ask, a transmission that the
+//! authority tells of is recorded as its notice would be. The rest is listed for an operator.
+//!
+//! | Our submission | The authority has it signed | It has not |
+//! |---|---|---|
+//! | none, nor an invoice | `unknown-here`, listed | |
+//! | none, but an invoice | `not-submitted-here`, listed | |
+//! | running | under way | under way |
+//! | waiting | `unfinished-here`, sent to ask | under way |
+//! | paused by itself | `unfinished-here`, sent to ask | agreed; `missing-there` where its signature was answered |
+//! | paused by an operator | `held-here`, listed | the same |
+//! | refused | `refused-here`, listed | agreed |
+//! | cancelled, or succeeded for an invoice that was cancelled | `cancelled-here`, listed | agreed, `missing-there` |
+//! | succeeded | compared below | `missing-there`, listed |
+//!
+//! | Both have it signed | Finding |
+//! |---|---|
+//! | the authority has it delivered, we have not | `delivered-there`, recorded |
+//! | the authority has it transmitted, we have not | `transmitted-there`, recorded, or its run is sent to ask |
+//! | we have it transmitted, the authority has not | `not-transmitted-there`, listed |
+//! | we have it delivered, the authority has not | `not-delivered-there`, listed |
+//! | a payment run stopped short of what the authority has | `payment-unfinished-here`, sent to ask |
+//! | the authority's payment is further than ours | `payment-ahead-there`, listed |
+//! | ours is further, and no run relays it | `payment-behind-there`, listed |
+//! | PAID beside REJECTED, or a word we do not know | `payment-differs`, listed |
+
+use jiff::Timestamp;
+
+use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus, WorkflowStatus, words};
+use crate::domain::ids::RunId;
+use crate::domain::invoice::Invoice;
+use crate::domain::irn::Irn;
+use crate::domain::payment::PaymentOrder;
+use crate::domain::pipeline::{Operation, Run, RunState, Step};
+use crate::domain::transit::Transit;
+
+words! {
+    /// What the two ledgers differ in; the last is a line of the authority's that names no invoice.
+    FindingKind {
+        UnknownHere = "unknown-here",
+        NotSubmittedHere = "not-submitted-here",
+        UnfinishedHere = "unfinished-here",
+        HeldHere = "held-here",
+        RefusedHere = "refused-here",
+        CancelledHere = "cancelled-here",
+        MissingThere = "missing-there",
+        TransmittedThere = "transmitted-there",
+        DeliveredThere = "delivered-there",
+        NotTransmittedThere = "not-transmitted-there",
+        NotDeliveredThere = "not-delivered-there",
+        PaymentUnfinishedHere = "payment-unfinished-here",
+        PaymentAheadThere = "payment-ahead-there",
+        PaymentBehindThere = "payment-behind-there",
+        PaymentDiffers = "payment-differs",
+        Unreadable = "unreadable",
+    }
+}
+
+impl FindingKind {
+    /// What is to be done about one that is listed.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::UnknownHere => "It was signed by another way than this service: ask the taxpayer.",
+            Self::NotSubmittedHere => {
+                "The invoice is stored and was signed by another way than this service: ask the taxpayer."
+            }
+            Self::HeldHere => "An operator paused the run: resume it, and it finds the signature.",
+            Self::RefusedHere => "The run ended as refused: retry it, and it finds the signature.",
+            Self::CancelledHere => {
+                "It counts as cancelled here and is signed there: ask the taxpayer which it is to be."
+            }
+            Self::MissingThere => {
+                "The authority said yes to it and does not have it: ask the authority before anything is sent again."
+            }
+            Self::TransmittedThere => "It was transmitted by another way than this service.",
+            Self::DeliveredThere => "Its receipt was confirmed by another way than this service.",
+            Self::NotTransmittedThere => {
+                "The authority took the transmission and does not show it: ask the authority."
+            }
+            Self::NotDeliveredThere => {
+                "The authority took the receipt and does not show it: ask the authority."
+            }
+            Self::UnfinishedHere | Self::PaymentUnfinishedHere => {
+                "The run stopped short of what the authority has: resume it."
+            }
+            Self::PaymentAheadThere => {
+                "The payment was told to the authority by another way: have the taxpayer record it here."
+            }
+            Self::PaymentBehindThere => {
+                "The payment was recorded here only: have the taxpayer relay it, if the authority is to know."
+            }
+            Self::PaymentDiffers => "The two ledgers say different things of the payment: ask the taxpayer.",
+            Self::Unreadable => "The authority lists a line that names no invoice: ask the authority.",
+        }
+    }
+}
+
+/// An invoice as the authority has it. It is signed, or it would not be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Theirs {
+    /// As the authority spells it.
+    pub irn: Irn,
+    pub payment_status: String,
+    pub is_transmitted: bool,
+    pub is_delivered: bool,
+}
+
+/// A run as it was when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub run: RunId,
+    pub state: RunState,
+    /// The moment of its last change: one that has moved since is left alone.
+    pub seen: Timestamp,
+    /// An operator paused it, and nobody has let it go on.
+    pub is_held: bool,
+}
+
+/// An invoice as our books have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ours {
+    pub irn: Irn,
+    pub submission: Option<Standing>,
+    /// The authority said yes to its signature.
+    pub is_signed: bool,
+    pub transmission: Option<Standing>,
+    /// The last payment that was relayed, and the status it brings.
+    pub relay: Option<(Standing, PaymentStatus)>,
+    pub stored: Option<WorkflowStatus>,
+    pub transit: Transit,
+    pub payment: Option<PaymentStatus>,
+}
+
+/// How a difference is mended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mend {
+    /// The run goes on and asks the authority.
+    Ask(Standing),
+    /// What the authority says of the transmission is recorded.
+    Record { is_delivered: bool },
+}
+
+/// One thing in which the two differ; listed where there is nothing to mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    pub kind: FindingKind,
+    pub mend: Option<Mend>,
+}
+
+/// What came of comparing one invoice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Comparison {
+    Agreed,
+    /// A run is at it: there is nothing to say yet.
+    UnderWay,
+    Differs(Vec<Difference>),
+}
+
+impl Comparison {
+    fn listed(kind: FindingKind) -> Self {
+        Self::Differs(vec![Difference { kind, mend: None }])
+    }
+
+    fn asked(kind: FindingKind, run: &Standing) -> Self {
+        Self::Differs(vec![Difference { kind, mend: Some(Mend::Ask(run.clone())) }])
+    }
+
+    pub fn differences(self) -> Vec<Difference> {
+        match self {
+            Self::Differs(differences) => differences,
+            Self::Agreed | Self::UnderWay => Vec::new(),
+        }
+    }
+}
+
+/// The two tables above.
+pub fn compare(ours: Option<&Ours>, theirs: Option<&Theirs>) -> Comparison {
+    match (ours, theirs) {
+        (None, None) => Comparison::Agreed,
+        (None, Some(_)) => Comparison::listed(FindingKind::UnknownHere),
+        (Some(ours), None) => ours.alone(),
+        (Some(ours), Some(theirs)) => ours.beside(theirs),
+    }
+}
+
+impl Ours {
+    /// From what the books hold of one IRN; nothing where they hold nothing of it. `is_held` says of a paused run
+    /// whether an operator paused it.
+    pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
+        let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
+        let standing = |run: &Run| Standing {
+            run: run.id,
+            state: run.state,
+            seen: run.updated_at,
+            is_held: run.state == RunState::Paused && is_held(run),
+        };
+        let (submission, relay) = (run(Operation::Submit), run(Operation::Payment));
+        let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
+        let relayed = |run: &Run| Some(PaymentOrder::of(&run.document)?.payment_status.reads_as());
+        let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
+        let told = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
+        let payment = match (invoice, told) {
+            (Some(invoice), _) => Some(invoice.payment.status),
+            (None, Some((_, status))) => Some(*status),
+            (None, None) => submission.map(declared),
+        };
+        Some(Self {
+            irn: irn.clone(),
+            submission: submission.map(standing),
+            is_signed: submission.is_some_and(|run| run.done.contains(&Step::Sign)),
+            transmission: run(Operation::Transmit).map(standing),
+            relay,
+            stored: invoice.map(|invoice| invoice.status),
+            transit: Transit::of(invoice, runs),
+            payment,
+        })
+    }
+
+    /// Whether the authority must have it signed, by what we know.
+    pub fn claims_signature(&self) -> bool {
+        let relayed = || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded);
+        match &self.submission {
+            Some(run) => run.state == RunState::Succeeded || self.is_signed,
+            None => self.transit.is_transmitted || relayed(),
+        }
+    }
+
+    /// Whether the authority may have it signed: it must, or a run stopped before it learned.
+    pub fn may_be_signed(&self) -> bool {
+        let is_paused = |run: &Standing| run.state == RunState::Paused;
+        self.claims_signature() || self.submission.as_ref().is_some_and(is_paused)
+    }
+
+    fn alone(&self) -> Comparison {
+        if self.submission.as_ref().is_some_and(|run| run.state.is_open()) {
+            Comparison::UnderWay
+        } else if self.claims_signature() {
+            Comparison::listed(FindingKind::MissingThere)
+        } else {
+            Comparison::Agreed
+        }
+    }
+
+    fn beside(&self, theirs: &Theirs) -> Comparison {
+        let is_cancelled = self.stored == Some(WorkflowStatus::Cancelled);
+        match &self.submission {
+            None if self.stored.is_some() => Comparison::listed(FindingKind::NotSubmittedHere),
+            Some(run) => match run.state {
+                RunState::Running => Comparison::UnderWay,
+                RunState::Paused if run.is_held => Comparison::listed(FindingKind::HeldHere),
+                RunState::Waiting | RunState::Paused => Comparison::asked(FindingKind::UnfinishedHere, run),
+                RunState::Refused => Comparison::listed(FindingKind::RefusedHere),
+                RunState::Cancelled => Comparison::listed(FindingKind::CancelledHere),
+                RunState::Succeeded if is_cancelled => Comparison::listed(FindingKind::CancelledHere),
+                RunState::Succeeded => self.signed_beside(theirs),
+            },
+            None => self.signed_beside(theirs),
+        }
+    }
+
+    fn signed_beside(&self, theirs: &Theirs) -> Comparison {
+        let found: Vec<_> =
+            [self.transit_beside(theirs), self.payment_beside(theirs)].into_iter().flatten().collect();
+        if found.is_empty() { Comparison::Agreed } else { Comparison::Differs(found) }
+    }
+
+    fn transit_beside(&self, theirs: &Theirs) -> Option<Difference> {
+        let is_transmitted = theirs.is_transmitted || theirs.is_delivered;
+        let (kind, mend) = match (self.transit, theirs.is_delivered) {
+            (Transit { is_acknowledged: false, .. }, true) => {
+                (FindingKind::DeliveredThere, self.record(true))
+            }
+            (Transit { is_acknowledged: true, .. }, false) => (FindingKind::NotDeliveredThere, None),
+            (Transit { is_transmitted: false, .. }, _) if is_transmitted => {
+                let run = self.transmission.as_ref();
+                if run.is_some_and(|run| run.state == RunState::Running) {
+                    return None;
+                }
+                let waiting = run.filter(|run| run.state == RunState::Waiting);
+                let ask = || waiting.cloned().map(Mend::Ask);
+                (FindingKind::TransmittedThere, self.record(false).or_else(ask))
+            }
+            (Transit { is_transmitted: true, .. }, _) if !is_transmitted => {
+                (FindingKind::NotTransmittedThere, None)
+            }
+            _ => return None,
+        };
+        Some(Difference { kind, mend })
+    }
+
+    /// Where there is something that can hold what is recorded, so that it is recorded once.
+    fn record(&self, is_delivered: bool) -> Option<Mend> {
+        let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
+        let has_sender = self.submission.is_some() || self.transmission.is_some();
+        let holds = self.stored.is_some() || if is_delivered { has_sender } else { has_stopped };
+        holds.then_some(Mend::Record { is_delivered })
+    }
+
+    fn payment_beside(&self, theirs: &Theirs) -> Option<Difference> {
+        let listed = |kind| Some(Difference { kind, mend: None });
+        let Some(there) = PaymentStatus::parse(&theirs.payment_status) else {
+            return listed(FindingKind::PaymentDiffers);
+        };
+        match &self.relay {
+            Some((run, wanted)) if matches!(run.state, RunState::Waiting | RunState::Paused) => {
+                let mend = Some(Mend::Ask(run.clone())).filter(|_| !run.is_held);
+                let is_there = *wanted == there;
+                return is_there.then_some(Difference { kind: FindingKind::PaymentUnfinishedHere, mend });
+            }
+            Some((run, _)) if run.state == RunState::Running => return None,
+            _ => {}
+        }
+        let here = self.payment?;
+        match (progress(here), progress(there)) {
+            _ if here == there => None,
+            (here, there) if there > here => listed(FindingKind::PaymentAheadThere),
+            (here, there) if there < here => listed(FindingKind::PaymentBehindThere),
+            _ => listed(FindingKind::PaymentDiffers),
+        }
+    }
+}
+
+/// What a submission says of its payment; what says nothing is pending.
+fn declared(run: &Run) -> PaymentStatus {
+    let word = run.document.get("payment_status").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let spoken = PaymentStatus::parse(word);
+    let status = spoken.or_else(|| DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::reads_as));
+    status.unwrap_or(PaymentStatus::Pending)
+}
+
+/// How far a payment is; the last two are as final as each other.
+fn progress(status: PaymentStatus) -> u8 {
+    match status {
+        PaymentStatus::Pending => 0,
+        PaymentStatus::Partial => 1,
+        PaymentStatus::Paid | PaymentStatus::Rejected => 2,
+    }
+}
+
+/// Ours and theirs, in the words of a finding.
+impl Ours {
+    pub fn words(&self) -> String {
+        let state = |name: &str, run: &Standing| {
+            format!("{name} {}{}", run.state, if run.is_held { " (held)" } else { "" })
+        };
+        let parts = [
+            self.stored.map(|status| format!("invoice {status}")),
+            self.submission.as_ref().map(|run| state("submit", run)),
+            self.transmission.as_ref().map(|run| state("transmit", run)),
+            self.transit.is_transmitted.then(|| "transmitted".to_owned()),
+            self.transit.is_acknowledged.then(|| "delivered".to_owned()),
+            self.relay.as_ref().map(|(run, status)| state(&format!("payment to {status}"), run)),
+            self.payment.map(|status| format!("payment {status}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Theirs {
+    pub fn words(&self) -> String {
+        let transit = match (self.is_transmitted, self.is_delivered) {
+            (_, true) => "delivered",
+            (true, false) => "transmitted",
+            (false, false) => "not transmitted",
+        };
+        format!("signed, {transit}, payment {}", self.payment_status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn irn() -> Irn {
+        Irn::parse("INV001-94AD90FB-20261121").unwrap()
+    }
+
+    fn run(state: RunState, is_held: bool) -> Standing {
+        Standing { run: RunId::nil(), state, seen: Timestamp::UNIX_EPOCH, is_held }
+    }
+
+    fn theirs() -> Theirs {
+        let payment_status = "PENDING".to_owned();
+        Theirs { irn: irn(), payment_status, is_transmitted: false, is_delivered: false }
+    }
+
+    /// A stored invoice, submitted.
+    fn ours() -> Ours {
+        Ours {
+            irn: irn(),
+            submission: Some(run(RunState::Succeeded, false)),
+            is_signed: true,
+            transmission: None,
+            relay: None,
+            stored: Some(WorkflowStatus::Submitted),
+            transit: Transit::default(),
+            payment: Some(PaymentStatus::Pending),
+        }
+    }
+
+    fn said(ours: Option<&Ours>, theirs: Option<&Theirs>) -> String {
+        match compare(ours, theirs) {
+            Comparison::Agreed => "agreed".to_owned(),
+            Comparison::UnderWay => "under way".to_owned(),
+            Comparison::Differs(found) => {
+                let mend = |mend: &Option<Mend>| match mend {
+                    None => "listed",
+                    Some(Mend::Ask(_)) => "asks",
+                    Some(Mend::Record { is_delivered: true }) => "records delivered",
+                    Some(Mend::Record { is_delivered: false }) => "records transmitted",
+                };
+                let said = |one: &Difference| format!("{} {}", one.kind, mend(&one.mend));
+                found.iter().map(said).collect::<Vec<_>>().join(" + ")
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_of_a_submission_beside_a_signature_and_beside_none() {
+        let mut table = Vec::new();
+        let mut row = |name: &str, ours: Option<&Ours>| {
+            table.push(format!("{name}: {} | {}", said(ours, Some(&theirs())), said(ours, None)));
+        };
+        row("nothing", None);
+        row(
+            "an invoice",
+            Some(&Ours { submission: None, is_signed: false, stored: Some(WorkflowStatus::Draft), ..ours() }),
+        );
+        for state in RunState::ALL {
+            let is_signed = *state == RunState::Succeeded;
+            row(state.as_str(), Some(&Ours { submission: Some(run(*state, false)), is_signed, ..ours() }));
+        }
+        let paused = Ours { submission: Some(run(RunState::Paused, true)), is_signed: false, ..ours() };
+        row("held", Some(&paused));
+        row("paused after a yes", Some(&Ours { submission: Some(run(RunState::Paused, false)), ..ours() }));
+        row("waiting after a yes", Some(&Ours { submission: Some(run(RunState::Waiting, false)), ..ours() }));
+        row("cancelled invoice", Some(&Ours { stored: Some(WorkflowStatus::Cancelled), ..ours() }));
+        row("not stored", Some(&Ours { stored: None, ..ours() }));
+        let relay = Some((run(RunState::Succeeded, false), PaymentStatus::Pending));
+        row(
+            "relayed only",
+            Some(&Ours { submission: None, is_signed: false, stored: None, relay, ..ours() }),
+        );
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            nothing: unknown-here listed | agreed
+            an invoice: not-submitted-here listed | agreed
+            running: under way | under way
+            waiting: unfinished-here asks | under way
+            paused: unfinished-here asks | agreed
+            succeeded: agreed | missing-there listed
+            refused: refused-here listed | agreed
+            cancelled: cancelled-here listed | agreed
+            held: held-here listed | agreed
+            paused after a yes: unfinished-here asks | missing-there listed
+            waiting after a yes: unfinished-here asks | under way
+            cancelled invoice: cancelled-here listed | missing-there listed
+            not stored: agreed | missing-there listed
+            relayed only: agreed | missing-there listed
+        "#);
+    }
+
+    #[test]
+    fn every_place_of_a_transmission_beside_every_other() {
+        let mut table = Vec::new();
+        let places = [(false, false), (true, false), (true, true)];
+        let word = |(is_transmitted, is_acknowledged): (bool, bool)| match (is_transmitted, is_acknowledged) {
+            (_, true) => "delivered",
+            (true, _) => "transmitted",
+            _ => "signed",
+        };
+        for here in places {
+            for there in places {
+                let transit = Transit { is_transmitted: here.0, is_acknowledged: here.1 };
+                let theirs = Theirs { is_transmitted: there.0, is_delivered: there.1, ..theirs() };
+                let said = said(Some(&Ours { transit, ..ours() }), Some(&theirs));
+                table.push(format!("{} | {}: {said}", word(here), word(there)));
+            }
+        }
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            signed | signed: agreed
+            signed | transmitted: transmitted-there records transmitted
+            signed | delivered: delivered-there records delivered
+            transmitted | signed: not-transmitted-there listed
+            transmitted | transmitted: agreed
+            transmitted | delivered: delivered-there records delivered
+            delivered | signed: not-delivered-there listed
+            delivered | transmitted: not-delivered-there listed
+            delivered | delivered: agreed
+        "#);
+    }
+
+    #[test]
+    fn a_transmission_is_recorded_only_where_something_holds_it() {
+        let sent = Theirs { is_transmitted: true, ..theirs() };
+        let arrived = Theirs { is_transmitted: true, is_delivered: true, ..theirs() };
+        let mut table = Vec::new();
+        for state in [None, Some(RunState::Running), Some(RunState::Waiting), Some(RunState::Paused)] {
+            let transmission = state.map(|state| run(state, false));
+            let name = state.map_or("none", RunState::as_str);
+            for stored in [Some(WorkflowStatus::Submitted), None] {
+                let ours = Ours { transmission: transmission.clone(), stored, ..ours() };
+                let kept = if stored.is_some() { "stored" } else { "not stored" };
+                table.push(format!(
+                    "{name}, {kept}: {} | {}",
+                    said(Some(&ours), Some(&sent)),
+                    said(Some(&ours), Some(&arrived))
+                ));
+            }
+        }
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            none, stored: transmitted-there records transmitted | delivered-there records delivered
+            none, not stored: transmitted-there listed | delivered-there records delivered
+            running, stored: agreed | delivered-there records delivered
+            running, not stored: agreed | delivered-there records delivered
+            waiting, stored: transmitted-there records transmitted | delivered-there records delivered
+            waiting, not stored: transmitted-there asks | delivered-there records delivered
+            paused, stored: transmitted-there records transmitted | delivered-there records delivered
+            paused, not stored: transmitted-there records transmitted | delivered-there records delivered
+        "#);
+    }
+
+    #[test]
+    fn every_payment_beside_every_other() {
+        let mut table = Vec::new();
+        for here in PaymentStatus::ALL {
+            for there in ["PENDING", "PARTIAL", "PAID", "REJECTED", "REFUNDED"] {
+                let ours = Ours { payment: Some(*here), ..ours() };
+                let theirs = Theirs { payment_status: there.to_owned(), ..theirs() };
+                table.push(format!("{here} | {there}: {}", said(Some(&ours), Some(&theirs))));
+            }
+        }
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            PENDING | PENDING: agreed
+            PENDING | PARTIAL: payment-ahead-there listed
+            PENDING | PAID: payment-ahead-there listed
+            PENDING | REJECTED: payment-ahead-there listed
+            PENDING | REFUNDED: payment-differs listed
+            PAID | PENDING: payment-behind-there listed
+            PAID | PARTIAL: payment-behind-there listed
+            PAID | PAID: agreed
+            PAID | REJECTED: payment-differs listed
+            PAID | REFUNDED: payment-differs listed
+            REJECTED | PENDING: payment-behind-there listed
+            REJECTED | PARTIAL: payment-behind-there listed
+            REJECTED | PAID: payment-differs listed
+            REJECTED | REJECTED: agreed
+            REJECTED | REFUNDED: payment-differs listed
+            PARTIAL | PENDING: payment-behind-there listed
+            PARTIAL | PARTIAL: agreed
+            PARTIAL | PAID: payment-ahead-there listed
+            PARTIAL | REJECTED: payment-ahead-there listed
+            PARTIAL | REFUNDED: payment-differs listed
+        "#);
+    }
+
+    #[test]
+    fn a_payment_that_a_run_still_relays_is_no_difference_until_it_is_there() {
+        let mut table = Vec::new();
+        for (state, is_held) in [
+            (RunState::Running, false),
+            (RunState::Waiting, false),
+            (RunState::Paused, false),
+            (RunState::Paused, true),
+            (RunState::Refused, false),
+        ] {
+            for there in ["PENDING", "PAID"] {
+                let ours = Ours { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..ours() };
+                let theirs = Theirs { payment_status: there.to_owned(), ..theirs() };
+                table.push(format!("{state} {is_held} | {there}: {}", said(Some(&ours), Some(&theirs))));
+            }
+        }
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            running false | PENDING: agreed
+            running false | PAID: agreed
+            waiting false | PENDING: agreed
+            waiting false | PAID: payment-unfinished-here asks
+            paused false | PENDING: agreed
+            paused false | PAID: payment-unfinished-here asks
+            paused true | PENDING: agreed
+            paused true | PAID: payment-unfinished-here listed
+            refused false | PENDING: agreed
+            refused false | PAID: payment-ahead-there listed
+        "#);
+    }
+
+    #[test]
+    fn several_differences_are_told_at_once() {
+        let theirs = Theirs { is_transmitted: true, payment_status: "PAID".to_owned(), ..theirs() };
+        let said = said(Some(&ours()), Some(&theirs));
+        assert_eq!(said, "transmitted-there records transmitted + payment-ahead-there listed");
+    }
+}

@@ -1,0 +1,46 @@
+//! Which day of which taxpayer an operator wants compared with the authority's ledger, and why.
+
+use jiff::civil::Date;
+
+use crate::domain::ids::TaxpayerId;
+use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::reader::Reader;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WantedDay {
+    pub(crate) taxpayer_id: TaxpayerId,
+    pub(crate) day: Date,
+    pub(crate) reason: Option<String>,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<WantedDay> {
+    let taxpayer_id = reader.required("taxpayer_id").id();
+    let day = reader.required("day").date();
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    Some(WantedDay { taxpayer_id: TaxpayerId(taxpayer_id?), day: day?, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/taxpayer_id", None, "taxpayer_id: required"),
+            ("/taxpayer_id", Some(json!(0)), "taxpayer_id: integer"),
+            ("/taxpayer_id", Some(json!("7")), "taxpayer_id: type"),
+            ("/day", None, "day: required"),
+            ("/day", Some(json!("")), "day: required"),
+            ("/day", Some(json!("2026-02-30")), "day: date"),
+            ("/day", Some(json!("yesterday")), "day: date"),
+            ("/day", Some(json!(20_260_115)), "day: type"),
+            ("/reason", None, ""),
+            ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
+        ];
+        check(&json!({ "taxpayer_id": 7, "day": "2026-01-15", "reason": "a complaint" }), &cases, read);
+    }
+}

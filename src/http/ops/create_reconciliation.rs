@@ -1,0 +1,38 @@
+//! POST /ops/reconciliations: has a taxpayer's day compared with the authority's ledger. What is asked for is
+//! kept and done; whoever prefers not to wait for its end, or has waited long enough, is told where it stands.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+
+use crate::domain::audit::Order;
+use crate::domain::caller::OperatorCaller;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{reconciliation, report};
+use crate::http::ops::get_reconciliation::FINDINGS_MAX;
+use crate::http::patience::Patience;
+use crate::http::state::State;
+use crate::http::views::reconciliation::ReconciliationWithFindings;
+use crate::store::reconciliations;
+
+pub(crate) async fn create_reconciliation(
+    state: web::Data<State>,
+    OperatorCaller(operator_id): OperatorCaller,
+    patience: Patience,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let form = report::read(&body.object().await?, &state.catalog.get(), reconciliation::read)?;
+    let by = Order { operator_id, reason: form.value.reason };
+    let asked = state.reconciliations.ask(form.value.taxpayer_id, form.value.day, Some(by)).await?;
+    let one = state.reconciliations.wait(&asked, patience.wait).await?;
+    let (status, said) = if one.state.is_open() {
+        (StatusCode::ACCEPTED, "Reconciliation queued successfully")
+    } else {
+        (StatusCode::OK, "Reconciliation ended")
+    };
+    let findings = reconciliations::findings(&state.store, &one, (1, FINDINGS_MAX)).await?;
+    let path = format!("/ops/reconciliations/{}", one.id);
+    let answer = Answer::with_status(status, said, ReconciliationWithFindings::new(&one, &findings));
+    Ok(answer.located(&path).warn(&form.warnings))
+}

@@ -1,0 +1,27 @@
+//! GET /ops/reconciliations: what was compared with the authority's ledger, newest first.
+
+use actix_web::web;
+
+use crate::domain::caller::OperatorCaller;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::query::Query;
+use crate::http::state::State;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::reconciliation::ReconciliationView;
+use crate::store::reconciliations::{self, ReconciliationFilter};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_reconciliations(
+    state: web::Data<State>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let filter =
+        ReconciliationFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), day: query.date("day")? };
+    let (found, total) = reconciliations::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let items = found.iter().map(ReconciliationView::from).collect();
+    Ok(Answer::ok("Reconciliations retrieved successfully", Paginator::new(page, total, items)))
+}

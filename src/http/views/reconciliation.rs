@@ -1,0 +1,94 @@
+//! A reconciliation as operators read it, alone and with what it found.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::ids::TaxpayerId;
+use crate::domain::object::precise;
+use crate::domain::reconciled_day::{AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState};
+use crate::domain::reconciliation::FindingKind;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Reconciliation)]
+pub(crate) struct ReconciliationView<'a> {
+    id: uuid::Uuid,
+    taxpayer_id: TaxpayerId,
+    /// YYYY-MM-DD, a day of the authority's zone.
+    day: String,
+    by: AskedBy,
+    state: ReconciliationState,
+    attempts: u32,
+    /// Invoices that were looked at; the next four say what came of them.
+    compared: u32,
+    agreed: u32,
+    under_way: u32,
+    mended: u32,
+    listed: u32,
+    error: Option<&'a str>,
+    created_at: String,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+}
+
+impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
+    fn from(one: &'a Reconciliation) -> Self {
+        Self {
+            id: one.id,
+            taxpayer_id: one.taxpayer_id,
+            day: one.day.to_string(),
+            by: one.by,
+            state: one.state,
+            attempts: one.attempts,
+            compared: one.counts.compared,
+            agreed: one.counts.agreed,
+            under_way: one.counts.under_way,
+            mended: one.counts.mended,
+            listed: one.counts.listed,
+            error: one.error.as_deref(),
+            created_at: precise(one.created_at),
+            started_at: one.started_at.map(precise),
+            ended_at: one.ended_at.map(precise),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReconciliationFinding)]
+pub(crate) struct FindingView<'a> {
+    what: FindingKind,
+    irn: &'a str,
+    /// What the books say of it, and what the authority says.
+    ours: Option<&'a str>,
+    theirs: Option<&'a str>,
+    action: FindingAction,
+    /// What was done, or is to be done.
+    detail: &'a str,
+}
+
+impl<'a> From<&'a Finding> for FindingView<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        Self {
+            what: finding.kind,
+            irn: &finding.irn,
+            ours: finding.ours.as_deref(),
+            theirs: finding.theirs.as_deref(),
+            action: finding.action,
+            detail: &finding.detail,
+        }
+    }
+}
+
+/// One of them, with a page of what it found.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReconciliationWithFindings<'a> {
+    #[serde(flatten)]
+    reconciliation: ReconciliationView<'a>,
+    findings: Vec<FindingView<'a>>,
+}
+
+impl<'a> ReconciliationWithFindings<'a> {
+    pub(crate) fn new(one: &'a Reconciliation, findings: &'a [Finding]) -> Self {
+        let findings = findings.iter().map(FindingView::from).collect();
+        Self { reconciliation: ReconciliationView::from(one), findings }
+    }
+}

@@ -1,0 +1,144 @@
+//! `einvoice reconcile` beside a running service and without one, and a reconciler that is killed at its work.
+
+use std::process::Output;
+use std::time::Duration;
+
+use einvoice::domain::clock::{Clock, SystemClock};
+use einvoice::domain::reconciled_day::day_of;
+use jiff::tz::Offset;
+use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::support::database::Backend;
+use crate::support::documents::{invoice, submission};
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+
+const OWN: [(&str, &str); 4] = [
+    ("EINVOICE__RECONCILE__EVERY_S", "0"),
+    ("EINVOICE__AUTHORITY__UTC_OFFSET", "+00:00"),
+    ("EINVOICE__AUTHORITY__PULL_EVERY_S", "86400"),
+    ("EINVOICE__PIPELINE__GIVE_UP_AFTER_S", "1"),
+];
+
+fn today() -> String {
+    day_of(SystemClock.now(), Offset::UTC).to_string()
+}
+
+/// The exit code, the lines of JSON and what was said on standard error.
+async fn reconcile(scene: &Scene, taxpayer: i64, day: &str) -> (i32, Vec<Value>, String) {
+    let taxpayer = taxpayer.to_string();
+    let mut command = scene.service.call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
+    let Output { status, stdout, stderr } = spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let lines = String::from_utf8(stdout).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (status.code().unwrap(), lines, String::from_utf8(stderr).unwrap())
+}
+
+/// A submission that is given up behind its signature.
+async fn paused(scene: &Scene, invoice_no: &str) -> String {
+    let state = scene.authority.state();
+    let created = scene.taxpayer.created(&invoice(invoice_no)).await;
+    for (kind, operation) in
+        [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
+    {
+        let mut order = FaultOrder::of(kind).on(operation);
+        (order.irn, order.probability) = (Some(created.irn.clone()), Some(1.into()));
+        state.add_fault(order).unwrap();
+    }
+    scene.taxpayer.start_run("submit", &submission(invoice_no, &created.irn)).await;
+    eventually("the pause", async || {
+        let run = scene.taxpayer.run(&created.irn, "submit").await?;
+        (run["state"] == "paused").then_some(())
+    })
+    .await;
+    state.clear_faults();
+    created.irn
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_call_mends_lists_and_says_so_by_its_exit_code_on_sqlite() {
+    call(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_call_mends_lists_and_says_so_by_its_exit_code_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        call(backend).await;
+    }
+}
+
+async fn call(backend: Backend) {
+    let mut scene = Scene::with(backend, &OWN).await;
+    let taxpayer = scene.taxpayer_id();
+    let irn = paused(&scene, "PAUSED1").await;
+    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    assert_eq!(code, 0, "{lines:?} {said}");
+    assert_eq!((&lines[0]["what"], &lines[0]["irn"]), (&json!("unfinished-here"), &json!(irn)));
+    assert_eq!((&lines[0]["action"], lines.len()), (&json!("mended"), 2));
+    assert_eq!(
+        (&lines[1]["state"], &lines[1]["mended"], &lines[1]["listed"]),
+        (&json!("done"), &json!(1), &json!(0))
+    );
+    scene.taxpayer.succeeded(&irn, "submit").await;
+
+    // Paid here and not there: an operator is to look.
+    let body = json!({ "unique_no": irn, "unique_no_type": "IRN", "status": "paid", "remark": "in cash" });
+    let path = "/v1/tax-payers/invoices/update-payment-status";
+    let answer = scene.taxpayer.call(reqwest::Method::PATCH, path, Some(&body)).await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    assert_eq!(
+        (code, &lines[0]["what"], &lines[0]["action"]),
+        (1, &json!("payment-behind-there"), &json!("listed"))
+    );
+    assert!(said.contains("1 findings are left to an operator"), "{said}");
+
+    let (code, lines, said) = reconcile(&scene, 999_999, &today()).await;
+    assert_eq!((code, lines.len()), (2, 0));
+    assert!(said.contains("there is no taxpayer 999999"), "{said}");
+    let (code, _, said) = reconcile(&scene, taxpayer, "9999-01-01").await;
+    assert_eq!(code, 2, "{said}");
+    let (code, _, said) = reconcile(&scene, taxpayer, "yesterday").await;
+    assert_eq!(code, 2, "{said}");
+
+    scene.authority.state().add_fault(FaultOrder::of(FaultKind::ServerError).on(Operation::Search)).unwrap();
+    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    assert_eq!((code, lines.len()), (2, 0), "{said}");
+    assert!(said.contains("the authority is failing"), "{said}");
+
+    // Without a service the call does it alone.
+    scene.service.kill_9();
+    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    assert_eq!(code, 1, "{said}");
+    assert_eq!(lines.last().unwrap()["listed"], json!(1));
+    scene.service.restart().await;
+    scene.intact_events().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconciler_killed_at_its_work_is_made_up_for() {
+    let often = [("EINVOICE__RECONCILE__EVERY_S", "1"), OWN[1], OWN[2], OWN[3]];
+    let mut scene = Scene::with(Backend::Sqlite, &often).await;
+    let irn = paused(&scene, "KILLED1").await;
+    for kill in 0..6_u64 {
+        let mut order = FaultOrder::of(FaultKind::Latency).on(Operation::Search).times(1);
+        order.latency_ms = Some(400);
+        scene.authority.state().add_fault(order).unwrap();
+        sleep(Duration::from_millis(kill * 130)).await;
+        scene.restart_after_kill().await;
+    }
+    eventually("the end of the run", async || {
+        let run = scene.taxpayer.run(&irn, "submit").await?;
+        (run["state"] == "succeeded").then_some(())
+    })
+    .await;
+    assert_eq!(scene.authority.state().invoice(&irn).unwrap().sign_count, 1);
+    let events = scene.intact_events().await;
+    let submitted = events.iter().filter(|event| event["type"] == "invoice.submitted").count();
+    assert_eq!(submitted, 1);
+    let (code, lines, said) = reconcile(&scene, scene.taxpayer_id(), &today()).await;
+    assert_eq!(code, 0, "{lines:?} {said}");
+}
