@@ -284,6 +284,8 @@ fn a_run_whose_signature_is_not_known_is_not_cancelled() {
             fault.irn = Some(irn.clone());
             world.authority.add_fault(fault).unwrap();
         }
+        let silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(1_000_000);
+        world.authority.add_fault(silent).unwrap();
         taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
         let signing = async || {
             let run = operator.run_of(&taxpayer).await;
