@@ -132,6 +132,8 @@ fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn() {
         };
         order(FaultKind::CommitThenDrop, Operation::Transmit);
         order(FaultKind::ServerError, Operation::Confirm);
+        let silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+        world.authority.add_fault(silent).unwrap();
         seller.app().transmit(&irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
         world.notice(&irn, "TRANSMITTED").await.expect_status(200);
         assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
@@ -161,6 +163,9 @@ fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
             (order.irn, order.probability) = (Some(irn.clone()), Some(1.into()));
             world.authority.add_fault(order).unwrap();
         }
+        let mut silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+        silent.probability = Some(1.into());
+        world.authority.add_fault(silent).unwrap();
         seller.app().transmit(&irn).await.expect_status(500);
         let state = async || seller.app().run(&irn).await.data()["state"].clone();
         eventually("the pause", async || (state().await == json!("paused")).then_some(())).await;

@@ -263,10 +263,10 @@ fn a_retry_of_an_invoice_that_was_cancelled_meanwhile_is_refused() {
         let run = operator.run_of(&taxpayer).await;
         operator.move_run(id(&run), "pause").await.expect_status(200);
         taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
-        for to in ["resume", "retry"] {
+        assert_eq!(operator.run_of(&taxpayer).await["state"], json!("cancelled"));
+        for to in ["resume", "retry", "cancel"] {
             operator.move_run(id(&run), to).await.expect_refusal(409, "INVALID_TRANSITION");
         }
-        operator.move_run(id(&run), "cancel").await.expect_status(200);
         let no = invoice["irn"].as_str().unwrap();
         assert!(world.authority.invoice(no).is_none_or(|sheet| sheet.sign_count == 0));
     });
@@ -285,6 +285,8 @@ fn a_run_whose_signature_is_not_known_is_not_cancelled() {
             fault.irn = Some(irn.clone());
             world.authority.add_fault(fault).unwrap();
         }
+        let silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(1_000_000);
+        world.authority.add_fault(silent).unwrap();
         taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
         let signing = async || {
             let run = operator.run_of(&taxpayer).await;
