@@ -18,7 +18,8 @@
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same | `digest` |
-//! | the authority's reference lists | `catalog` |
+//! | the authority's reference lists, and which code of them was meant | `catalog`, `nearest` |
+//! | a day in another spelling | `written_date` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
 pub mod audit;
@@ -39,6 +40,7 @@ pub mod irn;
 pub mod item;
 pub mod lifecycle;
 pub mod money;
+pub mod nearest;
 pub mod object;
 pub mod party;
 pub mod payment;
@@ -50,3 +52,4 @@ pub mod run_move;
 pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;
+pub mod written_date;
