@@ -49,6 +49,7 @@ const LENGTHS: &[Row] = &[
     ("must be at most * characters", "max", "at most * characters"),
     ("must be at least * characters", "min", "at least * characters"),
     ("must be a minimum of * characters", "min", "at least * characters"),
+    ("must be exactly as many characters as *", "size", "as many characters as *"),
     ("must be exactly * characters", "size", "* characters"),
     ("must not have more than * items", "max", "at most * items"),
     ("must have at least * items", "min", "at least * items"),

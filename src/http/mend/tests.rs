@@ -1,5 +1,7 @@
 //! Bodies that are right are broken at random, in ways that can be mended and in ways that cannot.
 
+use std::sync::LazyLock;
+
 use jiff::tz::Offset;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -13,7 +15,13 @@ use crate::http::forms::testing::{changed, number, object, validation as sample}
 use crate::http::forms::validation;
 
 /// The lists as the authority serves them.
-fn catalog() -> Catalog {
+static CATALOG: LazyLock<Catalog> = LazyLock::new(lists);
+
+fn catalog() -> &'static Catalog {
+    &CATALOG
+}
+
+fn lists() -> Catalog {
     let lists = [
         (List::InvoiceTypes, include_str!("../../../sandbox/data/invoice-types.json")),
         (List::PaymentMeans, include_str!("../../../sandbox/data/payment-means.json")),
@@ -190,7 +198,7 @@ proptest! {
     ) {
         let catalog = catalog();
         let right = body(&sold);
-        prop_assert!(passes(&right, &catalog));
+        prop_assert!(passes(&right, catalog));
         let chosen: Vec<_> = breaks.into_iter().zip(which.iter().copied()).collect();
         let mut odd = broken(right.clone(), &chosen);
         for (pointer, by) in totals {
@@ -199,12 +207,12 @@ proptest! {
         if has_broken_line {
             odd = break_line(&odd, which[0] % sold.len(), which[MENDABLE.len()]);
         }
-        let (is_right, operations, patched) = mend(&odd, &catalog);
+        let (is_right, operations, patched) = mend(&odd, catalog);
         prop_assert!(is_right, "{odd:#}\n{operations:#?}");
-        prop_assert!(passes(&patched, &catalog));
+        prop_assert!(passes(&patched, catalog));
         prop_assert!(same(&patched, &right), "{operations:#?}");
         prop_assert!(operations.iter().all(|operation| operation["why"].as_str().is_some_and(|why| !why.is_empty())));
-        prop_assert_eq!(operations.is_empty(), passes(&odd, &catalog) || same(&odd, &right));
+        prop_assert_eq!(operations.is_empty(), passes(&odd, catalog) || same(&odd, &right));
     }
 
     #[test]
@@ -239,7 +247,7 @@ proptest! {
         if date {
             odd = changed(&odd, mendable, Some(json!("25/02/2026")));
         }
-        let (is_right, operations, patched) = mend(&odd, &catalog);
+        let (is_right, operations, patched) = mend(&odd, catalog);
         prop_assert!(!is_right);
         prop_assert_eq!(patched.pointer(pointer), Some(&json!(text)));
         let paths: Vec<_> = operations.iter().map(|operation| operation["path"].as_str().unwrap()).collect();
@@ -253,20 +261,20 @@ proptest! {
         let by = amount(by).to_string();
         // A line that says another sum than its price is what is wrong, or the price: nobody knows.
         let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
-        let (is_right, operations, _) = mend(&odd, &catalog);
+        let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));
         // What is paid in advance is not on the invoice: another payable amount is no fault.
         let prepaid = changed(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
-        prop_assert_eq!(mend(&prepaid, &catalog).1, Vec::<Value>::new());
+        prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
         let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);
-        let (is_right, operations, patched) = mend(&both, &catalog);
+        let (is_right, operations, patched) = mend(&both, catalog);
         prop_assert!(is_right && same(&patched, &right), "lines and taxes prove it: {operations:#?}");
         // A discount whose order is not said proves nothing.
         let reduced = changed(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
-        prop_assert_eq!(mend(&reduced, &catalog).1, Vec::<Value>::new());
+        prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
         // Neither does a tax on another amount.
         let taxed = off(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
-        prop_assert_eq!(mend(&taxed, &catalog).1, Vec::<Value>::new());
+        prop_assert_eq!(mend(&taxed, catalog).1, Vec::<Value>::new());
     }
 
     #[test]
@@ -284,8 +292,8 @@ proptest! {
         let pointer = &all[place % all.len()];
         let mut body = right.clone();
         *body.pointer_mut(pointer).unwrap() = odd;
-        let (is_right, _, patched) = mend(&body, &catalog);
-        prop_assert_eq!(is_right, passes(&patched, &catalog));
+        let (is_right, _, patched) = mend(&body, catalog);
+        prop_assert_eq!(is_right, passes(&patched, catalog));
     }
 }
 
@@ -313,7 +321,7 @@ fn each_operation_says_what_it_does_and_why() {
     let odd = changed(&odd, "/legal_monetary_total/line_extension_amount", None);
     let odd = changed(&odd, "/invoice_line/0/product_category", None);
     let odd = changed(&odd, "/invoice_line/0/service_category", Some(json!("1006.30")));
-    let (is_right, operations, _) = mend(&odd, &catalog);
+    let (is_right, operations, _) = mend(&odd, catalog);
     assert!(is_right);
     insta::assert_snapshot!(serde_json::to_string_pretty(&operations).unwrap());
 }
@@ -325,13 +333,13 @@ fn goods_that_are_called_a_service_are_neither() {
     let odd = changed(&right, "/invoice_line/0/product_category", None);
     for code in ["6201", "620", "1006", "abc"] {
         let odd = changed(&odd, "/invoice_line/0/service_category", Some(json!(code)));
-        assert_eq!(mend(&odd, &catalog).1, Vec::<Value>::new(), "{code}");
+        assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new(), "{code}");
     }
 }
 
 #[test]
 fn without_the_lists_no_code_is_guessed() {
-    let catalog = Catalog::default();
+    let catalog = &Catalog::default();
     let odd = changed(&body(&[(10, 1_000, false)]), "/invoice_line/0/price/price_unit", Some(json!("each")));
-    assert_eq!(mend(&odd, &catalog).1, Vec::<Value>::new());
+    assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new());
 }
