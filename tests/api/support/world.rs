@@ -159,7 +159,7 @@ impl World {
     /// What the authority itself says to a document, asked without this service.
     pub(crate) async fn authority_says(&self, document: &serde_json::Value) -> Answer {
         let settings = &self.settings.authority;
-        let caller = Anonymous::new(self.authority_root.clone()).with_key(&settings.api_key);
+        let caller = Anonymous::new(self.authority_root.clone()).with_key(settings.api_key.expose_secret());
         let request = caller.request("POST", "/api/v1/invoice/validate").json(document);
         Answer::to(request.header("x-api-secret", settings.api_secret.expose_secret())).await
     }
