@@ -51,7 +51,7 @@ impl List {
 
     /// The words of an item; none where its list has no names.
     fn words(self, code: &str, item: &Value) -> Vec<Word> {
-        let word = |text: &str, is_code| Word { text: text.to_owned(), code: code.to_owned(), is_code };
+        let word = |text: &str, is_code| Word { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
         let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
         if !self.names().is_empty() {
@@ -64,7 +64,8 @@ impl List {
 /// A word that stands for an item of a list: its code, its name or another code of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    pub text: String,
+    /// Its letters and digits, in lower case.
+    pub folded: String,
     pub code: String,
     /// Whether the word is the code itself.
     pub is_code: bool,
@@ -109,11 +110,6 @@ impl Catalog {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
     }
 
-    /// The codes of a list, in no order.
-    pub fn codes(&self, list: List) -> impl Iterator<Item = &str> {
-        self.codes.get(&list).into_iter().flatten().map(String::as_str)
-    }
-
     /// The words that stand for the items of a list, where these have short names.
     pub fn words(&self, list: List) -> impl Iterator<Item = &Word> {
         self.words.get(&list).into_iter().flat_map(|words| words.iter())
@@ -156,6 +152,11 @@ impl SharedCatalog {
     pub fn set(&self, catalog: Catalog) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
+}
+
+/// Letters and digits only, in lower case: what two spellings of one word have in common.
+pub fn folded(text: &str) -> String {
+    text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Percents come as numbers or as text, some with a percent sign.

@@ -6,13 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
-use crate::domain::catalog::{Catalog, List};
+use crate::domain::catalog::{Catalog, List, folded};
 
-/// From this length on a word may have two.
+/// A longer text is no code and no name.
+const TEXT_BYTES_MAX: usize = 128;
+/// From this length on a word may have two slips.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-
 /// From this length on nothing else may be one letter further away.
 const MARGIN_LETTERS_MIN: usize = 5;
+
+/// Words that differ more in length differ in more than what is looked for: two slips and the margin, each a letter
+/// of at most four bytes.
+const BYTES_APART_MAX: usize = 12;
 
 /// How a code was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,21 +39,18 @@ pub struct Near {
 
 /// The one code of a list that a text may mean, if there is just one.
 pub fn nearest(catalog: &Catalog, list: List, text: &str) -> Option<Near> {
-    let wanted = folded(text);
-    if wanted.is_empty() || catalog.codes(list).any(|code| code == text) {
+    let is_listed = catalog.has(list, text) == Some(true);
+    if is_listed || text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let alike = |likeness| {
-        let words = catalog.words(list).filter(|word| word.is_code == (likeness == Likeness::Spelling));
-        words.filter(|word| folded(&word.text) == wanted).map(|word| word.code.as_str()).collect()
-    };
-    for likeness in [Likeness::Spelling, Likeness::Name] {
-        let found: BTreeSet<&str> = alike(likeness);
-        if !found.is_empty() {
-            return only(&found, likeness);
-        }
+    let wanted = folded(text);
+    let alike = || catalog.words(list).filter(|word| !wanted.is_empty() && word.folded == wanted);
+    let found: BTreeSet<&str> = alike().map(|word| word.code.as_str()).collect();
+    if found.is_empty() {
+        return slip(catalog, list, &wanted);
     }
-    slip(catalog, list, &wanted)
+    let is_code = alike().any(|word| word.is_code);
+    only(&found, if is_code { Likeness::Spelling } else { Likeness::Name })
 }
 
 /// The code with the nearest word, where that is a slip away and nothing else is about as near.
@@ -82,11 +84,11 @@ fn distances<'c>(catalog: &'c Catalog, list: List, wanted: &str) -> BTreeMap<&'c
     let codes_may_slip = matches!(list, List::Currencies | List::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {
-        let text = folded(&word.text);
-        if text.chars().count() < slip_letters_min(list) || has_digit(&text) {
+        let is_far = word.folded.len().abs_diff(wanted.len()) > BYTES_APART_MAX;
+        if is_far || word.folded.chars().count() < slip_letters_min(list) || has_digit(&word.folded) {
             continue;
         }
-        let distance = osa_distance(&text, wanted);
+        let distance = osa_distance(&word.folded, wanted);
         let least = distances.entry(word.code.as_str()).or_insert(distance);
         *least = distance.min(*least);
     }
@@ -101,11 +103,6 @@ fn only(found: &BTreeSet<&str>, likeness: Likeness) -> Option<Near> {
 
 fn has_digit(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
-}
-
-/// Letters and digits only, in lower case.
-fn folded(text: &str) -> String {
-    text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -201,6 +198,7 @@ mod tests {
             (List::TaxCategories, "STANDARD_GAT"),
             (List::TaxCategories, "VAT"),
             (List::InvoiceTypes, "381"),
+            (List::TaxCategories, &"STANDARD_VAT".repeat(20)),
         ] {
             assert_eq!(nearest(&catalog, list, text), None, "{list} {text}");
         }

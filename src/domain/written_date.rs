@@ -7,6 +7,8 @@ use jiff::tz::Offset;
 
 /// Other years are more likely a slip than meant.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
+/// A longer text is no day.
+const TEXT_BYTES_MAX: usize = 64;
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -25,6 +27,9 @@ const MONTHS: [&str; 12] = [
 /// The one day that a text means. A moment is a day only where its own calendar and that of `zone` agree.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
+    if text.len() > TEXT_BYTES_MAX {
+        return None;
+    }
     let found = of_moment(text, zone).or_else(|| compact(text)).or_else(|| apart(text));
     found.filter(|date| YEARS.contains(&date.year()))
 }
@@ -87,7 +92,7 @@ fn month(text: &str) -> Option<&'static str> {
             || text.len() == 3 && name.starts_with(&text)
             || text == "sept" && name.starts_with("sept")
     };
-    MONTHS.iter().position(|name| is_named(&name)).and_then(|place| NUMBERS.get(place).copied())
+    MONTHS.iter().position(|name| is_named(name)).and_then(|place| NUMBERS.get(place).copied())
 }
 
 /// `15th` as `15`.

@@ -39,7 +39,7 @@ pub struct ApiError {
     pub(crate) retryable: Option<bool>,
     pub(crate) allowed: Box<[Method]>,
     /// For the log, and for nobody else.
-    pub(crate) cause: Option<String>,
+    pub(crate) cause: Option<Box<str>>,
 }
 
 impl ApiError {
@@ -121,7 +121,7 @@ impl ApiError {
     /// Adds what the log is to know.
     #[must_use]
     pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
-        Self { cause: Some(cause.to_string()), ..self }
+        Self { cause: Some(cause.to_string().into()), ..self }
     }
 
     pub(crate) fn not_allowed(allowed: Vec<Method>) -> Self {

@@ -80,7 +80,7 @@ impl<'l> Mending<'l> {
     /// Changes what is safe of what is wrong; whether anything was changed.
     pub(super) fn round(&mut self, wrong: &[Wrong]) -> bool {
         let mut has_changed = false;
-        for each in wrong {
+        for each in wrong.iter().take(OPERATIONS_MAX) {
             let found = [
                 dates::fix(&self.body, each, self.lights.zone),
                 codes::fix(&self.body, each, self.lights.catalog),

@@ -1,6 +1,6 @@
 //! Units of quantity as people write them. The list has codes and full names; what stands on most invoices is neither.
 
-use crate::domain::catalog::{Catalog, List};
+use crate::domain::catalog::{Catalog, List, folded};
 use crate::domain::nearest::{Likeness, Near, nearest};
 
 /// Common words, in lower case and in the singular, with the codes of UN/ECE Recommendation 20. A word that means
@@ -76,8 +76,7 @@ const WORDS: [(&str, &str); 66] = [
 
 /// The one code that a text may mean. Where the word says one thing and its capitals another, there is none.
 pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<Near> {
-    let word = text.trim().trim_end_matches('.').to_lowercase();
-    let word: String = word.chars().filter(|letter| letter.is_alphanumeric()).collect();
+    let word = folded(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
     let known = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
     let in_list = |code: &str| catalog.has(List::QuantityCodes, code) == Some(true);
