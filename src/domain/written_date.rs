@@ -92,7 +92,7 @@ fn month(text: &str) -> Option<&'static str> {
             || text.len() == 3 && name.starts_with(&text)
             || text == "sept" && name.starts_with("sept")
     };
-    MONTHS.iter().position(|name| is_named(name)).and_then(|place| NUMBERS.get(place).copied())
+    MONTHS.iter().position(is_named).and_then(|place| NUMBERS.get(place).copied())
 }
 
 /// `15th` as `15`.
