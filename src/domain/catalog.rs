@@ -36,12 +36,47 @@ impl List {
             _ => "code",
         }
     }
+
+    /// The fields of an item whose text a person may send in place of the value. Descriptions of goods and services
+    /// are no names.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
+            Self::Currencies => &["name", "name_plural"],
+            Self::QuantityCodes | Self::Lgas | Self::States => &["name"],
+            Self::Countries => &["name", "alpha_3"],
+            Self::VatExemptions | Self::ProductCodes | Self::ServiceCodes => &[],
+        }
+    }
+
+    /// The words of an item; none where its list has no names.
+    fn words(self, code: &str, item: &Value) -> Vec<Word> {
+        let word = |text: &str, is_code| Word { folded: folded(text), code: code.to_owned(), is_code };
+        let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
+        let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
+        if !self.names().is_empty() {
+            words.push(word(code, true));
+        }
+        words
+    }
+}
+
+/// A word that stands for an item of a list: its code, its name or another code of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its letters and digits, in lower case.
+    pub folded: String,
+    pub code: String,
+    /// Whether the word is the code itself.
+    pub is_code: bool,
 }
 
 /// A snapshot of the lists the forms check against.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     codes: HashMap<List, HashSet<String>>,
+    /// Of the lists whose items have short names.
+    words: HashMap<List, Arc<[Word]>>,
     percents: HashMap<String, Amount>,
     digits: HashMap<String, u32>,
 }
@@ -52,6 +87,8 @@ impl Catalog {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
         let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
         self.codes.insert(list, items.iter().filter_map(code).collect());
+        let words = items.iter().filter_map(|item| code(item).map(|code| list.words(&code, item)));
+        self.words.insert(list, words.flatten().collect());
         for item in items {
             let Some(code) = code(item) else { continue };
             match list {
@@ -71,6 +108,11 @@ impl Catalog {
     /// Whether the list has the code; `None` when there is no snapshot to say so.
     pub fn has(&self, list: List, code: &str) -> Option<bool> {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
+    }
+
+    /// The words that stand for the items of a list, where these have short names.
+    pub fn words(&self, list: List) -> impl Iterator<Item = &Word> {
+        self.words.get(&list).into_iter().flat_map(|words| words.iter())
     }
 
     /// The percent of a tax category, zero where it is not known.
@@ -110,6 +152,11 @@ impl SharedCatalog {
     pub fn set(&self, catalog: Catalog) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
+}
+
+/// Letters and digits only, in lower case: what two spellings of one word have in common.
+pub fn folded(text: &str) -> String {
+    text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Percents come as numbers or as text, some with a percent sign.

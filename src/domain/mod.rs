@@ -20,7 +20,8 @@
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same; whether what was signed is what was sent | `digest`, `signed_copy` |
-//! | the authority's reference lists | `catalog` |
+//! | the authority's reference lists, and which code of them was meant | `catalog`, `nearest` |
+//! | a day in another spelling | `written_date` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
 pub mod audit;
@@ -42,6 +43,7 @@ pub mod irn;
 pub mod item;
 pub mod lifecycle;
 pub mod money;
+pub mod nearest;
 pub mod object;
 pub mod outage;
 pub mod party;
@@ -59,3 +61,4 @@ pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;
 pub mod transit;
+pub mod written_date;

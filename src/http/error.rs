@@ -15,6 +15,7 @@ use crate::authority::Failure as AuthorityFailure;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::refusal::Refusal;
 use crate::http::code::Code;
+use crate::http::explain::explanation::{Explained, Patch};
 use crate::http::idempotency;
 use crate::http::views::queue::QueueView;
 use crate::store::failure::StoreError;
@@ -32,6 +33,8 @@ pub struct ApiError {
     /// For the caller.
     pub(crate) message: String,
     pub(crate) faults: Faults,
+    /// What stands beside the faults where the operation explains them.
+    pub(crate) explained: Option<Box<Explained>>,
     pub(crate) retry_after: Option<Duration>,
     /// Whether the same call may succeed later, where the operation says so.
     pub(crate) retryable: Option<bool>,
@@ -49,6 +52,7 @@ impl ApiError {
             status: code.status(),
             message: message.into(),
             faults: Faults::default(),
+            explained: None,
             retry_after: None,
             retryable: None,
             queue: None,
@@ -88,6 +92,19 @@ impl ApiError {
     #[must_use]
     pub(crate) fn with_faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn explained(self, explained: Explained) -> Self {
+        Self { explained: Some(Box::new(explained)), ..self }
+    }
+
+    /// Adds what would mend the body.
+    #[must_use]
+    pub(crate) fn patched(self, patch: Patch) -> Self {
+        let mut explained = self.explained.unwrap_or_default();
+        explained.patch = Some(patch);
+        Self { explained: Some(explained), ..self }
     }
 
     #[must_use]

@@ -9,7 +9,8 @@
 //! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
 //! | what comes in | `body`, `twins`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
-//! | failures | `code`, `error`, `render`, `authority_words` |
+//! | failures | `code`, `error`, `render` |
+//! | why a document was refused, and what would mend it | `explain`, `mend` |
 //! | what accompanies every request | `request` |
 //! | health and metrics | `health`, `metrics` |
 //! | the document of the API | `openapi` |
@@ -19,19 +20,20 @@ mod admission;
 mod app;
 mod auth;
 mod authority;
-mod authority_words;
 mod body;
 mod code;
 mod core;
 mod created;
 mod envelope;
 mod error;
+mod explain;
 mod forms;
 mod gate;
 mod health;
 mod idempotency;
 mod ident;
 mod limits;
+mod mend;
 mod metrics;
 mod notice_token;
 pub mod openapi;

@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::domain::codes::{AuthorityStatus, UniqueNoType};
-use crate::domain::fault::Faults;
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
 use crate::domain::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
-use crate::http::authority_words;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
+use crate::http::explain::authority;
+use crate::http::explain::explanation::{Explained, faults};
 use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
 use crate::http::views::queue::QueueView;
@@ -68,8 +68,8 @@ pub(crate) async fn reported(state: &State, run: &Run, patience: Patience) -> Re
             Err(pending(state, run, error).await?)
         }
         RunState::Refused => {
-            let ApiError { message, faults, .. } = refused(run);
-            Err(failed(Code::ReportFailed, message).with_faults(faults).retryable(false))
+            let refused = ApiError { code: Code::ReportFailed, ..refused(run) };
+            Err(refused.with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
         }
         RunState::Cancelled => Err(cancelled()),
     }
@@ -148,10 +148,12 @@ fn refused(run: &Run) -> ApiError {
 
 /// The same, of a document that no run is about.
 pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
-    let fault = authority_words::fault(words, document);
+    let explanations = authority::explained(words, document);
     // Words about a field begin with the authority's path of it, which is quoted as it is.
-    let message = if fault.is_some() { words.to_owned() } else { sentence(words) };
-    ApiError::new(Code::AuthorityRejected, message).with_faults(fault.map(Faults::from).unwrap_or_default())
+    let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
+    let message = if quotes_path { words.to_owned() } else { sentence(words) };
+    let error = ApiError::new(Code::AuthorityRejected, message).with_faults(faults(&explanations));
+    error.explained(Explained { explanations, patch: None })
 }
 
 fn unanswered(run: &Run) -> String {

@@ -6,7 +6,9 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::domain::fault::Fault;
 use crate::http::error::ApiError;
+use crate::http::explain::explanation::Explanation;
 use crate::http::views::queue::QueueView;
 
 /// What every 401 must carry (RFC 9110, section 11.6.1). The scheme is no registered one; `OpenAPI` calls it so.
@@ -29,6 +31,10 @@ struct Failed<'a> {
     error_code: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    explanations: &'a [Explanation],
+    #[serde(flatten)]
+    mended: Mended<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,11 +52,22 @@ struct Problem<'a> {
     error_code: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Value>,
+    #[serde(flatten)]
+    mended: Mended<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<&'a QueueView>,
     request_id: &'a str,
+}
+
+/// The patch of a body, where it was asked for.
+#[derive(Serialize)]
+struct Mended<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<&'a [Value]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_suffices: Option<bool>,
 }
 
 /// The whole answer that a failure gives.
@@ -85,6 +102,8 @@ fn envelope<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Failed<'a> {
         data: (),
         error_code: error.code.as_str(),
         errors: (!error.faults.is_empty()).then(|| json!(error.faults.by_path())),
+        explanations: explanations(error),
+        mended: mended(error),
         retryable: error.retryable,
         queue: error.queue.as_deref(),
         request_id: &wishes.request_id,
@@ -92,18 +111,51 @@ fn envelope<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Failed<'a> {
 }
 
 fn problem<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Problem<'a> {
-    let part = |fault: &crate::domain::fault::Fault| json!({ "pointer": pointer(&fault.path), "rule": fault.rule, "detail": fault.message });
+    let explanations = explanations(error);
+    // What is explained is told once, with more members; faults beyond those stand as they are.
+    let explained = explanations.iter().filter(|why| why.path.is_some()).count();
+    let rest = error.faults.iter().skip(explained).map(bare);
     Problem {
         r#type: "about:blank",
         title: error.status.canonical_reason().unwrap_or_default(),
         status: error.status.as_u16(),
         detail: &error.message,
         error_code: error.code.as_str(),
-        errors: error.faults.iter().map(part).collect(),
+        errors: explanations.iter().map(full).chain(rest).collect(),
+        mended: mended(error),
         retryable: error.retryable,
         queue: error.queue.as_deref(),
         request_id: &wishes.request_id,
     }
+}
+
+fn explanations(error: &ApiError) -> &[Explanation] {
+    error.explained.as_ref().map_or(&[], |explained| &explained.explanations)
+}
+
+fn mended(error: &ApiError) -> Mended<'_> {
+    let patch = error.explained.as_ref().and_then(|explained| explained.patch.as_ref());
+    Mended {
+        patch: patch.map(|patch| patch.operations.as_slice()),
+        patch_suffices: patch.and_then(|patch| patch.suffices),
+    }
+}
+
+fn bare(fault: &Fault) -> Value {
+    json!({ "pointer": pointer(&fault.path), "rule": fault.rule, "detail": fault.message })
+}
+
+fn full(why: &Explanation) -> Value {
+    let mut part = json!({
+        // What is about no field is about the whole body.
+        "pointer": why.path.as_deref().map_or_else(|| "#".to_owned(), pointer),
+        "rule": why.rule, "detail": why.message, "expected": why.expected, "actual": why.actual,
+        "source": why.source,
+    });
+    if let Some(words) = &why.authority_message {
+        part["authority_message"] = json!(words);
+    }
+    part
 }
 
 /// A dot path as a JSON pointer in a URI fragment.
@@ -119,7 +171,7 @@ mod tests {
     use actix_web::http::Method;
 
     use super::*;
-    use crate::domain::fault::{Fault, Faults};
+    use crate::domain::fault::Faults;
     use crate::http::code::Code;
 
     async fn body(error: &ApiError, wants_problem: bool) -> Value {

@@ -7,6 +7,7 @@ use crate::http::acting::{self, Hint};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
+use crate::http::explain::own;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{report as form, vat_report};
 use crate::http::outcome;
@@ -24,7 +25,8 @@ pub(crate) async fn report(
     let taxpayer = acting::for_body(&state, caller, &body, hint).await?;
     let is_of_another = acting::names_another(&state, caller, &body).await?;
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
-    let form = form::read(&body, &state.catalog.get(), read)?;
+    let form = form::read(&body, &state.catalog.get(), read);
+    let form = form.map_err(|faults| own::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let run = state.pipeline.perform(id, form.value, patience.wait).await?;
     Ok(outcome::reported(&state, &run, patience).await?.warn(&form.warnings))

@@ -9,6 +9,7 @@ use crate::http::acting::{self, Hint};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
+use crate::http::explain::own;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{report, transmit as form};
 use crate::http::outcome;
@@ -25,7 +26,8 @@ pub(crate) async fn transmit(
     let body = body.object().await?;
     let taxpayer = acting::for_body(&state, caller, &body, hint).await?;
     let read = |reader: &mut Reader<'_>| form::read(reader, taxpayer.as_ref());
-    let form = report::read(&body, &state.catalog.get(), read)?;
+    let form = report::read(&body, &state.catalog.get(), read);
+    let form = form.map_err(|faults| own::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let document = json!({ "irn": form.value.as_str() });
     let request = Request { operation: Operation::Transmit, irn: form.value, document };

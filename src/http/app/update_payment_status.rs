@@ -7,6 +7,7 @@ use crate::domain::caller::Caller;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
+use crate::http::explain::own;
 use crate::http::forms::{relayed_payment, report};
 use crate::http::patience::Patience;
 use crate::http::state::State;
@@ -22,7 +23,8 @@ pub(crate) async fn update_payment_status(
     let irn = ident::irn(&irn)?;
     let taxpayer = acting::for_irn(&state, caller, &irn).await?;
     let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), relayed_payment::read)?;
+    let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
+    let form = form.map_err(|faults| own::refused(faults, &body))?;
     let run = state.pipeline.update_payment(taxpayer.id, &irn, &form.value, patience.wait).await?;
     Ok(outcome::paid(&state, &run, patience).await?.warn(&form.warnings))
 }

@@ -175,3 +175,17 @@ pub(crate) fn submission() -> Value {
         }],
     })
 }
+
+/// A body of Validate: the submission, and what has to be there besides.
+pub(crate) fn validation() -> Value {
+    let mut body = submission();
+    body["due_date"] = json!("2026-11-21");
+    body["tax_point_date"] = json!("2026-11-21");
+    body["tax_currency_code"] = json!("NGN");
+    body["payment_means"] = json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-21" }]);
+    let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
+    let part = json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
+    body["tax_total"] = json!([{ "tax_amount": number("7.50"), "tax_subtotal": [part] }]);
+    body["invoice_line"][0]["item"] = json!({ "name": "Rice" });
+    body
+}

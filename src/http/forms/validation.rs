@@ -121,20 +121,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{catalog, changed, check, number, object, submission};
-
-    fn body() -> Value {
-        let mut body = submission();
-        body["due_date"] = json!("2026-11-21");
-        body["tax_point_date"] = json!("2026-11-21");
-        body["tax_currency_code"] = json!("NGN");
-        body["payment_means"] = json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-21" }]);
-        let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
-        let part = json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
-        body["tax_total"] = json!([{ "tax_amount": number("7.50"), "tax_subtotal": [part] }]);
-        body["invoice_line"][0]["item"] = json!({ "name": "Rice" });
-        body
-    }
+    use crate::http::forms::testing::{catalog, changed, check, number, object, validation as body};
 
     fn sent(body: Value) -> (Value, Vec<String>) {
         let form = super::read(&object(body), None, &catalog()).unwrap();

@@ -31,6 +31,11 @@ fn validate() -> Operation {
             Outline::of(|reader| validation::validation(reader, None)),
             include_str!("examples/validate.json"),
         )
+        .query(
+            "explain",
+            Kind::Text,
+            "`patch`: a refusal also tells what would mend the body, as far as that is safe",
+        )
         .gives::<Validated<'_>>(200, "Invoice validated successfully")
         .fails_with(400, &[Code::ValidationFailed, Code::IrnMalformed, Code::AuthorityRejected])
         .fails(&[Code::TaxpayerNotFound])

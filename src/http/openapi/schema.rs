@@ -209,6 +209,9 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("data", ObjectBuilder::new().schema_type(Type::Null))
         .property("error_code", code())
         .property("errors", by_path)
+        .property("explanations", ArrayBuilder::new().items(explanation()))
+        .property("patch", patch())
+        .property("patch_suffices", flag().description(Some(SUFFICES)))
         .property("retryable", again())
         .property("queue", component("Queue"))
         .property("request_id", text());
@@ -217,7 +220,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .fold(failure, ObjectBuilder::required);
     let fault = ["pointer", "rule", "detail"]
         .into_iter()
-        .fold(ObjectBuilder::new(), |fault, name| fault.property(name, text()).required(name));
+        .fold(explained(), |fault, name| fault.property(name, text()).required(name));
     let problem = ObjectBuilder::new()
         .property("type", text())
         .property("title", text())
@@ -225,6 +228,8 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("detail", text())
         .property("error_code", code())
         .property("errors", ArrayBuilder::new().items(fault))
+        .property("patch", patch())
+        .property("patch_suffices", flag().description(Some(SUFFICES)))
         .property("retryable", again())
         .property("queue", component("Queue"))
         .property("request_id", text());
@@ -232,6 +237,50 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .into_iter()
         .fold(problem, ObjectBuilder::required);
     [(FAILURE, failure.build().into()), (PROBLEM, problem.build().into())]
+}
+
+const SUFFICES: &str = "whether the body passes with the patch; absent where nobody could be asked";
+
+/// One reason of a refusal, beside `errors`.
+fn explanation() -> ObjectBuilder {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let path = text_or_null().description(Some("dot path; null where the words are about no field"));
+    let rule = text()
+        .description(Some("stable: programs decide by it; `authority` where the words are not understood"));
+    let reason = explained().property("path", path).property("rule", rule).property("message", text());
+    ["path", "rule", "expected", "actual", "message", "source"]
+        .into_iter()
+        .fold(reason, ObjectBuilder::required)
+}
+
+/// What both ways to write a failure tell of a reason.
+fn explained() -> ObjectBuilder {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let actual = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+    ObjectBuilder::new()
+        .property("expected", text_or_null())
+        .property("actual", actual.description(Some("what was sent, shortened; null where nothing was")))
+        .property("source", text().enum_values(Some(["authority", "einvoice"])))
+        .property("authority_message", text().description(Some("the authority's own words")))
+}
+
+fn text_or_null() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+}
+
+/// An RFC 6902 patch of the body as it was sent.
+fn patch() -> ArrayBuilder {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let what = "an operation of RFC 6902, and why it is safe";
+    let operation = ObjectBuilder::new()
+        .description(Some(what))
+        .property("op", text().enum_values(Some(["add", "remove", "replace", "move"])))
+        .property("path", text())
+        .property("from", text())
+        .property("value", ObjectBuilder::new().schema_type(SchemaType::AnyValue))
+        .property("why", text());
+    let operation = ["op", "path", "why"].into_iter().fold(operation, ObjectBuilder::required);
+    ArrayBuilder::new().items(operation)
 }
 
 pub(super) fn component(name: &str) -> RefOr<Schema> {

@@ -4,6 +4,7 @@ mod acting;
 mod confirm;
 mod confirm_receipt;
 mod download;
+mod explain;
 mod magic;
 mod methods;
 mod queue;

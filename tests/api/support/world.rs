@@ -71,6 +71,7 @@ pub(crate) struct World {
     address: SocketAddr,
     settings: Settings,
     pub(crate) authority: Arc<State>,
+    authority_root: String,
     integrator_key: String,
     handle: ServerHandle,
     thread: JoinHandle<()>,
@@ -119,9 +120,9 @@ impl World {
         let (tell, told) = mpsc::channel();
         let for_thread = settings.clone();
         let thread = thread::spawn(move || actix_rt::System::new().block_on(run(for_thread, tell)));
-        let (address, authority, handle) = told.recv().unwrap();
+        let (address, authority_root, authority, handle) = told.recv().unwrap();
         let integrator_key = RUNTIME.block_on(new_integrator(&settings));
-        Self { kind, address, settings, authority, integrator_key, handle, thread }
+        Self { kind, address, settings, authority, authority_root, integrator_key, handle, thread }
     }
 
     /// Ends it, so that its timers and connections are not there beside the tests that follow.
@@ -153,6 +154,14 @@ impl World {
     pub(crate) async fn notice(&self, irn: &str, message: &str) -> Answer {
         let body = json!({ "irn": irn, "message": message });
         self.anonymous().send("POST", &self.notices_path(), &body).await
+    }
+
+    /// What the authority itself says to a document, asked without this service.
+    pub(crate) async fn authority_says(&self, document: &serde_json::Value) -> Answer {
+        let settings = &self.settings.authority;
+        let caller = Anonymous::new(self.authority_root.clone()).with_key(settings.api_key.expose_secret());
+        let request = caller.request("POST", "/api/v1/invoice/validate").json(document);
+        Answer::to(request.header("x-api-secret", settings.api_secret.expose_secret())).await
     }
 
     /// Another integrator, without taxpayers.
@@ -200,10 +209,11 @@ impl World {
     }
 }
 
-async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, Arc<State>, ServerHandle)>) {
+async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>) {
     let application = Application::build(&settings).await.unwrap();
-    let authority = Arc::clone(application.house().sandbox.as_ref().unwrap().state());
-    tell.send((application.address(), authority, application.handle())).unwrap();
+    let sandbox = application.house().sandbox.as_ref().unwrap();
+    let (root, authority) = (sandbox.base_url(), Arc::clone(sandbox.state()));
+    tell.send((application.address(), root, authority, application.handle())).unwrap();
     application.run_until_stopped().await.unwrap();
 }
 

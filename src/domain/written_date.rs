@@ -1,0 +1,185 @@
+//! A day in another spelling than `YYYY-MM-DD`, where it can be read in one way only: `03/04/2026` is the third of
+//! April to one reader and the fourth of March to another, so it is no day here.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::Offset;
+
+/// Other years are more likely a slip than meant.
+const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
+/// A longer text is no day.
+const TEXT_BYTES_MAX: usize = 64;
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// The one day that a text means. A moment is a day only where its own calendar and that of `zone` agree.
+pub fn read(text: &str, zone: Offset) -> Option<Date> {
+    let text = text.trim();
+    if text.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let found = of_moment(text, zone).or_else(|| compact(text)).or_else(|| apart(text));
+    found.filter(|date| YEARS.contains(&date.year()))
+}
+
+/// `2026-01-15T09:30:00+01:00`, or the same without an offset.
+fn of_moment(text: &str, zone: Offset) -> Option<Date> {
+    let written: Date = text.get(..10)?.parse().ok()?;
+    let after = text.as_bytes().get(10)?;
+    if !matches!(after, b'T' | b't' | b' ') {
+        return None;
+    }
+    let text = text.replacen(' ', "T", 1);
+    match text.parse::<Timestamp>() {
+        Ok(moment) => (zone.to_datetime(moment).date() == written).then_some(written),
+        Err(_) => text.parse::<DateTime>().is_ok().then_some(written),
+    }
+}
+
+/// `20260115`.
+fn compact(text: &str) -> Option<Date> {
+    let is_compact = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_compact.then(|| day(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?
+}
+
+/// Three parts between hyphens, slashes, points or blanks.
+fn apart(text: &str) -> Option<Date> {
+    let is_blank = |letter: char| letter == ' ' || letter == ',';
+    let separator = text.chars().find(|letter| "-/.".contains(*letter) || is_blank(*letter))?;
+    let parts: Vec<&str> = if is_blank(separator) {
+        text.split(is_blank).filter(|part| !part.is_empty()).collect()
+    } else {
+        text.split(separator).collect()
+    };
+    let [first, second, third] = parts[..] else { return None };
+    match (month(first), month(second)) {
+        (Some(month), None) => day(third, month, ordinal(second)),
+        (None, Some(month)) => day(third, month, ordinal(first)),
+        (Some(_), Some(_)) => None,
+        (None, None) if first.len() == 4 => day(first, second, third),
+        (None, None) => by_size(first, second, third),
+    }
+}
+
+/// What cannot be a month is the day; two equal parts are the same either way.
+fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
+    let day_first = day(year, second, first);
+    let month_first = day(year, first, second);
+    match (day_first, month_first) {
+        (Some(one), Some(other)) => (one == other).then_some(one),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The number of a month by its English name or the first three letters of it.
+fn month(text: &str) -> Option<&'static str> {
+    const NUMBERS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
+    let text = text.trim_end_matches('.').to_ascii_lowercase();
+    let is_named = |name: &&str| {
+        **name == text
+            || text.len() == 3 && name.starts_with(&text)
+            || text == "sept" && name.starts_with("sept")
+    };
+    MONTHS.iter().position(is_named).and_then(|place| NUMBERS.get(place).copied())
+}
+
+/// `15th` as `15`.
+fn ordinal(text: &str) -> &str {
+    let lower = ["st", "nd", "rd", "th"];
+    lower.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
+}
+
+fn day(year: &str, month: &str, day: &str) -> Option<Date> {
+    let number = |text: &str, most: usize| {
+        let is_number = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<i16>().ok())?
+    };
+    if year.len() != 4 {
+        return None;
+    }
+    let (month, day) = (i8::try_from(number(month, 2)?).ok()?, i8::try_from(number(day, 2)?).ok()?);
+    Date::new(number(year, 4)?, month, day).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Option<String> {
+        read(text, Offset::constant(1)).map(|date| date.to_string())
+    }
+
+    #[test]
+    fn a_day_that_reads_in_one_way_is_a_day() {
+        for text in [
+            "2026-1-15",
+            "2026/01/15",
+            "2026.1.15",
+            "20260115",
+            "15/01/2026",
+            "15-1-2026",
+            "15.01.2026",
+            "01/15/2026",
+            "2026-01-15T09:30:00Z",
+            "2026-01-15T09:30:00.123+01:00",
+            "2026-01-15T00:00:00",
+            "2026-01-15 23:59:59",
+            "15 January 2026",
+            "15-Jan-2026",
+            "Jan 15, 2026",
+            "January 15th, 2026",
+            " 2026/01/15 ",
+        ] {
+            assert_eq!(said(text).as_deref(), Some("2026-01-15"), "{text}");
+        }
+        assert_eq!(said("05/05/2026").as_deref(), Some("2026-05-05"), "either way the same");
+        assert_eq!(said("1 Sept 2026").as_deref(), Some("2026-09-01"));
+    }
+
+    #[test]
+    fn a_day_that_reads_in_two_ways_or_none_is_no_day() {
+        for text in [
+            "03/04/2026",
+            "3.4.2026",
+            "03-04-26",
+            "15/01/26",
+            "2026-13-45",
+            "30/02/2026",
+            "2026/15/01",
+            "2026-01",
+            "15012026",
+            "today",
+            "",
+            "Q1 2026 x",
+            "1/2/3/2026",
+            "15/01-2026",
+            "15/Jan/26",
+            "May May 2026",
+            "2026-01-15X",
+            "2026-01-15T25:00:00",
+            "0026-01-15",
+            "2026-01-15é",
+        ] {
+            assert_eq!(said(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_near_midnight_is_a_day_only_where_the_calendars_agree() {
+        assert_eq!(said("2026-01-14T23:00:00Z"), None, "in the zone it is the 15th already");
+        assert_eq!(said("2026-01-14T22:59:59Z").as_deref(), Some("2026-01-14"));
+        assert_eq!(said("2026-01-15T00:30:00+14:00"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is shown of a value that was sent: enough to find it, never all of a long one, and nothing of a field that
+//! may hold a secret.
+
+use serde_json::{Value, json};
+
+/// Characters of a text that are shown.
+const CHARS_SHOWN_MAX: usize = 64;
+/// Digits of a number that are shown.
+const DIGITS_SHOWN_MAX: usize = 40;
+/// Parts of names whose values are nobody's business.
+const SECRETS: [&str; 6] = ["password", "secret", "token", "key", "credential", "authorization"];
+
+/// The value at a dot path of a document, as it is shown; null where there is none.
+pub(crate) fn at(document: &Value, path: &str) -> Value {
+    let name = path.rsplit('.').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
+    if SECRETS.iter().any(|secret| name.to_ascii_lowercase().contains(secret)) {
+        return Value::Null;
+    }
+    shown(document.pointer(&format!("/{}", path.replace('.', "/"))).unwrap_or(&Value::Null))
+}
+
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::String(text) => json!(shortened(text, CHARS_SHOWN_MAX)),
+        Value::Number(number) if number.to_string().len() > DIGITS_SHOWN_MAX => {
+            json!(shortened(&number.to_string(), DIGITS_SHOWN_MAX))
+        }
+        Value::Array(items) => json!(format!("an array of {} items", items.len())),
+        Value::Object(fields) => json!(format!("an object of {} fields", fields.len())),
+        other => other.clone(),
+    }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_in_short() {
+        let document = json!({
+            "note": "é".repeat(65), "text": "é".repeat(64), "list": [1, { "of": true }], "object": {}, "no": null,
+        });
+        let long = at(&document, "note");
+        assert_eq!(long.as_str().unwrap().chars().count(), 65);
+        assert!(long.as_str().unwrap().ends_with('…'));
+        assert_eq!(at(&document, "text"), document["text"]);
+        assert_eq!(at(&document, "list"), "an array of 2 items");
+        assert_eq!(at(&document, "list.0"), 1);
+        assert_eq!(at(&document, "list.1.of"), true);
+        assert_eq!(at(&document, "object"), "an object of 0 fields");
+        assert_eq!(at(&document, "no"), Value::Null);
+        assert_eq!(at(&document, "list.7"), Value::Null);
+        let huge: Value = serde_json::from_str(&"9".repeat(100)).unwrap();
+        assert_eq!(at(&json!({ "n": huge }), "n").as_str().unwrap().chars().count(), DIGITS_SHOWN_MAX + 1);
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        let document = json!({ "contact": { "password": "hunter2", "api_key": ["tpk_1"] }, "Token": "t" });
+        for path in ["contact.password", "contact.api_key.0", "Token"] {
+            assert_eq!(at(&document, path), Value::Null, "{path}");
+        }
+    }
+}

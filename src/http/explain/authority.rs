@@ -1,0 +1,257 @@
+//! The authority's words about a document. One sentence may name a field by its path, several may stand in a row, and
+//! some are about the state of the invoice. What is not understood is passed on as it is.
+
+use serde_json::Value;
+
+use crate::http::error::sentence;
+use crate::http::explain::actual;
+use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
+use crate::http::explain::names::{callers_path, translated};
+use crate::http::explain::phrases::{self, meaning, of_tag};
+
+/// A whole sentence: how it begins and ends, the field it is about, its rule and what was expected.
+struct Whole {
+    begins: &'static str,
+    ends: &'static str,
+    path: Option<&'static str>,
+    rule: &'static str,
+    expected: &'static str,
+}
+
+const fn whole(
+    (begins, ends): (&'static str, &'static str),
+    path: Option<&'static str>,
+    (rule, expected): (&'static str, &'static str),
+) -> Whole {
+    Whole { begins, ends, path, rule, expected }
+}
+
+const STATUS: Option<&str> = Some("payment_status");
+const CUSTOMER: Option<&str> = Some("accounting_customer_party");
+
+/// Sentences that begin with no path. `transition` and `state` are about what the invoice has become.
+#[rustfmt::skip]
+const WHOLES: &[Whole] = &[
+    whole(("payment status cannot be set to ", ""), STATUS, ("transition", "a status that may follow the present one")),
+    whole(("payment status is already ", " and cannot be changed"), STATUS, ("transition", "no further payment status")),
+    whole(("reference is required for a ", " payment"), Some("reference"), ("required", "a value")),
+    whole(("invoice has no customer to transmit to", ""), CUSTOMER, ("required", "a customer")),
+    whole(("the invoice names no customer to transmit it to", ""), CUSTOMER, ("required", "a customer")),
+    whole(("invoice already transmitted", ""), None, ("state", "an invoice that was not transmitted yet")),
+    whole(("invoice already reported", ""), None, ("state", "an invoice that was not reported yet")),
+    whole(("invoice has not been transmitted", ""), None, ("state", "an invoice that was transmitted")),
+    whole(("invoice transmission already acknowledged", ""), None, ("state", "a transmission that was not acknowledged yet")),
+    whole(("invoice not found", ""), Some("irn"), ("exists", "the IRN of a signed invoice")),
+    whole(("the access point of the ", " is offline"), None, ("offline", "both access points online")),
+    whole(("unable to parse the request body", ""), None, ("malformed", "a JSON object")),
+    whole(("unable to complete this operation at this time", ""), None, ("busy", "the same call again later")),
+    whole(("too many requests", ""), None, ("busy", "the same call again later")),
+];
+
+/// What of those is said by this service and not by the authority.
+const OURS: &str = "the invoice names no customer to transmit it to";
+
+/// Every reason that the words give, in their order; one at least.
+pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
+    let words = words.trim();
+    let parts: Option<Vec<_>> =
+        words.split(['\n', ';']).map(|part| about_field(part.trim(), document)).collect();
+    let all = parts.filter(|parts| !parts.is_empty());
+    all.unwrap_or_else(|| vec![about_field(words, document).unwrap_or_else(|| about_all(words, document))])
+}
+
+/// A sentence that begins with a path.
+fn about_field(said: &str, document: &Value) -> Option<Explanation> {
+    let (name, what) = of_validator(said).or_else(|| of_path(said))?;
+    let path = callers_path(name, document)?;
+    let what = translated(what.trim_end_matches('.'), document);
+    let found = meaning(&what);
+    // A plain word may begin any sentence; only one that is understood is about the field of that name.
+    if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
+        return None;
+    }
+    Some(Explanation {
+        rule: found.as_ref().map_or(UNTRANSLATED, |meaning| meaning.rule),
+        expected: found.map(|meaning| meaning.expected).or_else(|| phrases::expected(&what)),
+        actual: actual::at(document, authoritys(&path, document)),
+        message: message(&path, &what),
+        path: Some(path),
+        source: AUTHORITY,
+        authority_message: Some(said.to_owned()),
+    })
+}
+
+/// The category stands under another name in what was sent on.
+fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
+    let is_renamed = path == "invoice_category" && document.get(path).is_none();
+    if is_renamed { "invoice_kind" } else { path }
+}
+
+fn message(path: &str, what: &str) -> String {
+    let verbs = [
+        "is", "must", "may", "has", "cannot", "can", "should", "does", "was", "needs", "contains", "exceeds",
+    ];
+    let is_verb = what.split(' ').next().is_some_and(|word| verbs.contains(&word));
+    if is_verb { format!("The {path} field {what}.") } else { format!("The {path} field: {what}.") }
+}
+
+/// `taxtotal[0].taxamount must be a number`, or the same with a colon.
+fn of_path(said: &str) -> Option<(&str, &str)> {
+    let (name, what) = said.split_once(' ')?;
+    let name = name.trim_end_matches(':').trim_matches(['"', '\'', '`']);
+    Some((name, what.trim()))
+}
+
+/// `Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
+fn of_validator(said: &str) -> Option<(&str, &str)> {
+    let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
+    let (_, tag) = rest.split_once("failed on the '")?;
+    Some((name, of_tag(tag.split_once('\'')?.0).unwrap_or("is not valid")))
+}
+
+fn about_all(words: &str, document: &Value) -> Explanation {
+    let is_said = |whole: &&Whole| {
+        let lower = words.to_lowercase();
+        lower.starts_with(whole.begins) && lower.trim_end_matches('.').ends_with(whole.ends)
+    };
+    let found = WHOLES.iter().find(is_said);
+    let path = found.and_then(|whole| whole.path);
+    let is_ours = words.eq_ignore_ascii_case(OURS);
+    Explanation {
+        path: path.map(str::to_owned),
+        rule: found.map_or(UNTRANSLATED, |whole| whole.rule),
+        expected: found.map(|whole| whole.expected.to_owned()),
+        actual: path.map_or(Value::Null, |path| actual::at(document, path)),
+        message: sentence(words),
+        source: if is_ours { EINVOICE } else { AUTHORITY },
+        authority_message: (!is_ours).then(|| words.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(words: &str, document: &Value) -> Vec<(Option<String>, &'static str, Value)> {
+        let all = explained(words, document);
+        all.into_iter().map(|why| (why.path, why.rule, why.actual)).collect()
+    }
+
+    #[test]
+    fn a_sentence_about_a_field_tells_path_rule_expected_and_actual() {
+        let document = json!({ "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }] });
+        let words = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be a known code";
+        let all = explained(words, &document);
+        let path = "tax_total.0.tax_subtotal.0.tax_category.id";
+        let expected = Explanation {
+            path: Some(path.to_owned()),
+            rule: "exists",
+            expected: Some("a known code".to_owned()),
+            actual: json!("VAT"),
+            message: format!("The {path} field must be a known code."),
+            source: "authority",
+            authority_message: Some(words.to_owned()),
+        };
+        assert_eq!(all, [expected]);
+    }
+
+    #[test]
+    fn a_field_that_is_missing_has_the_name_the_caller_would_give_it() {
+        let path = |words| said(words, &json!({}))[0].0.clone().unwrap();
+        assert_eq!(path("invoicerequest.invoice.issuedate is required"), "issue_date");
+        assert_eq!(
+            path("invoicerequest.invoice.invoiceline[1].item.name is required"),
+            "invoice_line.1.item.name"
+        );
+        assert_eq!(path("irnrequest.invoicereference is required"), "invoice_reference");
+        assert_eq!(path("vatpostpaymentrequest.beneficiarytin is required"), "beneficiary_tin");
+    }
+
+    #[test]
+    fn the_category_is_shown_under_the_callers_name() {
+        let document = json!({ "invoice_kind": "B2X" });
+        let words = "invoicerequest.invoice.invoicekind must be one of B2B, B2C, B2G";
+        assert_eq!(said(words, &document), [(Some("invoice_category".to_owned()), "one_of", json!("B2X"))]);
+    }
+
+    #[test]
+    fn several_sentences_in_a_row_are_several_reasons() {
+        let document = json!({ "irn": "x", "due_date": "y" });
+        let reasons = said("due_date: is past; irn is required", &document);
+        assert_eq!(
+            reasons,
+            [
+                (Some("due_date".to_owned()), "authority", json!("y")),
+                (Some("irn".to_owned()), "required", json!("x"))
+            ]
+        );
+    }
+
+    #[test]
+    fn the_validators_own_words_are_understood() {
+        let words = "Key: 'InvoiceRequest.Invoice.IssueDate' Error:Field validation for 'IssueDate' failed on the 'required' tag\n\
+            Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'odd' tag";
+        let reasons = said(words, &json!({ "irn": "x" }));
+        assert_eq!(
+            reasons,
+            [
+                (Some("issue_date".to_owned()), "required", Value::Null),
+                (Some("irn".to_owned()), "authority", json!("x"))
+            ]
+        );
+    }
+
+    #[test]
+    fn every_whole_sentence_of_the_authority_is_understood() {
+        let document = json!({ "payment_status": "PENDING", "irn": "x" });
+        for (words, path, rule) in [
+            ("payment status cannot be set to PENDING", STATUS, "transition"),
+            ("payment status is already PAID and cannot be changed", STATUS, "transition"),
+            ("reference is required for a PARTIAL payment", Some("reference"), "required"),
+            ("invoice has no customer to transmit to", CUSTOMER, "required"),
+            ("invoice already transmitted", None, "state"),
+            ("invoice has not been transmitted", None, "state"),
+            ("invoice transmission already acknowledged", None, "state"),
+            ("invoice not found", Some("irn"), "exists"),
+            ("the access point of the customer is offline", None, "offline"),
+            ("unable to parse the request body", None, "malformed"),
+            ("unable to complete this operation at this time, kindly try again later", None, "busy"),
+            ("too many requests", None, "busy"),
+        ] {
+            let reasons = said(words, &document);
+            assert_eq!((reasons[0].0.as_deref(), reasons[0].1), (path, rule), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_passed_on_as_it_is() {
+        let document = json!({ "irn": "x", "note": "n", "a;b": 1 });
+        for words in [
+            "tin is unknown",
+            "invoicerequest.invoice.a.b is odd",
+            "",
+            ";",
+            "note the holiday",
+            "\u{0}",
+            "é; ü",
+            "irn",
+        ] {
+            let all = explained(words, &document);
+            assert_eq!(all.len(), 1, "{words}");
+            assert_eq!((all[0].path.as_deref(), all[0].rule), (None, "authority"), "{words}");
+            assert_eq!(all[0].authority_message.as_deref(), Some(words.trim()));
+        }
+        let odd = explained("invoicerequest.invoice.irn is odd", &document);
+        assert_eq!((odd[0].path.as_deref(), odd[0].rule), (Some("irn"), "authority"));
+        assert_eq!(odd[0].message, "The irn field is odd.");
+    }
+
+    #[test]
+    fn what_this_service_says_itself_is_not_called_the_authoritys() {
+        let all = explained(OURS, &json!({}));
+        assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
+        assert_eq!(all[0].message, "The invoice names no customer to transmit it to");
+    }
+}

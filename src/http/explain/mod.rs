@@ -1,0 +1,16 @@
+//! Why a document was refused, in the caller's own words: path, rule, what was expected and what was sent. The
+//! authority's sentences are translated; ours are taken apart. Nothing here asks anybody or changes anything.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | one explanation, and what it shows of the value that was sent | `explanation`, `actual` |
+//! | the authority's paths in the caller's names | `names` |
+//! | what the rest of a sentence means, as a table | `phrases` |
+//! | sentences of the authority, and faults of our own | `authority`, `own` |
+
+pub(crate) mod actual;
+pub(crate) mod authority;
+pub(crate) mod explanation;
+mod names;
+pub(crate) mod own;
+mod phrases;

@@ -1,0 +1,77 @@
+//! One safe change of a body.
+
+use serde_json::{Value, json};
+
+/// What is done at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    /// Sets a member, whether it is there or not.
+    Set(Value),
+    /// Takes the member from there to here.
+    MoveFrom(String),
+    Remove,
+}
+
+/// A change, where, and why it is safe.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fix {
+    /// JSON Pointer into the body as it was sent.
+    pub(super) pointer: String,
+    pub(super) change: Change,
+    pub(super) why: String,
+}
+
+impl Fix {
+    pub(super) fn set(pointer: impl Into<String>, value: Value, why: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), change: Change::Set(value), why: why.into() }
+    }
+
+    /// The operation of RFC 6902. `add` sets a member of an object that is missing, `replace` one that is there.
+    pub(super) fn operation(&self, was_there: bool) -> Value {
+        let (path, why) = (&self.pointer, &self.why);
+        match &self.change {
+            Change::Set(value) if was_there => {
+                json!({ "op": "replace", "path": path, "value": value, "why": why })
+            }
+            Change::Set(value) => json!({ "op": "add", "path": path, "value": value, "why": why }),
+            Change::MoveFrom(from) => json!({ "op": "move", "from": from, "path": path, "why": why }),
+            Change::Remove => json!({ "op": "remove", "path": path, "why": why }),
+        }
+    }
+
+    /// Carries it out; false where it changes nothing.
+    pub(super) fn apply(&self, body: &mut Value) -> bool {
+        match &self.change {
+            Change::Set(value) => set(body, &self.pointer, value.clone()),
+            Change::Remove => take(body, &self.pointer).is_some(),
+            Change::MoveFrom(from) => match take(body, from) {
+                Some(value) => set(body, &self.pointer, value),
+                None => false,
+            },
+        }
+    }
+}
+
+fn set(body: &mut Value, pointer: &str, value: Value) -> bool {
+    if body.pointer(pointer) == Some(&value) {
+        return false;
+    }
+    let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
+    match body.pointer_mut(parent) {
+        Some(Value::Object(fields)) => {
+            fields.insert(name.to_owned(), value);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn take(body: &mut Value, pointer: &str) -> Option<Value> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    body.pointer_mut(parent)?.as_object_mut()?.remove(name)
+}
+
+/// A dot path as a pointer.
+pub(super) fn pointer(path: &str) -> String {
+    format!("/{}", path.replace('.', "/"))
+}

@@ -1,0 +1,50 @@
+//! Asks between the changes: the forms first, then the authority, which changes nothing when it validates. What it
+//! refuses may be mended too.
+
+use serde_json::{Map, Value};
+
+use crate::authority::Failure;
+use crate::domain::party::Taxpayer;
+use crate::http::explain::authority;
+use crate::http::explain::explanation::Patch;
+use crate::http::forms::validation;
+use crate::http::mend::mending::{Lights, Mending, Wrong};
+use crate::http::state::State;
+
+/// How often the authority is asked about one body at most.
+const QUESTIONS_MAX: usize = 3;
+
+/// The patch of a body that was refused, and whether the body passes with it.
+pub(crate) async fn patch(state: &State, taxpayer: &Taxpayer, body: &Map<String, Value>) -> Patch {
+    let catalog = state.catalog.get();
+    let lights = Lights { catalog: &catalog, zone: state.settings.utc_offset };
+    let mut mending = Mending::new(body, lights);
+    let check = |body: &Map<String, Value>| match validation::read(body, Some(taxpayer), &catalog) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(Wrong::from).collect(),
+    };
+    let mut suffices = Some(false);
+    for _ in 0..QUESTIONS_MAX {
+        let is_right = mending.until_right(check);
+        let read = mending.body().and_then(|body| validation::read(body, Some(taxpayer), &catalog).ok());
+        let Some(form) = read.filter(|_| is_right) else { break };
+        let words = match state.authority.validate(&form.value.document).await {
+            Ok(()) => {
+                suffices = Some(true);
+                break;
+            }
+            Err(Failure::Refused { message, .. } | Failure::NotFound { message }) => message,
+            // The patch stands, although nobody can say whether it is enough.
+            Err(_) => {
+                suffices = None;
+                break;
+            }
+        };
+        let reasons = authority::explained(&words, &form.value.document);
+        let wrong: Vec<Wrong> = reasons.iter().filter_map(Wrong::of).collect();
+        if !mending.round(&wrong) {
+            break;
+        }
+    }
+    Patch { operations: mending.operations(), suffices }
+}

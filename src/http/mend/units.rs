@@ -1,0 +1,153 @@
+//! Units of quantity as people write them. The list has codes and full names; what stands on most invoices is neither.
+
+use crate::domain::catalog::{Catalog, List, folded};
+use crate::domain::nearest::{Likeness, Near, nearest};
+
+/// Common words, in lower case and in the singular, with the codes of UN/ECE Recommendation 20. A word that means
+/// two units, as `ton` does, is left out.
+const WORDS: [(&str, &str); 66] = [
+    ("bar", "BAR"),
+    ("centimeter", "CMT"),
+    ("cm", "CMT"),
+    ("cm2", "CMK"),
+    ("cm3", "CMQ"),
+    ("cubicmeter", "MTQ"),
+    ("d", "DAY"),
+    ("doz", "DZN"),
+    ("dz", "DZN"),
+    ("feet", "FOT"),
+    ("foot", "FOT"),
+    ("ft", "FOT"),
+    ("g", "GRM"),
+    ("gm", "GRM"),
+    ("gr", "GRM"),
+    ("gramme", "GRM"),
+    ("h", "HUR"),
+    ("hr", "HUR"),
+    ("inch", "INH"),
+    ("item", "EA"),
+    ("kg", "KGM"),
+    ("kgs", "KGM"),
+    ("kilo", "KGM"),
+    ("kilogramm", "KGM"),
+    ("kilogramme", "KGM"),
+    ("kilometer", "KMT"),
+    ("kilotonne", "KTN"),
+    ("kilowatthour", "KWH"),
+    ("km", "KMT"),
+    ("kt", "KTN"),
+    ("kw", "KWT"),
+    ("kwh", "KWH"),
+    ("l", "LTR"),
+    ("lb", "LBR"),
+    ("liter", "LTR"),
+    ("ltr", "LTR"),
+    ("m", "MTR"),
+    ("m2", "MTK"),
+    ("m3", "MTQ"),
+    ("meter", "MTR"),
+    ("metrictonne", "TNE"),
+    ("metricton", "TNE"),
+    ("mg", "MGM"),
+    ("milliliter", "MLT"),
+    ("millimeter", "MMT"),
+    ("min", "MIN"),
+    ("minute", "MIN"),
+    ("ml", "MLT"),
+    ("mm", "MMT"),
+    ("month", "MON"),
+    ("mtr", "MTR"),
+    ("no", "EA"),
+    ("pc", "H87"),
+    ("pce", "H87"),
+    ("pcs", "H87"),
+    ("pr", "PR"),
+    ("sec", "SEC"),
+    ("second", "SEC"),
+    ("sqm", "MTK"),
+    ("squaremeter", "MTK"),
+    ("t", "TNE"),
+    ("tonne", "TNE"),
+    ("wk", "WEE"),
+    ("yard", "YRD"),
+    ("yr", "ANN"),
+    ("cbm", "MTQ"),
+];
+
+/// The one code that a text may mean. Where the word says one thing and its capitals another, there is none.
+pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<Near> {
+    let word = folded(text);
+    let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
+    let known = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
+    let in_list = |code: &str| catalog.has(List::QuantityCodes, code) == Some(true);
+    let by_word = known(&word).or_else(|| singular.and_then(known)).filter(|code| in_list(code));
+    let by_list = nearest(catalog, List::QuantityCodes, text)
+        .filter(|near| near.likeness != Likeness::Slip)
+        .or_else(|| {
+            nearest(catalog, List::QuantityCodes, singular?).filter(|near| near.likeness == Likeness::Name)
+        });
+    match (by_word, by_list) {
+        (Some(code), Some(near)) => (near.code == code).then_some(near),
+        (Some(code), None) => Some(Near { code: code.to_owned(), likeness: Likeness::Name }),
+        (None, Some(near)) => Some(near),
+        (None, None) => nearest(catalog, List::QuantityCodes, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        let units = json!([
+            { "code": "EA", "name": "each" }, { "code": "KGM", "name": "kilogram" }, { "code": "HUR", "name": "hour" },
+            { "code": "GRM", "name": "gram" }, { "code": "GM", "name": "gram per square metre" },
+            { "code": "KT", "name": "kit" }, { "code": "KTN", "name": "kilotonne" }, { "code": "H87", "name": "piece" },
+            { "code": "MTQ", "name": "cubic metre" }, { "code": "GLL", "name": "gallon (US)" },
+        ]);
+        catalog.load(List::QuantityCodes, &units);
+        catalog
+    }
+
+    #[test]
+    fn a_unit_as_people_write_it_has_its_code() {
+        for (text, code) in [
+            ("each", "EA"),
+            ("ea", "EA"),
+            ("kg", "KGM"),
+            ("Kgs.", "KGM"),
+            ("kgm", "KGM"),
+            ("kilograms", "KGM"),
+            ("Hour", "HUR"),
+            ("hours", "HUR"),
+            ("hrs", "HUR"),
+            ("pcs", "H87"),
+            ("pieces", "H87"),
+            ("m3", "MTQ"),
+            ("cubic metres", "MTQ"),
+        ] {
+            assert_eq!(meant(&catalog(), text).map(|near| near.code).as_deref(), Some(code), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_unit_that_may_be_two_is_none() {
+        for text in ["gm", "kt", "ton", "gallon", "x", "", "s", "litre", "box"] {
+            assert_eq!(meant(&catalog(), text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_are_written_as_they_are_looked_up() {
+        for (word, code) in WORDS {
+            assert!(
+                word.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit()),
+                "{word}"
+            );
+            assert!(code.len() <= 3, "{code}");
+        }
+    }
+}
