@@ -300,10 +300,11 @@ mod tests {
                 finding(FindingKind::UnfinishedHere, FindingAction::Mended),
                 finding(FindingKind::MissingThere, FindingAction::Listed),
             );
-            let plain = finished(store, asked(AskedBy::Timer, 1), 1, &[listed.clone()]).await;
+            let plain = finished(store, asked(AskedBy::Timer, 1), 1, std::slice::from_ref(&listed)).await;
             let useful =
                 finished(store, asked(AskedBy::Timer, 2), 2, &[mended.clone(), listed.clone()]).await;
-            let asked_for = finished(store, asked(AskedBy::Operator, 3), 3, &[listed.clone()]).await;
+            let asked_for =
+                finished(store, asked(AskedBy::Operator, 3), 3, std::slice::from_ref(&listed)).await;
             assert_eq!(listed_now(store).await.unwrap(), [("missing-there".to_owned(), 1)]);
             let found = findings(store, &useful, (1, 10)).await.unwrap();
             assert_eq!(found, [mended.clone(), listed.clone()]);

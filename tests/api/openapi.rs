@@ -216,7 +216,7 @@ impl<'w> Walk<'w> {
                 drop(self.places.insert("id", self.taxpayer_id()));
             }
             "list_runs" | "list_dead_letters" | "list_reconciliations" => {
-                drop(self.places.insert("id", text("/data/0/id")))
+                drop(self.places.insert("id", text("/data/0/id")));
             }
             _ => {}
         }

@@ -171,14 +171,12 @@ impl Reconciler {
     async fn visit_holding(&self, one: &Reconciliation) -> Result<(Counts, Vec<Finding>), BrokenOff> {
         let mut visit = pin!(self.visit(one));
         loop {
-            match timeout(self.schedule.lease / 3, &mut visit).await {
-                Ok(visited) => return visited,
-                Err(_) => {
-                    let renewed = lanes::renew(&self.store, &self.schedule.owner, self.schedule.lease).await;
-                    if let Err(error) = renewed {
-                        tracing::warn!(%error, "the lease of the reconciler could not be renewed");
-                    }
-                }
+            if let Ok(visited) = timeout(self.schedule.lease / 3, &mut visit).await {
+                return visited;
+            }
+            let renewed = lanes::renew(&self.store, &self.schedule.owner, self.schedule.lease).await;
+            if let Err(error) = renewed {
+                tracing::warn!(%error, "the lease of the reconciler could not be renewed");
             }
         }
     }

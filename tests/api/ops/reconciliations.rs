@@ -26,7 +26,7 @@ fn today() -> String {
 }
 
 /// An application whose authority tells nothing by itself, and where nothing is compared unasked.
-fn untold(name: &str, case: impl AsyncFn(&World, &Taxpayer, &Operator)) {
+fn untold(name: &str, case: &impl AsyncFn(&World, &Taxpayer, &Operator)) {
     apart(name, &QUICK, async |world| {
         world.authority.forget_access_points();
         case(world, &world.taxpayer().await, &world.new_operator().await).await;
@@ -108,7 +108,7 @@ async fn paused_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Val
 
 #[test]
 fn ledgers_that_agree_are_counted() {
-    untold("agree", async |_, taxpayer, operator| {
+    untold("agree", &async |_, taxpayer, operator| {
         let nothing = compared(operator, taxpayer).await;
         assert_eq!((counts(&nothing), &nothing["state"]), ([0; 5], &json!("done")));
         for _ in 0..3 {
@@ -146,7 +146,7 @@ fn ledgers_that_agree_are_counted() {
 
 #[test]
 fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_itself() {
-    untold("paused-signature", async |world, taxpayer, operator| {
+    untold("paused-signature", &async |world, taxpayer, operator| {
         let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
         assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
         assert_eq!(found(operator, taxpayer).await, ["unfinished-here mended"]);
@@ -160,7 +160,7 @@ fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_
 
 #[test]
 fn a_run_that_an_operator_holds_is_listed_and_stays_held() {
-    untold("held", async |world, taxpayer, operator| {
+    untold("held", &async |world, taxpayer, operator| {
         let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
         // Paused again by hand, while it waits for an authority that fails.
         order(world, FaultKind::ServerError, Operation::Confirm, &irn);
@@ -180,7 +180,7 @@ fn a_run_that_an_operator_holds_is_listed_and_stays_held() {
 
 #[test]
 fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
-    untold("elsewhere", async |world, taxpayer, operator| {
+    untold("elsewhere", &async |world, taxpayer, operator| {
         let unknown = sent_elsewhere(world, taxpayer, &bodies::invoice_no());
         let stored = taxpayer.invoice(&bodies::invoice()).await;
         sent_elsewhere(world, taxpayer, stored["invoice_no"].as_str().unwrap());
@@ -205,7 +205,7 @@ fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
 
 #[test]
 fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() {
-    untold("ended", async |world, taxpayer, operator| {
+    untold("ended", &async |world, taxpayer, operator| {
         let refused =
             with(&submission(taxpayer, &format!("{}SBXREJECT", bodies::invoice_no())), "note", json!("odd"));
         taxpayer.app().submit(&refused).await.expect_refusal(422, "AUTHORITY_REJECTED");
@@ -254,7 +254,7 @@ fn a_waiting_run_is_sent_to_ask_at_once() {
 
 #[test]
 fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
-    untold("lost-notices", async |world, taxpayer, operator| {
+    untold("lost-notices", &async |world, taxpayer, operator| {
         let buyer = world.taxpayer().await;
         let (invoice, irn) = signed(taxpayer, &buyer.tin).await;
         order(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
@@ -281,7 +281,7 @@ fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
 
 #[test]
 fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask() {
-    untold("payments", async |world, taxpayer, operator| {
+    untold("payments", &async |world, taxpayer, operator| {
         let (here, _) = signed(taxpayer, "87654321-0001").await;
         let body = json!({
             "unique_no": here["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "in cash",
