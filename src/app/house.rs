@@ -80,12 +80,7 @@ impl House {
         let tree = Tree::new(clock.clone());
         let arbiters = Arc::new(Arbiters::start(std::thread::available_parallelism().map_or(1, Into::into)));
         let wakers = Wakers::default();
-        let desktop = Desktop {
-            store: store.clone(),
-            clock: clock.clone(),
-            wakers: wakers.clone(),
-            deadlines: deadlines(settings),
-        };
+        let desktop = desktop(settings, &store, &clock, &wakers);
         let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, limits(settings)));
         let backlog = Backlog::new(store.clone(), authority.clone(), clock.clone());
         let pace = Arc::clone(&backlog.pace);
@@ -179,8 +174,18 @@ async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) 
     Ok(pull)
 }
 
+/// What every bookkeeper works with.
+pub(super) fn desktop(settings: &Settings, store: &Store, clock: &SharedClock, wakers: &Wakers) -> Desktop {
+    Desktop {
+        store: store.clone(),
+        clock: clock.clone(),
+        wakers: wakers.clone(),
+        deadlines: deadlines(settings),
+    }
+}
+
 /// By when each category of invoice must be with the authority.
-pub(super) fn deadlines(settings: &Settings) -> DeadlinePolicy {
+fn deadlines(settings: &Settings) -> DeadlinePolicy {
     let given = &settings.deadlines;
     DeadlinePolicy {
         b2b: Duration::from_hours(given.b2b_h),

@@ -11,11 +11,10 @@ use tokio::time::Instant;
 
 use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
-use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
-use crate::app::house::{deadlines, open_store, reconciler_schedule, reconciliations};
+use crate::app::house::{desktop, open_store, reconciler_schedule, reconciliations};
 use crate::app::upstream;
 use crate::config::Settings;
 use crate::domain::clock::{SharedClock, SystemClock};
@@ -81,12 +80,7 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
     let arbiters = Arc::new(Arbiters::start(1));
     let door = reconciliations(&settings, &store, &clock);
     let reconciler = authority.map(|authority| {
-        let desktop = Desktop {
-            store: store.clone(),
-            clock: clock.clone(),
-            wakers: Wakers::default(),
-            deadlines: deadlines(&settings),
-        };
+        let desktop = desktop(&settings, &store, &clock, &Wakers::default());
         let taxpayers = Taxpayers::new(desktop, &Tree::new(clock.clone()), &arbiters, Limits::default());
         let schedule = Schedule { rhythm: Rhythm::Guest, ..reconciler_schedule(&settings) };
         Reconciler::new((store.clone(), clock), Arc::new(taxpayers), authority, schedule, Arc::clone(&door))

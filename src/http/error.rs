@@ -31,7 +31,7 @@ pub struct ApiError {
     pub(crate) code: Code,
     pub(crate) status: StatusCode,
     /// For the caller.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     pub(crate) faults: Faults,
     /// What stands beside the faults where the operation explains them.
     pub(crate) explained: Option<Box<Explained>>,
@@ -50,7 +50,7 @@ impl ApiError {
         Self {
             code,
             status: code.status(),
-            message: message.into(),
+            message: message.into().into_boxed_str(),
             faults: Faults::default(),
             explained: None,
             retry_after: None,
@@ -62,7 +62,7 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(faults: Faults) -> Self {
-        Self { message: faults.summary(), ..Self::new(code_of(&faults), "") }.with_faults(faults)
+        Self { message: faults.summary().into(), ..Self::new(code_of(&faults), "") }.with_faults(faults)
     }
 
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
@@ -342,7 +342,7 @@ mod tests {
     fn a_refusal_keeps_its_sentence_and_gets_its_code() {
         let locked = ApiError::from(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
         assert_eq!((locked.status.as_u16(), locked.code), (409, Code::InvoiceLocked));
-        assert_eq!(locked.message, "The invoice is submitted and can no longer be changed");
+        assert_eq!(&*locked.message, "The invoice is submitted and can no longer be changed");
         assert_eq!(said(Refusal::InvoiceNotFound), (404, "INVOICE_NOT_FOUND"));
         assert_eq!(said(Refusal::InvoiceNotSigned), (500, "INVOICE_NOT_SIGNED"));
     }
@@ -386,6 +386,6 @@ mod tests {
         assert_eq!(said(timed_out), (504, "AUTHORITY_TIMEOUT"));
         let down = ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
         assert_eq!((down.status.as_u16(), down.retry_after), (502, Some(AUTHORITY_RETRY_AFTER)));
-        assert_eq!(down.message, "The authority is failing (HTTP 503)");
+        assert_eq!(&*down.message, "The authority is failing (HTTP 503)");
     }
 }

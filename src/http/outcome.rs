@@ -207,7 +207,7 @@ mod tests {
                 last_error: Some(words.to_owned()),
                 ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
             };
-            refused(&run).message
+            refused(&run).message.into_string()
         };
         let ours = said("the invoice names no customer to transmit it to");
         assert_eq!(ours, "The invoice names no customer to transmit it to");

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::mending::{Lights, Mending, Wrong};
 use super::totals;
 use crate::domain::catalog::{Catalog, List};
+use crate::domain::fault::Faults;
 use crate::domain::money::Amount;
 use crate::http::forms::testing::{changed, number, object, validation as sample};
 use crate::http::forms::validation;
@@ -122,7 +123,7 @@ fn off(body: &Value, pointer: &str, by: &str) -> Value {
 
 fn wrong(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Wrong> {
     let faults = validation::read(body, None, catalog).err();
-    faults.iter().flat_map(|faults| faults.iter()).map(Wrong::from).collect()
+    faults.iter().flat_map(Faults::iter).map(Wrong::from).collect()
 }
 
 fn passes(body: &Value, catalog: &Catalog) -> bool {
@@ -182,7 +183,7 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let code = body.pointer(&format!("{line}/{from}")).cloned();
     body = changed(&body, &format!("{line}/{to}"), code);
     // It stands in the wrong place only, or in both.
-    if which % 3 == 0 { body } else { changed(&body, &format!("{line}/{from}"), None) }
+    if which.is_multiple_of(3) { body } else { changed(&body, &format!("{line}/{from}"), None) }
 }
 
 proptest! {

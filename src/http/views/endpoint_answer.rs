@@ -61,6 +61,6 @@ mod tests {
     fn no_answer_is_a_failure_that_says_why() {
         let error = EndpointAnswer::of(&attempt(Outcome::Unreachable(Fault::Dns), None, "")).unwrap_err();
         assert_eq!((error.status.as_u16(), error.code), (502, Code::WebhookUnreachable));
-        assert_eq!(error.message, "The endpoint's name does not resolve");
+        assert_eq!(&*error.message, "The endpoint's name does not resolve");
     }
 }

@@ -1,0 +1,432 @@
+//! A run: one document on its way through the steps of an operation. It says what is done, what is about to be
+//! called and what came of it; each move gives the run after it. It may be taken up by another process after any
+//! of them.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::domain::digest;
+use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::irn::Irn;
+use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
+
+/// One run of the pipeline for one IRN.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub taxpayer_id: TaxpayerId,
+    pub operation: Operation,
+    pub irn: Irn,
+    pub state: RunState,
+    /// What is sent to the authority.
+    pub document: Value,
+    /// SHA-256 of the document, in hexadecimal.
+    pub digest: String,
+    pub done: Vec<Step>,
+    /// A step whose call began and whose outcome is not recorded: it is asked about before it is sent again.
+    pub intent: Option<Step>,
+    /// Tries of the present step, those of the questions before it included.
+    pub attempt: u32,
+    /// Since when it has been failing, time in a queue left out.
+    pub failing_since: Option<Timestamp>,
+    pub next_attempt_at: Option<Timestamp>,
+    /// By when the law wants the invoice to be with the authority.
+    pub deadline_at: Timestamp,
+    pub wait_reason: Option<WaitReason>,
+    pub last_error: Option<String>,
+    pub resolved_by: Option<ResolvedBy>,
+    pub qr_code: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Done {
+        resolved_by: ResolvedBy,
+        qr_code: Option<String>,
+    },
+    /// It stood so already, and nothing was sent.
+    Unchanged(ResolvedBy),
+    Refused {
+        error: String,
+    },
+    /// To be tried again by itself.
+    Wait {
+        reason: WaitReason,
+        error: String,
+        until: Timestamp,
+    },
+    /// Nothing was called: calls of this kind are held back for the time being.
+    Hold {
+        error: String,
+        until: Timestamp,
+    },
+    /// Tried for as long as settings allow: an operator decides.
+    Pause {
+        error: String,
+    },
+}
+
+impl Verdict {
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Done { .. } | Self::Unchanged(_) => None,
+            Self::Refused { error }
+            | Self::Wait { error, .. }
+            | Self::Hold { error, .. }
+            | Self::Pause { error } => Some(error),
+        }
+    }
+
+    /// The word that the step's log carries.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done { .. } => "done",
+            Self::Unchanged(_) => "unchanged",
+            Self::Refused { .. } => "refused",
+            Self::Wait { .. } => "retry",
+            Self::Hold { .. } => "held",
+            Self::Pause { .. } => "paused",
+        }
+    }
+}
+
+/// A new run's request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    pub operation: Operation,
+    pub irn: Irn,
+    pub document: Value,
+}
+
+impl Request {
+    pub fn digest(&self) -> String {
+        digest::of(&self.document)
+    }
+
+    /// The same request with another spelling of its IRN.
+    #[must_use]
+    pub fn spelled(mut self, irn: Irn) -> Self {
+        if let Some(field) = self.document.get_mut("irn") {
+            *field = Value::from(irn.as_str());
+        }
+        Self { irn, ..self }
+    }
+}
+
+impl Run {
+    pub fn open(id: RunId, taxpayer_id: TaxpayerId, request: Request, now: Timestamp) -> Self {
+        Self {
+            id,
+            taxpayer_id,
+            digest: request.digest(),
+            operation: request.operation,
+            irn: request.irn,
+            state: RunState::Running,
+            document: request.document,
+            done: Vec::new(),
+            intent: None,
+            attempt: 0,
+            failing_since: None,
+            next_attempt_at: Some(now),
+            deadline_at: now,
+            wait_reason: None,
+            last_error: None,
+            resolved_by: None,
+            qr_code: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    #[must_use]
+    pub fn due_by(self, deadline_at: Timestamp) -> Self {
+        Self { deadline_at, ..self }
+    }
+
+    pub fn next_step(&self) -> Option<Step> {
+        self.operation.next(&self.done)
+    }
+
+    /// What it needs next of the authority, by the name of the step.
+    pub fn gate(&self) -> Option<&'static str> {
+        self.next_step().map(Step::as_str)
+    }
+
+    /// Whether the document may still be replaced: nothing of it took effect, nor may have.
+    pub fn is_replaceable(&self) -> bool {
+        let over = self.operation.repeats() && !self.state.is_open();
+        let untouched = over || !self.done.iter().any(|step| step.has_effect());
+        untouched && !self.intent.is_some_and(Step::has_effect)
+    }
+
+    /// Starts over with other content.
+    #[must_use]
+    pub fn replaced(self, request: Request, now: Timestamp) -> Self {
+        let fresh = Self::open(self.id, self.taxpayer_id, request, now);
+        Self { created_at: self.created_at, ..fresh }
+    }
+
+    /// Whether a caller that waits for it has its answer. A submission is waited for; whatever else must wait
+    /// says so at once.
+    pub fn is_settled(&self) -> bool {
+        match self.operation {
+            Operation::Submit => !self.state.is_open(),
+            Operation::Transmit | Operation::Report | Operation::Payment => self.state != RunState::Running,
+        }
+    }
+
+    /// Goes on at once, instead of at the appointed time.
+    #[must_use]
+    pub fn hurried(mut self, now: Timestamp) -> Self {
+        self.done.retain(|step| !step.is_momentary());
+        Self {
+            state: RunState::Running,
+            next_attempt_at: Some(now),
+            wait_reason: None,
+            updated_at: now,
+            ..self
+        }
+    }
+
+    /// Goes on after it had ended without success.
+    #[must_use]
+    pub fn reopened(self, now: Timestamp) -> Self {
+        Self { failing_since: None, ..self.hurried(now) }
+    }
+
+    /// Notes that a step is about to be called. A question about the moment does not make an earlier call with
+    /// an effect forgotten.
+    #[must_use]
+    pub fn intending(self, step: Step, now: Timestamp) -> Self {
+        let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
+        let intent = unsettled.or(Some(step));
+        let failing_since = self.failing_since.map(|since| self.without_queueing(since, now));
+        Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
+    }
+
+    /// Time that went by after the appointed one, in a queue or behind calls that were held back, is no time in
+    /// which it failed.
+    fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
+        let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
+        late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
+    }
+
+    /// The step whose effect at the authority is not known.
+    pub fn unsettled(&self) -> Option<Step> {
+        self.intent.filter(|step| step.has_effect())
+    }
+
+    /// Whether the authority has, by what is known here, taken something of it.
+    pub fn has_taken_effect(&self) -> bool {
+        self.done.iter().any(|step| step.has_effect())
+    }
+
+    /// The run after a step's verdict.
+    #[must_use]
+    pub fn after(mut self, step: Step, verdict: &Verdict, now: Timestamp) -> Self {
+        self.updated_at = now;
+        self.last_error = verdict.error().map(str::to_owned);
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        match verdict {
+            Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
+            Verdict::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
+            Verdict::Refused { .. } => self.end(RunState::Refused),
+            Verdict::Wait { reason, until, .. } => {
+                self.failing_since = self.failing_since.or(Some(now));
+                self.wait(*reason, *until);
+            }
+            Verdict::Hold { until, .. } => {
+                self.attempt = self.attempt.saturating_sub(1);
+                self.wait(WaitReason::AuthorityUnavailable, *until);
+            }
+            Verdict::Pause { .. } => self.state = RunState::Paused,
+        }
+        self
+    }
+
+    /// Ends it well although its own call brought no answer: the authority says that the invoice is on its way.
+    #[must_use]
+    pub fn found_transmitted(mut self, now: Timestamp) -> Self {
+        while let Some(step) = self.next_step() {
+            self.done.push(step);
+        }
+        self.intent = None;
+        self.attempt = 0;
+        self.failing_since = None;
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        self.last_error = None;
+        self.resolved_by = Some(ResolvedBy::Confirm);
+        self.state = RunState::Succeeded;
+        self.updated_at = now;
+        self
+    }
+
+    fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
+        self.done.push(step);
+        self.intent = self.intent.filter(|intent| *intent != step);
+        if step.is_momentary() {
+            // It is asked before each try of what comes after it: that one's tries go on being counted.
+            self.attempt = self.attempt.saturating_sub(1);
+        } else {
+            self.attempt = 0;
+            self.failing_since = None;
+        }
+        self.qr_code = self.qr_code.take().or(qr_code);
+        self.resolved_by = Some(resolved_by.after(self.resolved_by, step));
+        self.state = if self.next_step().is_none() { RunState::Succeeded } else { RunState::Running };
+    }
+
+    fn end(&mut self, state: RunState) {
+        self.state = state;
+        self.intent = None;
+        self.failing_since = None;
+        self.attempt = 0;
+    }
+
+    /// The intent stays: what an effectful step came to is not known until it is asked about.
+    fn wait(&mut self, reason: WaitReason, until: Timestamp) {
+        self.state = RunState::Waiting;
+        self.wait_reason = Some(reason);
+        self.next_attempt_at = Some(until);
+        self.done.retain(|step| !step.is_momentary());
+    }
+
+    /// Stops before its next step until an operator lets it go on.
+    #[must_use]
+    pub fn held(mut self, now: Timestamp) -> Self {
+        self.state = RunState::Paused;
+        self.next_attempt_at = None;
+        self.wait_reason = None;
+        self.updated_at = now;
+        self
+    }
+
+    /// Ends without success: its invoice was cancelled before it was validated, or an operator ended it.
+    #[must_use]
+    pub fn cancelled(mut self, now: Timestamp) -> Self {
+        self.end(RunState::Cancelled);
+        self.next_attempt_at = None;
+        self.updated_at = now;
+        self
+    }
+}
+
+/// One attempt at a step, as the log keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepRecord {
+    pub step: Step,
+    pub attempt: u32,
+    /// None while the call is under way, or where the process died in it.
+    pub outcome: Option<String>,
+    pub started_at: Timestamp,
+    pub duration_ms: Option<i64>,
+    pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(operation: Operation) -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = Request { operation, irn, document: json!({}) };
+        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+    }
+
+    fn done() -> Verdict {
+        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    }
+
+    #[test]
+    fn what_may_have_taken_effect_is_not_replaced() {
+        let now = Timestamp::UNIX_EPOCH;
+        for (operation, step) in [
+            (Operation::Submit, Step::Sign),
+            (Operation::Report, Step::Report),
+            (Operation::Payment, Step::Payment),
+        ] {
+            assert!(run(operation).is_replaceable(), "{operation}");
+            let called = run(operation).intending(step, now);
+            assert!(!called.is_replaceable(), "{operation} under way");
+            let lost = Verdict::Wait {
+                reason: WaitReason::AuthorityUnavailable,
+                error: "cut".to_owned(),
+                until: now,
+            };
+            assert!(!called.clone().after(step, &lost, now).is_replaceable(), "{operation} unknown");
+            let paused = called.clone().after(step, &Verdict::Pause { error: "cut".to_owned() }, now);
+            assert!(!paused.is_replaceable(), "{operation} given up");
+            let refused = called.clone().after(step, &Verdict::Refused { error: "no".to_owned() }, now);
+            assert!(refused.is_replaceable(), "{operation} refused");
+            assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
+        }
+    }
+
+    #[test]
+    fn what_stood_so_already_ends_its_run() {
+        let now = Timestamp::UNIX_EPOCH;
+        let verdict = Verdict::Unchanged(ResolvedBy::Confirm);
+        let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
+        assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
+        assert_eq!((run.unsettled(), verdict.as_str(), verdict.error()), (None, "unchanged", None));
+    }
+
+    #[test]
+    fn a_check_alone_leaves_the_document_replaceable() {
+        let now = Timestamp::UNIX_EPOCH;
+        let checked =
+            run(Operation::Submit).intending(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
+        assert!(checked.is_replaceable());
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn lost(until: Timestamp) -> Verdict {
+        Verdict::Wait { reason: WaitReason::AuthorityUnavailable, error: "cut".to_owned(), until }
+    }
+
+    #[test]
+    fn what_is_held_back_burns_no_attempt_and_no_time() {
+        let failed = run(Operation::Submit).intending(Step::IrnCheck, at(0)).after(
+            Step::IrnCheck,
+            &lost(at(1)),
+            at(0),
+        );
+        assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
+        let tried = failed.intending(Step::IrnCheck, at(1));
+        let not_called = Verdict::Hold { error: "held back".to_owned(), until: at(1) };
+        let held = tried.after(Step::IrnCheck, &not_called, at(1));
+        assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
+        let later =
+            held.intending(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));
+        assert_eq!(
+            (later.attempt, later.failing_since),
+            (2, Some(at(89_999))),
+            "a day in the queue is none of failing"
+        );
+    }
+
+    #[test]
+    fn a_transmission_that_fails_at_its_last_step_only_is_given_up_all_the_same() {
+        let mut run = run(Operation::Transmit);
+        for (second, attempt) in [(0, 1), (10, 2), (20, 3)] {
+            for step in [Step::Health, Step::AccessPoints] {
+                run = run.intending(step, at(second)).after(step, &done(), at(second));
+            }
+            run = run.intending(Step::Send, at(second));
+            assert_eq!(run.attempt, attempt);
+            run = run.after(Step::Send, &lost(at(second + 10)), at(second));
+            assert_eq!(run.failing_since, Some(at(0)));
+        }
+    }
+}
