@@ -4,8 +4,8 @@
 
 use std::fmt::Display;
 use std::hash::Hash;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
@@ -80,6 +80,8 @@ pub struct Dispatcher {
     slots: Arc<Semaphore>,
     handoff: Handoff,
     gates: Gates,
+    /// The gates that were shut when it last looked.
+    shut: Arc<Mutex<Vec<&'static str>>>,
     /// Whose turn was the last.
     last: Arc<AtomicI64>,
 }
@@ -97,6 +99,7 @@ impl Dispatcher {
             slots,
             handoff: Arc::new(handoff),
             gates: Arc::new(Vec::new),
+            shut: Arc::default(),
             last: Arc::new(AtomicI64::new(turns::START)),
         }
     }
@@ -118,6 +121,7 @@ impl Dispatcher {
 
     /// Takes over what is due and hands it out; how many lanes that were.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
+        let shut = self.gates_now().await?;
         let free = self.slots.available_permits().min(CLAIM_MAX);
         if free == 0 || !lanes::any_due(&self.store, self.duty.kind).await? {
             return Ok(0);
@@ -128,7 +132,7 @@ impl Dispatcher {
             lease: self.duty.lease,
             limit: free,
             after: self.last.load(Ordering::Relaxed),
-            shut: &(self.gates)(),
+            shut: &shut,
         };
         let taken = turns::take(&self.store, &ask).await?;
         if let Some(last) = taken.last {
@@ -139,6 +143,22 @@ impl Dispatcher {
             self.hand_out(lease);
         }
         Ok(count)
+    }
+
+    /// The gates that are shut. When one opens, whoever was to wait longer there is due: the queue drains at once and
+    /// in its order, instead of when each one's wait ends.
+    async fn gates_now(&self) -> Result<Vec<&'static str>, StoreError> {
+        let shut = (self.gates)();
+        let before = std::mem::replace(&mut *self.shut(), shut.clone());
+        let opened: Vec<_> = before.into_iter().filter(|gate| !shut.contains(gate)).collect();
+        if !opened.is_empty() {
+            turns::hurry(&self.store, self.duty.kind, &opened).await?;
+        }
+        Ok(shut)
+    }
+
+    fn shut(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        self.shut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hand_out(&self, lease: Lease) {

@@ -135,7 +135,9 @@ impl Limit {
             return;
         }
         match sign {
-            Sign::Overloaded | Sign::Throttled(_) => self.fall(1),
+            // Where calls fail or hang, one of them must not be all that is made.
+            Sign::Overloaded => self.fall(FEW),
+            Sign::Throttled(_) => self.fall(1),
             Sign::Neutral => self.measured(),
             Sign::Answered => self.borne(),
             Sign::Succeeded(took) => {
@@ -301,6 +303,15 @@ mod tests {
     fn it_falls_to_seven_tenths_and_by_one_at_least_and_never_below_one() {
         for (before, after) in [(10_000, 7_000), (64, 44), (10, 7), (4, 2), (3, 2), (2, 1), (1, 1)] {
             let mut limit = measured(before);
+            round(&mut limit, 1, Sign::Throttled(None));
+            assert_eq!(limit.places(), after, "{before}");
+        }
+    }
+
+    #[test]
+    fn calls_that_fail_or_hang_leave_a_few_places() {
+        for (before, after) in [(64, 44), (5, 4), (4, 4), (1, 1)] {
+            let mut limit = measured(before);
             round(&mut limit, 1, Sign::Overloaded);
             assert_eq!(limit.places(), after, "{before}");
         }
@@ -462,7 +473,8 @@ mod tests {
             }
             let Reverse((end, index, took)) = running.pop().unwrap();
             now = end;
-            let sign = took.map_or(Sign::Overloaded, |millis| Sign::Succeeded(Duration::from_millis(millis)));
+            let sign =
+                took.map_or(Sign::Throttled(None), |millis| Sign::Succeeded(Duration::from_millis(millis)));
             limit.settle(tickets[index], sign, at(0));
             if ended > calls / 2 {
                 seen.push(limit.bound);

@@ -215,7 +215,6 @@ mod tests {
     use crate::domain::clock::SystemClock;
 
     const OPERATION: Operation = Operation::Confirm;
-    const DOWN: Result<(), Failure> = Err(Failure::Retryable { reason: Cause::Down { status: 503 } });
 
     fn limits(max: u32) -> Arc<Limits> {
         Limits::new(max, Arc::new(SystemClock))
@@ -299,7 +298,8 @@ mod tests {
         for waiting in &mut line {
             assert!(waiting.now_or_never().is_none());
         }
-        places.pop().unwrap().settle(&DOWN, Duration::ZERO);
+        let throttled: Result<(), Failure> = Err(Failure::Throttled { retry_after: None });
+        places.pop().unwrap().settle(&throttled, Duration::ZERO);
         assert_eq!(view(&limits), (2, 3, 3));
         drop(places.pop());
         assert_eq!(view(&limits), (2, 2, 3), "two places were too many");

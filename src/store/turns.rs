@@ -222,6 +222,22 @@ fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>
     Statement::from_sql_and_values(store.backend(), sql, values)
 }
 
+/// Makes lanes due now that stand at one of these gates and were to wait longer.
+pub async fn hurry(store: &Store, kind: LaneKind, gates: &[&'static str]) -> Result<(), StoreError> {
+    let now = lanes::now(store.backend());
+    let statement = Query::update()
+        .table("lanes")
+        .value("next_due_at", now.clone())
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("gate").is_in(gates.iter().copied()))
+        .and_where(Expr::col("next_due_at").gt(now.clone()))
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)))
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await.map_err(StoreError::from)
+}
+
 /// How many lanes of each taxpayer are due.
 pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
     let due = free(store.backend(), &[]);
@@ -338,6 +354,26 @@ mod tests {
             assert_eq!(taken(store, (8, START), &["sign"]).await.0, ["1/20"]);
             assert_eq!(taken(store, (8, START), &["sign"]).await.0, [""; 0]);
             assert_eq!(taken(store, (8, START), &["health"]).await.0, ["1/10", "2/5"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_at_a_gate_is_due_when_it_opens() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
+            let ask =
+                Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit: 8, after: START, shut: &[] };
+            let leases = take(store, &ask).await.unwrap().leases;
+            let tx = store.begin().await.unwrap();
+            for lease in &leases {
+                let gate = if lease.key == "1/1" { "send" } else { "sign" };
+                lanes::release_at(&tx, lease, Some(Duration::from_mins(5)), Some(gate)).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0);
+            hurry(store, LaneKind::Run, &["sign"]).await.unwrap();
+            assert_eq!(taken(store, (8, START), &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
 

@@ -48,6 +48,10 @@ async fn paused(scene: &Scene, invoice_no: &str) -> String {
         (order.irn, order.probability) = (Some(created.irn.clone()), Some(1.into()));
         state.add_fault(order).unwrap();
     }
+    // The search, which names no invoice, tells nothing either.
+    let mut search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+    search.probability = Some(1.into());
+    state.add_fault(search).unwrap();
     scene.taxpayer.start_run("submit", &submission(invoice_no, &created.irn)).await;
     eventually("the pause", async || {
         let run = scene.taxpayer.run(&created.irn, "submit").await?;

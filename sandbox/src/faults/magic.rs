@@ -106,7 +106,7 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
         "the customer's access point is offline at the first two lookups, then online",
     ),
     word("SBXOFFLINE", Offline, "the customer's access point is never online"),
-    word("SBXSLOW", Slow, "every answer about the invoice is 3 s late"),
+    word("SBXSLOW", Slow, "every answer about the invoice is 1.5 s late"),
     word(
         "SBXHEALTH",
         ToAll(FaultKind::HealthDown),
@@ -122,7 +122,7 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 ];
 
 /// How late every answer about a SLOW invoice is.
-const SLOW_MS: u64 = 3000;
+const SLOW_MS: u64 = 1500;
 /// How long what a word does to everybody lasts, where no digits say it, and at most.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;

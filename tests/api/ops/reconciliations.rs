@@ -84,6 +84,14 @@ fn order(world: &World, kind: FaultKind, operation: Operation, irn: &str) {
     world.authority.add_fault(order).unwrap();
 }
 
+/// Nobody can be asked about an invoice: neither `confirm` nor the search, which names none, tells.
+fn silence(world: &World, irn: &str) {
+    order(world, FaultKind::ServerError, Operation::Confirm, irn);
+    let mut search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+    search.probability = Some(1.into());
+    world.authority.add_fault(search).unwrap();
+}
+
 async fn state(taxpayer: &Taxpayer, irn: &str, operation: &str, wanted: &str) {
     let look = async || {
         let run = taxpayer.app().run_of(irn, operation).await;
@@ -98,7 +106,7 @@ async fn paused_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Val
     let no = invoice["invoice_no"].as_str().unwrap().to_owned();
     let irn = irn(taxpayer, &no);
     order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
-    order(world, FaultKind::ServerError, Operation::Confirm, &irn);
+    silence(world, &irn);
     taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
     state(taxpayer, &irn, "submit", "paused").await;
     assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
@@ -163,7 +171,7 @@ fn a_run_that_an_operator_holds_is_listed_and_stays_held() {
     untold("held", &async |world, taxpayer, operator| {
         let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
         // Paused again by hand, while it waits for an authority that fails.
-        order(world, FaultKind::ServerError, Operation::Confirm, &irn);
+        silence(world, &irn);
         let run = operator.run_of(taxpayer).await;
         let id = run["id"].as_str().unwrap();
         operator.move_run(id, "resume").await.expect_status(200);
@@ -244,6 +252,8 @@ fn a_waiting_run_is_sent_to_ask_at_once() {
             order.irn = Some(irn.clone());
             world.authority.add_fault(order).unwrap();
         }
+        let search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(1);
+        world.authority.add_fault(search).unwrap();
         taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
         state(taxpayer, &irn, "submit", "waiting").await;
         assert_eq!(found(operator, taxpayer).await, ["unfinished-here mended"]);
@@ -258,7 +268,7 @@ fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
         let buyer = world.taxpayer().await;
         let (invoice, irn) = signed(taxpayer, &buyer.tin).await;
         order(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
-        order(world, FaultKind::ServerError, Operation::Confirm, &irn);
+        silence(world, &irn);
         taxpayer.app().transmit(&irn).await.expect_status(500);
         state(taxpayer, &irn, "transmit", "paused").await;
         world.authority.clear_faults();
@@ -303,7 +313,7 @@ fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask() {
                 (sheet.update_attempts > 0).then_some(())
             };
             eventually("the call", begun).await;
-            self::order(world, FaultKind::ServerError, Operation::Confirm, &irn);
+            silence(world, &irn);
         };
         let (answer, ()) = futures_util::future::join(relaying.pay(&irn, "PAID"), failing).await;
         if answer.status != 200 {

@@ -308,7 +308,7 @@ fn a_run_whose_signature_is_not_known_is_not_cancelled() {
 fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it() {
     on_every_database(async |world| {
         let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
-        // Every answer about such an invoice takes 3 s.
+        // Every answer about such an invoice takes 1.5 s.
         let no = format!("INV{}SBXSLOW", number());
         let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
         taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
