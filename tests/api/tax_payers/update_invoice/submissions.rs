@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::join;
-use sandbox::{FaultKind, FaultOrder, Operation};
+use sandbox::{CallRecord, FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 
 use crate::support::bodies::{self, with};
@@ -51,6 +51,17 @@ fn a_submission_that_waits_is_called_off_by_an_update() {
     });
 }
 
+/// Waits until so many calls of an invoice are in the authority's hands.
+async fn under_way(world: &World, operation: Operation, irn: &str, wanted: usize) {
+    let count = async || {
+        let of_it = |call: &CallRecord| call.operation == Some(operation) && call.irn.as_deref() == Some(irn);
+        let calls = world.authority.calls();
+        let pending = calls.iter().filter(|call| of_it(call) && call.is_pending()).count();
+        (pending == wanted).then_some(())
+    };
+    eventually("the call of a step", count).await;
+}
+
 #[test]
 fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing() {
     on_every_database(async |world| {
@@ -62,17 +73,17 @@ fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing
                 let old = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
                 let late = FaultOrder {
                     irn: Some(irn.to_owned()),
-                    latency_ms: Some(700),
+                    latency_ms: Some(1_500),
                     ..FaultOrder::of(FaultKind::Latency).on(operation)
                 };
                 world.authority.add_fault(late).unwrap();
                 taxpayer.app().submit_async(&old).await.expect_status(202);
-                tokio::time::sleep(Duration::from_millis(350)).await;
+                under_way(world, operation, irn, 1).await;
                 let edited = taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
                 assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
                 let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
                 if !is_new {
-                    tokio::time::sleep(Duration::from_millis(700)).await;
+                    under_way(world, operation, irn, 0).await;
                     assert_eq!(sign_attempts(world, &invoice["irn"]), 0);
                     assert_eq!(taxpayer.reread(&invoice).await["status"], json!("draft"));
                 }
