@@ -18,6 +18,8 @@ use crate::support::service::Service;
 /// Requests under way at a time.
 const AT_ONCE: usize = 64;
 const RUNS: usize = 10;
+/// As many calls of a kind as a process makes at once before it knows how many the authority bears.
+const HELD_UP: usize = 4;
 /// Longer than it takes to have all runs under way.
 const LATE: Duration = Duration::from_secs(6);
 
@@ -102,13 +104,15 @@ async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&
     for created in invoices.iter().chain([&later]) {
         scene.assert_done(created, &events, false).await;
     }
-    println!("two processes: {RUNS} runs, {taken_over} of them taken over from a process that woke up later");
+    println!(
+        "two processes: {HELD_UP} runs, {taken_over} of them taken over from a process that woke up later"
+    );
 }
 
 /// Runs started at one process, all with their signature in the hands of the authority.
 async fn held_up_runs(scene: &Scene, client: &Client, name: &str) -> Vec<Created> {
     let mut invoices = Vec::new();
-    for number in 0..RUNS {
+    for number in 0..HELD_UP {
         let invoice_no = format!("{name}{number}");
         let created = client.created(&invoice(&invoice_no)).await;
         scene.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
@@ -136,7 +140,7 @@ async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client)
     for created in &invoices {
         scene.assert_done(created, &events, false).await;
     }
-    println!("two processes: {RUNS} runs, {taken_over} of them taken over from a dead process");
+    println!("two processes: {HELD_UP} runs, {taken_over} of them taken over from a dead process");
 }
 
 async fn a_rotated_key_is_refused_at_once(scene: &mut Scene, second: &Service) {
