@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::watch;
 
 use super::breaker::{Admission, Breaker, BreakerView, Verdict};
 use super::failure::{Failure, Kind};
@@ -18,7 +17,6 @@ use crate::domain::clock::SharedClock;
 pub(super) struct Breakers {
     clock: SharedClock,
     machines: [Mutex<Breaker>; Operation::ALL.len()],
-    changes: watch::Sender<u64>,
 }
 
 /// Leave for one call.
@@ -32,7 +30,7 @@ pub(super) struct Permit {
 impl Breakers {
     pub(super) fn new(clock: SharedClock) -> Arc<Self> {
         let machines = std::array::from_fn(|_| Mutex::new(Breaker::new()));
-        Arc::new(Self { clock, machines, changes: watch::Sender::new(0) })
+        Arc::new(Self { clock, machines })
     }
 
     /// Leave to call, or the time to wait.
@@ -56,11 +54,6 @@ impl Breakers {
         Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
     }
 
-    /// A number that grows whenever a breaker opens or closes.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
     /// A call was not made, because for as long as it could wait none before it ended.
     pub(super) fn starve(&self, operation: Operation) {
         let changed = self.lock(operation).starve(self.now());
@@ -76,7 +69,6 @@ impl Breakers {
         if !changed {
             return;
         }
-        self.changes.send_modify(|count| *count += 1);
         let view = self.lock(operation).view(operation, self.now());
         tracing::warn!(
             operation = operation.name(),
@@ -171,16 +163,6 @@ mod tests {
         clock.advance(Duration::from_secs(5));
         breakers.admit(Operation::Sign).ok().unwrap().settle(&Ok(()));
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
-    }
-
-    #[test]
-    fn opening_and_closing_are_announced() {
-        let (clock, breakers) = opened();
-        let mut changes = breakers.changes();
-        assert_eq!(*changes.borrow_and_update(), 1);
-        clock.advance(Duration::from_secs(5));
-        breakers.admit(Operation::Sign).ok().unwrap().settle(&Ok(()));
-        assert!(changes.has_changed().unwrap());
     }
 
     #[test]

@@ -11,7 +11,6 @@ use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Certificate, Client, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::breaker::BreakerView;
@@ -106,11 +105,6 @@ impl Authority {
     /// The limit of every operation, in the same order.
     pub fn limits(&self) -> Vec<LimitView> {
         self.0.gate.limit_views()
-    }
-
-    /// A number that grows whenever a breaker opens or closes.
-    pub fn breaker_changes(&self) -> watch::Receiver<u64> {
-        self.0.gate.breakers.changes()
     }
 
     /// Calls and their time, per operation and outcome, zeros included.

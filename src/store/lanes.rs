@@ -99,14 +99,23 @@ pub async fn claim(
     lease: Duration,
     limit: u64,
 ) -> Result<Vec<Lease>, StoreError> {
-    let now = now(store.backend());
-    let free =
-        due(kind, &now, limit).lock_with_behavior(LockType::Update, LockBehavior::SkipLocked).to_owned();
+    let free = due(kind, &now(store.backend()), limit);
+    take_over(store, (kind, owner, lease), free).await
+}
+
+/// Makes lanes ours that a query finds free; those that another is taking at this moment are passed over.
+pub(super) async fn take_over(
+    store: &Store,
+    (kind, owner, lease): (LaneKind, &str, Duration),
+    free: SelectStatement,
+) -> Result<Vec<Lease>, StoreError> {
+    let mut free = free;
+    free.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
     let statement = Query::update()
         .table("lanes")
         .value("owner", owner)
         .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("lease_until", later(&now, lease))
+        .value("lease_until", later(&now(store.backend()), lease))
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").in_subquery(free))
         .returning(Query::returning().columns(["key", "epoch"]))
@@ -120,14 +129,17 @@ pub async fn claim(
 }
 
 fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
+    free(kind, now).order_by("next_due_at", sea_orm::Order::Asc).limit(limit).to_owned()
+}
+
+/// The lanes of a kind that are due and that nobody holds.
+pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
         .from("lanes")
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("next_due_at").lte(now.clone()))
         .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
-        .order_by("next_due_at", sea_orm::Order::Asc)
-        .limit(limit)
         .to_owned()
 }
 

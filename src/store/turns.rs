@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
 
 use crate::store::database::Store;
@@ -169,34 +169,9 @@ fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<String> {
 
 /// Of these lanes those that are still free.
 async fn claim(store: &Store, ask: &Ask<'_>, keys: &[String]) -> Result<Vec<Lease>, StoreError> {
-    let now = lanes::now(store.backend());
-    let free = Query::select()
-        .column("key")
-        .from("lanes")
-        .and_where(Expr::col("kind").eq(ask.kind.as_str()))
-        .and_where(Expr::col("key").is_in(keys))
-        .and_where(Expr::col("next_due_at").lte(now.clone()))
-        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .to_owned();
-    let statement = Query::update()
-        .table("lanes")
-        .value("owner", ask.owner)
-        .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("lease_until", lanes::later(&now, ask.lease))
-        .and_where(Expr::col("kind").eq(ask.kind.as_str()))
-        .and_where(Expr::col("key").in_subquery(free))
-        .returning(Query::returning().columns(["key", "epoch"]))
-        .to_owned();
-    let tx = store.begin().await?;
-    let rows = tx.query_all(&statement).await?;
-    tx.commit().await?;
-    let mut leases = rows
-        .iter()
-        .map(|row| {
-            Ok(Lease { kind: ask.kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? })
-        })
-        .collect::<Result<Vec<_>, StoreError>>()?;
+    let mut free = lanes::free(ask.kind, &lanes::now(store.backend()));
+    free.and_where(Expr::col("key").is_in(keys));
+    let mut leases = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
     let places: HashMap<&str, usize> = keys.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();
     leases.sort_by_key(|lease| places.get(lease.key.as_str()).copied());
     Ok(leases)

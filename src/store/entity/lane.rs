@@ -14,6 +14,10 @@ pub struct Model {
     pub lease_until: Option<i64>,
     pub next_due_at: Option<i64>,
     pub version: i64,
+    /// Whose turn it is when the lane is due; 0 is nobody's.
+    pub taxpayer_id: i64,
+    pub deadline: i64,
+    pub gate: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
