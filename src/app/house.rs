@@ -25,6 +25,7 @@ use crate::app::upstream::{Upstream, retry_policy};
 use crate::authority::Authority;
 use crate::config::Settings;
 use crate::domain::catalog::SharedCatalog;
+use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::deadline::DeadlinePolicy;
 use crate::store::database::Store;
@@ -258,6 +259,12 @@ fn satchel(
         taxpayers: Arc::clone(taxpayers),
         client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
         schedule: Schedule::new(webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect()),
+        circuit: CircuitPolicy {
+            park_after: Duration::from_secs(webhooks.park_after_s),
+            park_max: Duration::from_secs(webhooks.park_max_s),
+            disable_after: Duration::from_secs(webhooks.disable_after_s),
+        },
+        at_once: webhooks.in_flight_max,
         clock: clock.clone(),
     })
 }

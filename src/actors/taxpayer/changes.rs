@@ -222,6 +222,10 @@ impl Desk {
         if !changes.wakes_endpoint() {
             return Ok(());
         }
-        lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await
+        let lane = self.id.to_string();
+        match changes.endpoint {
+            Some(_) => lanes::make_due(tx, LaneKind::Endpoint, &[lane]).await,
+            None => lanes::wake(tx, LaneKind::Endpoint, &lane).await,
+        }
     }
 }

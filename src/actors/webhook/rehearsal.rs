@@ -12,7 +12,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::refusal::Refusal;
 use crate::store::failure::StoreError;
-use crate::store::webhooks;
+use crate::store::webhooks::{self, Recipient};
 use crate::webhook::{self, Message, Post, Secret};
 
 /// Why a test was not sent.
@@ -30,8 +30,9 @@ impl Satchel {
     /// Sends a test to the endpoint of a taxpayer, whether it is in service or not.
     pub async fn rehearse(&self, taxpayer: TaxpayerId) -> Result<webhook::Attempt, NotSent> {
         let now = self.clock.now();
-        let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
-        let (endpoint, secrets) = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
+        let found = webhooks::recipient(&self.store, taxpayer, now).await?;
+        let Recipient { endpoint, secrets, .. } =
+            found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
         let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let event = test_of(&endpoint, now);
         Ok(self.attempt((&endpoint, &secrets), &event, now, Post::KEPT_FOR_TEST).await)
