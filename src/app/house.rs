@@ -105,7 +105,7 @@ impl House {
         // The embedded authority answers at once: the first request finds the lists there.
         let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
-        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?);
+        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
         let gear = Gear {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
@@ -251,6 +251,7 @@ fn satchel(
     settings: &Settings,
     urls: &AddressPolicy,
     (store, taxpayers, clock): (&Store, &Arc<Taxpayers>, &SharedClock),
+    wakers: &Wakers,
 ) -> Result<Satchel, StartError> {
     let webhooks = &settings.webhooks;
     let timeout = Duration::from_secs(webhooks.timeout_s);
@@ -265,6 +266,7 @@ fn satchel(
             disable_after: Duration::from_secs(webhooks.disable_after_s),
         },
         at_once: webhooks.in_flight_max,
+        bells: wakers.couriers.clone(),
         clock: clock.clone(),
     })
 }

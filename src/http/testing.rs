@@ -96,6 +96,7 @@ pub(crate) async fn house() -> House {
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
     let satchel = Arc::new(Satchel {
+        bells: wakers.couriers.clone(),
         at_once: 4,
         circuit: CircuitPolicy::default(),
         store: store.clone(),

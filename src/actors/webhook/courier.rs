@@ -1,11 +1,15 @@
 //! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round begins
-//! what there is room for, waits until something has ended and reports it (`recorder`); a process that dies in
-//! between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
+//! what there is room for, waits until something has ended or has come, and reports what has ended (`recorder`); a
+//! process that dies in between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::waiters::Waiters;
 use crate::actors::webhook::flight::{Flight, Landed};
 use crate::actors::webhook::recorder::{Noted, Recorder, Report};
 use crate::domain::circuit::{CircuitPolicy, Failing, Passage};
@@ -20,6 +24,9 @@ use crate::store::webhooks::Recipient;
 use crate::store::{delivery_queue, replays, webhooks};
 use crate::webhook::{self, GuardedClient, Outcome, Post, Schedule, Secret};
 
+/// How often to look for what has become due while attempts are under way.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
 /// What delivering takes.
 pub struct Satchel {
     pub store: Store,
@@ -29,6 +36,7 @@ pub struct Satchel {
     pub circuit: CircuitPolicy,
     /// Deliveries to one endpoint at once.
     pub at_once: usize,
+    pub bells: Waiters<TaxpayerId>,
     pub clock: SharedClock,
 }
 
@@ -54,13 +62,21 @@ impl Courier {
     /// One round. The lane is released when nothing is due; a round with attempts under way is never the last.
     pub(super) async fn deliver(&mut self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
         self.flight.under(lease.epoch);
+        let place = self.satchel.bells.join(taxpayer);
+        // From before anything is looked at, so that no new work goes unseen.
+        let more = place.changed();
         let now = self.satchel.clock.now();
         let Some(recipient) = webhooks::recipient(&self.satchel.store, taxpayer, now).await? else {
             return self.note(Report::nothing(lease, taxpayer)).await;
         };
         let passage = recipient.failing.as_ref().map_or(Passage::Open, |failing| failing.passage(now));
         let is_all = !recipient.endpoint.is_active || self.fill(lease, &recipient, passage).await?;
-        let landed = self.flight.landed().await;
+        let landed = tokio::select! {
+            biased;
+            landed = self.flight.landed() => landed,
+            () = more => Vec::new(),
+            () = sleep(LOOK_EVERY) => Vec::new(),
+        };
         let rest = (is_all && self.flight.is_empty()).then_some(passage);
         if landed.is_empty() && rest.is_none() {
             return Ok(Handled::More);
