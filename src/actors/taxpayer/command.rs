@@ -27,6 +27,7 @@ use crate::domain::run_move::RunMove;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
+use crate::webhook::Secret;
 
 /// One wish about a taxpayer's books.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub enum Command {
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
     SetWebhook { url: String, enabled_events: Option<Vec<String>> },
-    RotateSecret { secret: SecretString },
+    RotateSecret { secret: Secret },
     RotateKey { key: SecretString },
     DisableEndpoint { reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },

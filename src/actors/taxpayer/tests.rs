@@ -267,14 +267,14 @@ async fn contents_that_replace_each_other_at_once_make_their_run_due_once() {
 async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
-        let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32])).text();
+        let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
         house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }
         let (_, secrets) =
             webhooks::with_secrets(&house.test.store, ID, SystemClock.now()).await.unwrap().unwrap();
-        let expected = [3, 2, 1].map(|n| secret(n).expose_secret().to_owned());
+        let expected = [3, 2, 1].map(|n| secret(n).text().expose_secret().to_owned());
         assert_eq!(secrets[..3], expected);
         assert_eq!(secrets.len(), 4, "the first one, drawn with the record, too");
         let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();

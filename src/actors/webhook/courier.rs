@@ -12,7 +12,7 @@ use rand::RngExt;
 use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::domain::clock::{self, SharedClock};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint, Phases};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::{Store, Transaction};
@@ -107,7 +107,7 @@ impl Satchel {
         attempts: Vec<(Delivery, Event, webhook::Attempt, Timestamp)>,
     ) -> Result<bool, StoreError> {
         let now = self.clock.now();
-        let gone = attempts.iter().any(|(_, _, attempt, _)| attempt.outcome == Outcome::Gone);
+        let gone = attempts.iter().any(|(_, _, attempt, _)| attempt.is_gone());
         let outcomes: Vec<Recorded> = attempts
             .into_iter()
             .map(|(delivery, event, attempt, at)| {
@@ -132,6 +132,7 @@ impl Satchel {
         }
         let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
         match self.schedule.next(made, attempt.retry_after, clock::chance().random()) {
+            _ if matches!(attempt.outcome, Outcome::Aborted(_)) => delivery.state = DeliveryState::Dead,
             Some(delay) => {
                 delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX));
             }
@@ -178,6 +179,17 @@ fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
         status: attempt.status,
         failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
         duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
+        phases: phases(attempt.phases),
         response: attempt.response_head.replace('\0', " "),
+    }
+}
+
+fn phases(phases: webhook::Phases) -> Phases {
+    let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    Phases {
+        dns_ms: phases.dns.map(millis),
+        connect_ms: phases.connect.map(millis),
+        wait_ms: phases.wait.map(millis),
+        read_ms: phases.read.map(millis),
     }
 }
