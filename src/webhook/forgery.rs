@@ -1,7 +1,7 @@
 //! Server-side request forgery: the ways to name a private address that are known, each tried on the client as it
 //! is in production. What is counted is connections to a canary.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use reqwest::dns::Resolve;
+use serde_json::Value;
 
 use super::address::AddressPolicy;
 use super::attempt::{Attempt, Outcome};
@@ -18,173 +19,13 @@ use super::gate::{Gate, Reach};
 use super::resolver::{GuardedResolver, Lookup};
 use super::testing::{Endpoint, Then};
 
-/// Ways to write a host. `PORT` is the canary's; both schemes are tried before each.
-const FORMS: &[&str] = &[
-    // Loopback as numbers: decimal, octal, hexadecimal, short, mixed, with zeros and dots.
-    "127.0.0.1:PORT/",
-    "127.0.0.1.:PORT/",
-    "127.0.0.1..:PORT/",
-    "127.1:PORT/",
-    "127.1.:PORT/",
-    "127.0.1:PORT/",
-    "127.255.255.254:PORT/",
-    "2130706433:PORT/",
-    "2130706433.:PORT/",
-    "6425673729:PORT/",
-    "017700000001:PORT/",
-    "0x7f000001:PORT/",
-    "0X7F000001:PORT/",
-    "0x7f.0x0.0x0.0x1:PORT/",
-    "0x7f.1:PORT/",
-    "0x0000007f.1:PORT/",
-    "0x7F.0.0.01:PORT/",
-    "0177.0.0.1:PORT/",
-    "0177.0.0.01:PORT/",
-    "0177.1:PORT/",
-    "00000177.0.0.1:PORT/",
-    "127.0.0.0x1:PORT/",
-    "127.0x1:PORT/",
-    "127.000.000.001:PORT/",
-    "383.0.0.1:PORT/",
-    "0:PORT/",
-    "00:PORT/",
-    "0x0:PORT/",
-    "0.0.0.0:PORT/",
-    "0.0.0.0.:PORT/",
-    // Percent-encoded, of full width, with the dots and digits that IDNA maps.
-    "%31%32%37.0.0.1:PORT/",
-    "127%2e0%2e0%2e1:PORT/",
-    "127.0.0.1%2e:PORT/",
-    "127.0.0.1%00:PORT/",
-    "127.0.0.1%00.example.com:PORT/",
-    "127.0.0.1%20:PORT/",
-    "127.0.0.1%23.example.com:PORT/",
-    "127.0.0.1%2f.example.com:PORT/",
-    "127.0.0.1%5c.example.com:PORT/",
-    "①②⑦.⓪.⓪.①:PORT/",
-    "１２７.０.０.１:PORT/",
-    "𝟏𝟐𝟕.𝟎.𝟎.𝟏:PORT/",
-    "127。0。0。1:PORT/",
-    "127．0．0．1:PORT/",
-    "127｡0｡0｡1:PORT/",
-    "127.0.0.1\u{ad}:PORT/",
-    "127.0.\u{200b}0.1:PORT/",
-    // IPv6: loopback, unspecified, and IPv4 inside it.
-    "[::1]:PORT/",
-    "[0:0:0:0:0:0:0:1]:PORT/",
-    "[0000:0000:0000:0000:0000:0000:0000:0001]:PORT/",
-    "[::]:PORT/",
-    "[::127.0.0.1]:PORT/",
-    "[::7f00:1]:PORT/",
-    "[::ffff:127.0.0.1]:PORT/",
-    "[::ffff:7f00:1]:PORT/",
-    "[::FFFF:7F00:1]:PORT/",
-    "[0:0:0:0:0:ffff:7f00:0001]:PORT/",
-    "[::ffff:0.0.0.0]:PORT/",
-    "[::ffff:0:127.0.0.1]:PORT/",
-    "[64:ff9b::127.0.0.1]:PORT/",
-    "[64:ff9b::7f00:1]:PORT/",
-    "[64:ff9b:1::7f00:1]:PORT/",
-    "[64:ff9b:1:7f00:0:100::]:PORT/",
-    "[2002:7f00:1::]:PORT/",
-    "[2002:7f00:1::1]:PORT/",
-    "[2001:0:7f00:1::]:PORT/",
-    "[2001:0:4136:e378:8000:63bf:80ff:fffe]:PORT/",
-    "[fe80::5efe:127.0.0.1]:PORT/",
-    "[2606:4700::5efe:7f00:1]:PORT/",
-    "[2606:4700::200:5efe:7f00:1]:PORT/",
-    "[::1%25lo]:PORT/",
-    "[::1%lo]:PORT/",
-    "[fe80::1%25eth0]:PORT/",
-    "[fe80::1%eth0]:PORT/",
-    "[::1].:PORT/",
-    "[127.0.0.1]:PORT/",
-    "::1:PORT/",
-    // Names of this machine and of private networks.
-    "localhost:PORT/",
-    "LOCALHOST:PORT/",
-    "LocalHost:PORT/",
-    "localhost.:PORT/",
-    "localhost..:PORT/",
-    "a.localhost:PORT/",
-    "a.b.localhost.:PORT/",
-    "loc%61lhost:PORT/",
-    "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ:PORT/",
-    "ｌｏｃａｌｈｏｓｔ:PORT/",
-    "lo\u{ad}calhost:PORT/",
-    "localhost.localdomain:PORT/",
-    "localhost6:PORT/",
-    "ip6-localhost:PORT/",
-    "ip6-loopback:PORT/",
-    "kubernetes.default.svc.cluster.local:PORT/",
-    "host.docker.internal:PORT/",
-    "printer.local:PORT/",
-    // Names that anybody may point anywhere: here all lead to the canary.
-    "127.0.0.1.nip.example:PORT/",
-    "rebind.example:PORT/",
-    "xn--bcher-kva.example:PORT/",
-    "example.com.:PORT/",
-    // Metadata of clouds.
-    "169.254.169.254/latest/meta-data/",
-    "169.254.169.254./",
-    "0xa9fea9fe/",
-    "2852039166/",
-    "169.254.43518/",
-    "0251.0376.0251.0376/",
-    "⑯⑨。②⑤④。⑯⑨。②⑤④/",
-    "[::ffff:a9fe:a9fe]/",
-    "[::ffff:169.254.169.254]/",
-    "[64:ff9b::a9fe:a9fe]/",
-    "[fd00:ec2::254]/",
-    "[fd20:ce::254]/",
-    "100.100.100.200/",
-    "168.63.129.16/",
-    "192.0.0.192/",
-    "metadata.google.internal/",
-    "metadata/",
-    "instance-data/",
-    // Private networks.
-    "10.0.0.1/",
-    "012.1/",
-    "172.16.0.1/",
-    "172.31.255.255/",
-    "192.168.0.1/",
-    "3232235521/",
-    "100.64.0.1/",
-    "198.18.0.1/",
-    "224.0.0.1/",
-    "240.0.0.1/",
-    "255.255.255.255/",
-    "[fc00::1]/",
-    "[fd12:3456::1]/",
-    "[fec0::1]/",
-    "[ff02::1]/",
-    // Users, backslashes, blanks and what else parsers disagree about.
-    "user:pass@127.0.0.1:PORT/",
-    "@127.0.0.1:PORT/",
-    ":@127.0.0.1:PORT/",
-    "example.com@127.0.0.1:PORT/",
-    "example.com:443@127.0.0.1:PORT/",
-    "127.0.0.1:PORT@example.com/",
-    "example.com%40127.0.0.1:PORT/",
-    "example.com\\@127.0.0.1:PORT/",
-    "127.0.0.1:PORT\\@example.com/",
-    "127.0.0.1:PORT#@example.com/",
-    "127.0.0.1:PORT?@example.com/",
-    "\\127.0.0.1:PORT/",
-    "\\\\127.0.0.1:PORT/",
-    "/127.0.0.1:PORT/",
-    " 127.0.0.1:PORT/",
-    "127.0.0.1 :PORT/",
-    "127.0.0.1:PORT/\r\nx-injected: 1",
-    "127.0.\t0.1:PORT/",
-    "127.0.\n0.1:PORT/",
-    "example.com\r\n@127.0.0.1:PORT/",
-    "127.0.0.1:0/",
-    "127.0.0.1:/",
-    "127.0.0.1:0PORT/",
-    "127.0.0.1:PORT:80/",
-];
+/// Ways to write a URL after its scheme, `PORT` being the canary's. The tests of the API try them too.
+fn forms() -> Vec<String> {
+    let forms: Value = serde_json::from_str(include_str!("../../tests/forgery/urls.json")).unwrap();
+    let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);
+    let all = groups.chain([&forms["names"]]).flat_map(|urls| urls.as_array().unwrap());
+    all.map(|url| url.as_str().unwrap().to_owned()).collect()
+}
 
 /// A resolver that answers as it is told: of each name the next answer, and the last for ever.
 #[derive(Debug, Default)]
@@ -236,15 +77,18 @@ async fn no_form_of_a_private_address_reaches_a_canary() {
     let canary = canary().await;
     let port = canary.address.port().to_string();
     let client = client(Always(addresses(&["127.0.0.1", "::1", "0.0.0.0"])), &[]);
-    let mut tried = std::collections::HashSet::new();
-    for form in FORMS {
-        assert!(tried.insert(form), "{form} stands there twice");
+    let (mut tried, mut odd) = (HashSet::new(), Vec::new());
+    for form in forms() {
+        assert!(tried.insert(form.clone()), "{form} stands there twice");
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{}", form.replace("PORT", &port));
             let outcome = post(&client, &url).await.outcome;
-            assert!(matches!(outcome, Outcome::Forbidden(_)), "{url:?}: {outcome:?}");
+            if !matches!(outcome, Outcome::Forbidden(_)) {
+                odd.push(format!("{url:?}: {outcome:?}"));
+            }
         }
     }
+    assert!(odd.is_empty(), "{odd:#?}");
     assert!(tried.len() > 60);
     assert_eq!(canary.calls(), 0);
 }
