@@ -1,5 +1,8 @@
 //! Deliveries of notifications (Standard Webhooks 1.0.0).
 
+mod forgery;
+mod libraries;
+
 use serde_json::{Value, json};
 
 use crate::support::bodies::{self, submission};
@@ -169,6 +172,47 @@ fn gone_takes_the_endpoint_out_of_service_at_once() {
             async || fresh.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
         eventually("a notification at the new URL", arrived).await;
         assert_eq!(receiver.received().len(), 1, "the old URL is left alone");
+    });
+}
+
+#[test]
+fn a_receiver_that_aborts_a_message_is_not_sent_it_again() {
+    on_every_database(async |world| {
+        let receiver = Receiver::start();
+        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
+        receiver.answer_next(&[Reply::Abort(500), Reply::Abort(204)]);
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+        let integrator = world.integrator();
+        let ended = async || {
+            let all = integrator.deliveries(taxpayer.id, "").await.expect_status(200).data()["data"].clone();
+            let is_over = all.as_array().unwrap().iter().all(|one| one["state"] != json!("pending"));
+            (is_over && receiver.received().len() >= 2).then_some(all)
+        };
+        let log = eventually("the end of both deliveries", ended).await;
+        let ends =
+            [&log[1], &log[0]].map(|one| (one["state"].clone(), one["attempts"][0]["failure"].clone()));
+        assert_eq!(ends, [(json!("dead"), json!("aborted")), (json!("delivered"), Value::Null)]);
+        let kinds: Vec<_> = receiver.received().iter().map(Received::kind).collect();
+        assert_eq!(kinds, [CREATED, UPDATED]);
+    });
+}
+
+#[test]
+fn gone_takes_the_endpoint_out_of_service_also_where_it_aborts_the_message() {
+    on_every_database(async |world| {
+        let receiver = Receiver::start();
+        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+        receiver.answer_always(Reply::Abort(410));
+        taxpayer.invoice(&bodies::invoice()).await;
+        let integrator = world.integrator();
+        let disabled = async || {
+            let record = integrator.webhook(taxpayer.id).await.expect_status(200);
+            (record.data()["is_active"] == json!(false)).then_some(())
+        };
+        eventually("a disabled endpoint", disabled).await;
+        let log = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
+        assert_eq!(log.data()["data"][0]["attempts"][0]["failure"], json!("aborted"));
     });
 }
 
