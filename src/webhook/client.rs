@@ -64,12 +64,13 @@ pub struct GuardedClient {
 impl GuardedClient {
     /// `timeout` is for a whole attempt; `max_body` bounds the bytes read of an answer.
     pub fn new(policy: AddressPolicy, timeout: Duration, max_body: usize) -> Result<Self, BuildError> {
-        Self::asking(Arc::new(SystemLookup), policy, timeout, max_body)
+        let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
+        Self::asking(&system, policy, timeout, max_body)
     }
 
     /// One whose names are looked up in a way of its own.
     pub(super) fn asking(
-        lookup: Arc<dyn Lookup>,
+        lookup: &Arc<dyn Lookup>,
         policy: AddressPolicy,
         timeout: Duration,
         max_body: usize,
@@ -77,7 +78,7 @@ impl GuardedClient {
         let policy = Arc::new(policy);
         let build = |reach| {
             let gate = Gate { policy: Arc::clone(&policy), reach };
-            let resolver = GuardedResolver { gate: gate.clone(), lookup: Arc::clone(&lookup) };
+            let resolver = GuardedResolver { gate: gate.clone(), lookup: Arc::clone(lookup) };
             Client::builder()
                 .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
                 .timeout(timeout)

@@ -57,7 +57,8 @@ fn addresses(texts: &[&str]) -> Vec<IpAddr> {
 
 fn client(lookup: impl Lookup + 'static, allowed: &[&str]) -> GuardedClient {
     let policy = AddressPolicy::new(allowed.iter().map(|network| network.parse().unwrap()).collect());
-    GuardedClient::asking(Arc::new(lookup), policy, Duration::from_secs(30), 64 * 1_024).unwrap()
+    let lookup: Arc<dyn Lookup> = Arc::new(lookup);
+    GuardedClient::asking(&lookup, policy, Duration::from_secs(30), 64 * 1_024).unwrap()
 }
 
 async fn post(client: &GuardedClient, url: &str) -> Attempt {

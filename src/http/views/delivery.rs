@@ -34,6 +34,7 @@ struct AttemptView<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Phases)]
+#[expect(clippy::struct_field_names, reason = "a unit stands in the name of each field of the interface")]
 struct PhasesView {
     dns_ms: Option<i64>,
     connect_ms: Option<i64>,
