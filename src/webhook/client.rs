@@ -344,6 +344,7 @@ mod tests {
         assert_eq!((attempt.status, attempt.response_head.as_str()), (None, ""));
         let attempt = post(&[], "https://nowhere.invalid/").await;
         assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Dns));
+        assert!(attempt.phases.dns.is_some() && attempt.phases.connect.is_none(), "{attempt:?}");
         for answer in ["", "no HTTP at all\r\n\r\n", "HTTP/1.1 "] {
             let endpoint = Endpoint::start(answer, Then::Close).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
@@ -353,6 +354,7 @@ mod tests {
             let endpoint = Endpoint::start(answer, Then::Close).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/").replace("http:", "https:")).await;
             assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Tls), "{answer}");
+            assert!(attempt.phases.connect.is_some() && attempt.phases.wait.is_none(), "{attempt:?}");
         }
     }
 
@@ -447,8 +449,10 @@ mod tests {
         let slow = GuardedClient { max_body: 8 * 1_024, ..client(&LOOPBACK) };
         let attempt = slow.post(post).await;
         assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, 8 * 1_024));
-        let attempt = client(&LOOPBACK).post(post).await;
-        assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, Post::KEPT_FOR_TEST));
+        for (keep, kept) in [(Post::KEPT_FOR_TEST, Post::KEPT_FOR_TEST), (usize::MAX, 64 * 1_024)] {
+            let attempt = client(&LOOPBACK).post(Post { keep, ..post }).await;
+            assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, kept));
+        }
     }
 
     #[test]

@@ -284,6 +284,24 @@ async fn every_secret_replaced_within_a_day_signs_along() {
     }
 }
 
+#[actix_rt::test]
+async fn secrets_that_replace_each_other_at_once_all_sign() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
+        let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
+        let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n)));
+        assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
+        let found = webhooks::with_secrets(&house.test.store, ID, SystemClock.now()).await.unwrap();
+        let (endpoint, secrets) = found.unwrap();
+        for n in 0..6 {
+            assert!(secrets.contains(&secret(n).text().expose_secret().to_owned()), "{n}");
+        }
+        assert_eq!(endpoint.public_key, Secret::parse(&secrets[0]).unwrap().public_key());
+        house.close().await;
+    }
+}
+
 /// A key as it comes with a payment; the answer that is kept says how much was paid.
 fn once(key: &str, body: &[u8]) -> Once {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
