@@ -30,6 +30,8 @@ pub(crate) enum Reply {
     Text(u16, &'static str),
     /// With the word that this message is not to be sent again.
     Abort(u16),
+    /// To this port of this machine.
+    Redirect(u16, u16),
     /// Too late to count.
     Slow,
 }
@@ -164,6 +166,10 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
         Reply::Abort(status) => {
             let mut answer = HttpResponse::build(StatusCode::from_u16(status).unwrap());
             answer.insert_header(("webhook-delivery", "abort-message")).finish()
+        }
+        Reply::Redirect(status, port) => {
+            let mut answer = HttpResponse::build(StatusCode::from_u16(status).unwrap());
+            answer.insert_header(("location", format!("http://127.0.0.1:{port}/"))).finish()
         }
         Reply::Slow => {
             tokio::time::sleep(SLOW).await;

@@ -5,10 +5,11 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::CREATED;
+use super::{CREATED, subscribed};
 use crate::support::bodies;
 use crate::support::clients::webhook;
-use crate::support::world::{apart, eventually};
+use crate::support::receiver::{Receiver, Reply};
+use crate::support::world::{apart, eventually, on_every_database};
 
 const PUBLIC: &str = "https://hooks.example.com/";
 
@@ -45,7 +46,8 @@ fn no_private_address_is_taken_and_none_is_called() {
             answer.expect_faults(&["webhook_url"]);
         }
         integrator.set_webhook(taxpayer.id, PUBLIC, &[CREATED]).await.expect_status(200);
-        for url in &urls {
+        // Either scheme in turn: the client has a connector for each.
+        for url in urls.iter().enumerate().filter(|(at, _)| matches!(at % 4, 0 | 3)).map(|(_, url)| url) {
             world.plant_webhook_url(taxpayer.id, url).await;
             integrator.test_webhook(taxpayer.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
         }
@@ -60,6 +62,25 @@ fn no_private_address_is_taken_and_none_is_called() {
             let phases = json!({ "dns_ms": null, "connect_ms": null, "wait_ms": null, "read_ms": null });
             assert_eq!(attempt["phases"], phases);
         }
+        assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    });
+}
+
+#[test]
+fn no_redirect_is_followed() {
+    on_every_database(async |world| {
+        let (receiver, canary) = (Receiver::start(), canary());
+        let port = canary.local_addr().unwrap().port();
+        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+        let redirects = [301, 302, 303, 307, 308].map(|status| Reply::Redirect(status, port));
+        receiver.answer_next(&redirects);
+        for status in [301, 302, 303, 307, 308] {
+            let answer = world.integrator().test_webhook(taxpayer.id).await.expect_status(200);
+            assert!(answer.message().ends_with(&status.to_string()), "{}", answer.message());
+        }
+        receiver.answer_next(&redirects[..3]);
+        taxpayer.invoice(&bodies::invoice()).await;
+        assert_eq!(receiver.wait_for(9).await[8].answered, Reply::Status(204));
         assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     });
 }
