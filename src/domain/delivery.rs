@@ -74,8 +74,25 @@ pub struct Attempt {
     /// A class such as `timeout` or `status`; none on success.
     pub failure: Option<String>,
     pub duration_ms: i64,
+    pub phases: Phases,
     /// The beginning of the answer's body.
     pub response: String,
+}
+
+/// How long each part of an attempt took, in milliseconds; none for a part that did not take place, such as
+/// connecting where a connection was open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Phases {
+    pub dns_ms: Option<i64>,
+    pub connect_ms: Option<i64>,
+    pub wait_ms: Option<i64>,
+    pub read_ms: Option<i64>,
+}
+
+words! {
+    /// How notifications are signed: with a secret that both sides have, or with a key pair whose private key
+    /// never leaves this service.
+    SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
 /// Where a taxpayer's notifications go.
@@ -90,6 +107,8 @@ pub struct Endpoint {
     pub disabled_reason: Option<String>,
     /// The last event before it was last disabled; None where it never was.
     pub disabled_after: Option<i64>,
+    /// What verifies the newest signature, where that is made with a key pair.
+    pub public_key: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }

@@ -86,10 +86,15 @@ impl Body {
         Self { bytes_max, ..self }
     }
 
-    /// The JSON object that the body is; no body at all is an empty one.
+    /// The JSON object that the body is; no body at all is an empty one, whatever its headers say.
     pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>, ApiError> {
-        let text = self.text().await?;
-        if text.is_empty() { Ok(Map::new()) } else { parse(&text) }
+        let is_json = self.declared.is_json;
+        let text = self.in_time().await?;
+        match text.is_empty() {
+            true => Ok(Map::new()),
+            false if is_json => parse(&text),
+            false => Err(no_json()),
+        }
     }
 
     /// The JSON object that the body is.
@@ -100,8 +105,7 @@ impl Body {
     /// The whole body as it came, for who parses it elsewhere.
     pub(crate) async fn text(self) -> Result<Vec<u8>, ApiError> {
         if !self.declared.is_json {
-            let message = "The request body must be application/json in UTF-8, without content encoding";
-            return Err(ApiError::new(Code::UnsupportedMediaType, message));
+            return Err(no_json());
         }
         self.in_time().await
     }
@@ -138,6 +142,11 @@ pub(crate) async fn whole(request: &mut ServiceRequest, state: &State) -> Result
     let declared = Declared::of(request.headers());
     let (bytes_max, timeout) = (state.settings.keyed_bytes_max, state.settings.body_timeout);
     Body { payload: request.take_payload(), declared, bytes_max, timeout }.in_time().await
+}
+
+fn no_json() -> ApiError {
+    let message = "The request body must be application/json in UTF-8, without content encoding";
+    ApiError::new(Code::UnsupportedMediaType, message)
 }
 
 fn too_slow(limit: Duration) -> ApiError {

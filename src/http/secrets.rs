@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::domain::caller::{KeyKind, new_key};
+use crate::domain::delivery::SecretType;
 use crate::http::error::ApiError;
 use crate::webhook::Secret;
 
@@ -21,8 +22,11 @@ pub(crate) fn key(kind: KeyKind) -> Result<SecretString, ApiError> {
     Ok(new_key(kind, random))
 }
 
-pub(crate) fn webhook_secret() -> SecretString {
-    Secret::generate(&mut rand::rng()).text()
+pub(crate) fn webhook_secret(kind: SecretType) -> Secret {
+    match kind {
+        SecretType::Hmac => Secret::generate(&mut rand::rng()),
+        SecretType::Ed25519 => Secret::generate_pair(&mut rand::rng()),
+    }
 }
 
 /// Argon2id in the PHC string format, off the threads that answer requests.

@@ -66,6 +66,10 @@ fn row_of(delivery: &Delivery, attempt: &Attempt) -> attempt::Model {
         failure: attempt.failure.clone(),
         duration_ms: attempt.duration_ms,
         response: attempt.response.clone(),
+        dns_ms: attempt.phases.dns_ms,
+        connect_ms: attempt.phases.connect_ms,
+        wait_ms: attempt.phases.wait_ms,
+        read_ms: attempt.phases.read_ms,
     }
 }
 

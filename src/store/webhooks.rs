@@ -99,6 +99,7 @@ pub async fn save(
         updated_at: endpoint.updated_at.as_microsecond(),
         disabled_after: endpoint.disabled_after,
         failing: None,
+        public_key: None,
     };
     let changing = [
         Column::Url,
@@ -131,13 +132,13 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<Previous>, StoreError> {
     Ok(previous)
 }
 
-/// Replaces the signing secret; the old one signs along until `overlap_until`, as each before it does until its
+/// Replaces the signing secret, and with it the public key, where it has one; the old one signs along until `overlap_until`, as each before it does until its
 /// own moment.
 pub async fn rotate_secret(
     store: &Store,
     tx: &DatabaseTransaction,
     taxpayer: TaxpayerId,
-    secret: &str,
+    (secret, public_key): (&str, Option<String>),
     (now, overlap_until): (Timestamp, Timestamp),
 ) -> Result<(), StoreError> {
     let row = Entity::find_by_id(taxpayer.0).one(tx).await?.ok_or(StoreError::Stale)?;
@@ -147,6 +148,7 @@ pub async fn rotate_secret(
     let mut row = row.into_active_model();
     row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), secret)?);
     row.previous_secrets = ActiveValue::Set(json(&old));
+    row.public_key = ActiveValue::Set(public_key);
     Entity::update(row).exec(tx).await?;
     Ok(())
 }

@@ -76,9 +76,17 @@ fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|(network, _)| network.contains(&address)),
         IpAddr::V6(address) => {
-            GLOBAL_V6.contains(&address) && !SPECIAL_V6.iter().any(|(network, _)| network.contains(&address))
+            GLOBAL_V6.contains(&address)
+                && !SPECIAL_V6.iter().any(|(network, _)| network.contains(&address))
+                && !is_tunnelled(address)
         }
     }
+}
+
+/// ISATAP (RFC 5214, section 6.1): an IPv4 address in the last half, whatever the network of the first.
+fn is_tunnelled(address: Ipv6Addr) -> bool {
+    let [.., kind, mark, _, _] = address.segments();
+    matches!(kind, 0 | 0x0200) && mark == 0x5efe
 }
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> Ipv4Net {
@@ -118,6 +126,7 @@ mod tests {
             "2a00:1450::1",
             "2001:200::1",
             "2c0f::1",
+            "2606:4700::1:5efe:7f00:1",
         ] {
             assert!(permits(&[], address), "{address}");
         }
@@ -175,6 +184,8 @@ mod tests {
             "fe80::1",
             "fec0::1",
             "ff02::1",
+            "2606:4700::5efe:7f00:1",
+            "2606:4700::200:5efe:a00:1",
         ] {
             assert!(!permits(&[], address), "{address}");
         }

@@ -7,7 +7,8 @@ use std::io;
 use std::time::Duration;
 
 use super::destination::UrlFault;
-use super::resolver::AddressesRefused;
+use super::gate::AddressesRefused;
+use super::phases::Phases;
 
 /// One attempt, finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub struct Attempt {
     /// The HTTP status, when there was an answer.
     pub status: Option<u16>,
     pub duration: Duration,
+    pub phases: Phases,
     /// The wait the receiver asked for.
     pub retry_after: Option<Duration>,
     /// The start of the answer's body, as text.
@@ -31,6 +33,8 @@ pub enum Outcome {
     Gone,
     /// Any other status, redirects among them.
     Rejected(u16),
+    /// Any status but a 2xx, with the word that this message is not to be sent again.
+    Aborted(u16),
     /// No answer within the time.
     TimedOut,
     /// No answer at all.
@@ -56,6 +60,11 @@ impl Attempt {
     pub fn is_delivered(&self) -> bool {
         self.outcome == Outcome::Delivered
     }
+
+    /// Whether the receiver wants no more of anything, whatever else it said.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.outcome, Outcome::Gone | Outcome::Aborted(410))
+    }
 }
 
 impl Outcome {
@@ -65,6 +74,7 @@ impl Outcome {
             Self::Delivered => "delivered",
             Self::Gone => "gone",
             Self::Rejected(_) => "rejected",
+            Self::Aborted(_) => "aborted",
             Self::TimedOut => "timed_out",
             Self::Unreachable(Fault::Dns) => "dns",
             Self::Unreachable(Fault::Connect) => "connect",
@@ -83,6 +93,9 @@ impl Outcome {
                 format!("the endpoint answered {status}; redirects are not followed")
             }
             Self::Rejected(status) => format!("the endpoint answered {status}"),
+            Self::Aborted(status) => {
+                format!("the endpoint answered {status} and wants this message no more")
+            }
             Self::TimedOut => "the endpoint did not answer in time".to_owned(),
             Self::Unreachable(Fault::Dns) => "the endpoint's name does not resolve".to_owned(),
             Self::Unreachable(Fault::Connect) => "no connection to the endpoint could be made".to_owned(),
@@ -95,9 +108,11 @@ impl Outcome {
         Some(sentence)
     }
 
-    pub(super) fn of_status(status: u16) -> Self {
+    /// A message that was taken cannot be aborted any more: in a 2xx the word changes nothing.
+    pub(super) fn of_answer(status: u16, aborts: bool) -> Self {
         match status {
             200..=299 => Self::Delivered,
+            other if aborts => Self::Aborted(other),
             410 => Self::Gone,
             other => Self::Rejected(other),
         }

@@ -1,20 +1,23 @@
 //! The HTTP client of everything that goes to addresses strangers chose.
 //!
-//! The URL is checked before each request, because literal addresses bypass the resolver; names are checked
-//! by the resolver at each connection. Redirects, the system's proxy and decompression are off; time and
-//! size are bounded.
+//! The URL is checked before each request, and at each connection what it leads to: the addresses of a name by the
+//! resolver, an address in the URL by the connector. Redirects, the system's proxy and decompression are off; time
+//! and size are bounded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::fmt::rfc2822::DateTimeParser;
-use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response};
 use url::Url;
 
 use super::address::AddressPolicy;
 use super::attempt::{Attempt, Outcome};
-use super::resolver::{GuardedResolver, Reach};
+use super::gate::{Gate, Reach};
+use super::passage::{GateLayer, Passage};
+use super::phases::Phases;
+use super::resolver::{GuardedResolver, Lookup, SystemLookup};
+use super::retry_after::retry_after;
 
 /// The longest wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -22,6 +25,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Unused connections kept per endpoint.
 const IDLE_PER_HOST_MAX: usize = 2;
+/// The header by which a receiver ends a delivery, and what it says.
+const ORDER: (&str, &str) = ("webhook-delivery", "abort-message");
 
 /// No client could be made: the system has no usable certificates.
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +64,21 @@ pub struct GuardedClient {
 impl GuardedClient {
     /// `timeout` is for a whole attempt; `max_body` bounds the bytes read of an answer.
     pub fn new(policy: AddressPolicy, timeout: Duration, max_body: usize) -> Result<Self, BuildError> {
+        let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
+        Self::asking(&system, policy, timeout, max_body)
+    }
+
+    /// One whose names are looked up in a way of its own.
+    pub(super) fn asking(
+        lookup: &Arc<dyn Lookup>,
+        policy: AddressPolicy,
+        timeout: Duration,
+        max_body: usize,
+    ) -> Result<Self, BuildError> {
         let policy = Arc::new(policy);
         let build = |reach| {
-            let resolver = GuardedResolver { policy: Arc::clone(&policy), reach };
+            let gate = Gate { policy: Arc::clone(&policy), reach };
+            let resolver = GuardedResolver { gate: gate.clone(), lookup: Arc::clone(lookup) };
             Client::builder()
                 .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
                 .timeout(timeout)
@@ -71,8 +88,13 @@ impl GuardedClient {
                 .redirect(reqwest::redirect::Policy::none())
                 .retry(reqwest::retry::never())
                 .no_proxy()
+                .no_gzip()
+                .no_brotli()
+                .no_zstd()
+                .no_deflate()
                 .https_only(reach == Reach::Public)
                 .dns_resolver(Arc::new(resolver))
+                .connector_layer(GateLayer(gate))
                 .build()
                 .map_err(BuildError)
         };
@@ -103,23 +125,29 @@ impl GuardedClient {
 
     async fn send(&self, url: Url, post: Post<'_>) -> Attempt {
         let client = if url.scheme() == "https" { &self.secure } else { &self.plain };
+        let passage = Passage::to(&url);
         let mut request = client.post(url).header(CONTENT_TYPE, "application/json").body(post.body.to_vec());
         for (name, value) in post.headers {
             request = request.header(*name, value);
         }
-        match request.send().await {
-            Ok(response) => self.answered(response, post.keep).await,
+        let mut attempt = match passage.carry(request.send()).await {
+            Ok(response) => {
+                passage.clock().answered();
+                self.answered(response, post.keep).await
+            }
             Err(error) => unanswered(Outcome::of_error(&error)),
-        }
+        };
+        attempt.phases = passage.clock().phases();
+        attempt
     }
 
     async fn answered(&self, response: Response, keep: usize) -> Attempt {
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
+        let outcome = Outcome::of_answer(status, aborts(response.headers()));
         let body = read(response, self.max_body).await;
         let response_head = head(&body, keep);
-        let (outcome, status) = (Outcome::of_status(status), Some(status));
-        Attempt { outcome, status, duration: Duration::ZERO, retry_after, response_head }
+        Attempt { status: Some(status), retry_after, response_head, ..unanswered(outcome) }
     }
 }
 
@@ -128,9 +156,19 @@ fn unanswered(outcome: Outcome) -> Attempt {
         outcome,
         status: None,
         duration: Duration::ZERO,
+        phases: Phases::default(),
         retry_after: None,
         response_head: String::new(),
     }
+}
+
+/// Whether the receiver wants this message no more.
+fn aborts(headers: &HeaderMap) -> bool {
+    let (name, order) = ORDER;
+    headers
+        .get_all(name)
+        .iter()
+        .any(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(order.as_bytes()))
 }
 
 /// At most `max` bytes of the body. One that breaks off or does not end in time is as long as it came.
@@ -149,18 +187,6 @@ fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));
     text
-}
-
-/// Retry-After in seconds, or as a date read against the answer's own Date (RFC 9110, 10.2.3).
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let parser = DateTimeParser::new();
-    let then = parser.parse_timestamp(text).ok()?;
-    let now = parser.parse_timestamp(headers.get(DATE)?.to_str().ok()?).ok()?;
-    Some(Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]
@@ -228,47 +254,45 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn redirects_are_not_followed() {
-        let target = Endpoint::answering(200, "", "").await;
-        for status in [301, 302, 303, 307, 308] {
-            let headers = format!("location: {}\r\n", target.url("/"));
-            let endpoint = Endpoint::answering(status, &headers, "").await;
-            assert_eq!(post(&LOOPBACK, &endpoint.url("/")).await.outcome, Outcome::Rejected(status));
+    async fn a_receiver_may_end_a_delivery_with_any_answer_but_a_2xx() {
+        let abort = "Webhook-Delivery:  Abort-Message \r\n";
+        for (status, headers, expected) in [
+            (500, abort, Outcome::Aborted(500)),
+            (422, abort, Outcome::Aborted(422)),
+            (302, abort, Outcome::Aborted(302)),
+            (410, abort, Outcome::Aborted(410)),
+            (200, abort, Outcome::Delivered),
+            (204, abort, Outcome::Delivered),
+            (500, "webhook-delivery: abort\r\n", Outcome::Rejected(500)),
+            (500, "webhook-delivery: later\r\nwebhook-delivery: abort-message\r\n", Outcome::Aborted(500)),
+            (500, "x-webhook-delivery: abort-message\r\n", Outcome::Rejected(500)),
+        ] {
+            let endpoint = Endpoint::answering(status, headers, "").await;
+            let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
+            assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)), "{headers}");
+            assert_eq!(attempt.is_gone(), status == 410, "{headers}");
         }
-        assert!(target.connections().is_empty());
+        assert_eq!(Outcome::Aborted(500).name(), "aborted");
     }
 
     #[tokio::test]
-    async fn no_spelling_of_a_private_address_reaches_it() {
-        let canary = Endpoint::answering(200, "", "").await;
-        let (port, client) = (canary.address.port(), client(&[]));
-        for host in [
-            "127.0.0.1",
-            "2130706433",
-            "0177.0.0.1",
-            "0x7f.1",
-            "127.1",
-            "127.0.0.1.",
-            "[::1]",
-            "[::ffff:127.0.0.1]",
-            "[::127.0.0.1]",
-            "[64:ff9b::7f00:1]",
-            "localhost",
-            "localhost.",
-            "LOCALHOST",
-            "a.localhost",
-            "user:pass@127.0.0.1",
-            "example.com@127.0.0.1",
-            "0.0.0.0",
-            "[::]",
-        ] {
-            for scheme in ["http", "https"] {
-                let url = format!("{scheme}://{host}:{port}/");
-                let attempt = client.post(Post { url: &url, headers: &[], body: b"{}", keep: 0 }).await;
-                assert!(matches!(attempt.outcome, Outcome::Forbidden(_)), "{scheme} {host}: {attempt:?}");
-            }
+    async fn an_attempt_says_how_long_each_of_its_phases_took() {
+        let endpoint = Endpoint::start("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", Then::Again).await;
+        let client = client(&LOOPBACK);
+        let by_name = format!("http://localhost:{}/", endpoint.address.port());
+        let mut phases = Vec::new();
+        for url in [endpoint.url("/"), endpoint.url("/"), by_name] {
+            let post = Post { url: &url, headers: &[], body: b"{}", keep: 0 };
+            let attempt = client.post(post).await;
+            let Phases { dns, connect, wait, read } = attempt.phases;
+            let sum: Duration = [dns, connect, wait, read].into_iter().flatten().sum();
+            assert!(sum <= attempt.duration, "{attempt:?}");
+            phases.push([dns, connect, wait, read].map(|phase| phase.is_some()));
         }
-        assert!(canary.connections().is_empty());
+        let (direct, reused) = ([false, true, true, true], [false, false, true, true]);
+        assert_eq!(phases, [direct, reused, [true; 4]]);
+        assert_eq!(endpoint.calls(), 2);
+        assert_eq!(post(&LOOPBACK, "https://10.0.0.1/").await.phases, Phases::default());
     }
 
     #[tokio::test]
@@ -279,22 +303,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_name_resolves_to_is_checked_at_the_connection() {
+    async fn what_a_host_leads_to_is_checked_at_the_connection() {
         let canary = Endpoint::answering(200, "", "").await;
         // Past the check of the URL, straight to each of the clients.
         let guarded = client(&["10.0.0.0/8"]);
         let port = canary.address.port();
-        for (client, scheme) in [(&guarded.secure, "https"), (&guarded.plain, "http")] {
-            let error = client.post(format!("{scheme}://localhost:{port}/")).send().await.unwrap_err();
-            assert_eq!(Outcome::of_error(&error), Outcome::Forbidden(UrlFault::AddressRefused), "{scheme}");
+        for host in ["localhost", "127.0.0.1", "0.0.0.0", "2130706433", "[::ffff:127.0.0.1]"] {
+            for (client, scheme) in [(&guarded.secure, "https"), (&guarded.plain, "http")] {
+                let url: Url = format!("{scheme}://{host}:{port}/").parse().unwrap();
+                let call = client.post(url.clone()).send();
+                let error = Passage::to(&url).carry(call).await.unwrap_err();
+                assert_eq!(Outcome::of_error(&error), Outcome::Forbidden(UrlFault::AddressRefused), "{url}");
+            }
         }
+        assert!(canary.connections().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_request_of_which_nothing_is_known_makes_no_connection() {
+        let canary = Endpoint::answering(200, "", "").await;
+        let error = client(&LOOPBACK).plain.post(canary.url("/")).send().await.unwrap_err();
+        assert_eq!(Outcome::of_error(&error), Outcome::Forbidden(UrlFault::AddressRefused));
         assert!(canary.connections().is_empty());
     }
 
     #[tokio::test]
     async fn the_client_for_https_makes_no_plain_request() {
         let canary = Endpoint::answering(200, "", "").await;
-        assert!(client(&LOOPBACK).secure.post(canary.url("/")).send().await.is_err());
+        let url = canary.url("/").parse().unwrap();
+        let call = client(&LOOPBACK).secure.post(canary.url("/")).send();
+        assert!(Passage::to(&url).carry(call).await.is_err());
         assert!(canary.connections().is_empty());
     }
 
@@ -306,6 +344,7 @@ mod tests {
         assert_eq!((attempt.status, attempt.response_head.as_str()), (None, ""));
         let attempt = post(&[], "https://nowhere.invalid/").await;
         assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Dns));
+        assert!(attempt.phases.dns.is_some() && attempt.phases.connect.is_none(), "{attempt:?}");
         for answer in ["", "no HTTP at all\r\n\r\n", "HTTP/1.1 "] {
             let endpoint = Endpoint::start(answer, Then::Close).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
@@ -315,6 +354,7 @@ mod tests {
             let endpoint = Endpoint::start(answer, Then::Close).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/").replace("http:", "https:")).await;
             assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Tls), "{answer}");
+            assert!(attempt.phases.connect.is_some() && attempt.phases.wait.is_none(), "{attempt:?}");
         }
     }
 
@@ -324,6 +364,73 @@ mod tests {
         let attempt = post_hastily(&silent.url("/")).await;
         assert_eq!(attempt.outcome, Outcome::TimedOut);
         assert!(attempt.duration < Duration::from_secs(20));
+        assert!(attempt.phases.wait > Some(Duration::from_millis(500)), "{attempt:?}");
+        assert_eq!(attempt.phases.read, None);
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_drops_costs_no_more_than_the_timeout() {
+        let slow_head = Endpoint::start("HTTP/1.1 200 OK\r\n", Then::Drip("x: y\r\n")).await;
+        assert_eq!(post_hastily(&slow_head.url("/")).await.outcome, Outcome::TimedOut);
+        let slow_body = Endpoint::start(OPEN_ENDED, Then::Drip("x")).await;
+        let attempt = post_hastily(&slow_body.url("/")).await;
+        assert_eq!(attempt.outcome, Outcome::Delivered);
+        assert!(attempt.phases.read > Some(Duration::from_millis(500)), "{attempt:?}");
+        assert!(attempt.duration < Duration::from_secs(20));
+    }
+
+    #[tokio::test]
+    async fn a_head_without_end_is_no_answer() {
+        let line = Endpoint::start("HTTP/1.1 200 OK\r\nx-long: ", Then::Flood).await;
+        let lines =
+            Endpoint::start(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(101)), Then::Close).await;
+        let early = Endpoint::start(&"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000), Then::Close).await;
+        for endpoint in [line, lines, early] {
+            let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
+            assert_eq!(attempt.outcome, Outcome::Unreachable(Fault::Reset), "{attempt:?}");
+        }
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(99));
+        let endpoint = Endpoint::start(&many, Then::Close).await;
+        assert_eq!(post(&LOOPBACK, &endpoint.url("/")).await.outcome, Outcome::Delivered);
+    }
+
+    #[tokio::test]
+    async fn a_compressed_answer_is_left_as_it_is() {
+        // The first bytes of a gzip of a text; whoever inflated them would keep other bytes, or none.
+        let compressed = "\u{1f}_not-inflated";
+        for coding in ["gzip", "br", "zstd", "deflate"] {
+            let endpoint =
+                Endpoint::answering(200, &format!("content-encoding: {coding}\r\n"), compressed).await;
+            let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
+            assert_eq!((attempt.outcome, attempt.response_head.as_str()), (Outcome::Delivered, compressed));
+        }
+    }
+
+    /// Runs itself once more, in a process that is told of proxies.
+    #[tokio::test]
+    async fn the_proxies_of_the_environment_are_not_used() {
+        const TARGET: &str = "EINVOICE_TEST_TARGET";
+        if let Ok(url) = std::env::var(TARGET) {
+            assert_eq!(post(&LOOPBACK, &url).await.outcome, Outcome::Delivered);
+            // Another client would use them.
+            Client::new().post("http://proxied.invalid/").send().await.unwrap();
+            return;
+        }
+        let (endpoint, canary) =
+            (Endpoint::answering(200, "", "").await, Endpoint::answering(200, "", "").await);
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "webhook::client::tests::the_proxies_of_the_environment_are_not_used"]);
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+            child.env(name, canary.url(""));
+        }
+        child.env_remove("NO_PROXY").env_remove("no_proxy").env_remove("REQUEST_METHOD");
+        child.env(TARGET, endpoint.url("/"));
+        let output = tokio::task::spawn_blocking(move || child.output().unwrap()).await.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(endpoint.calls(), 1);
+        let proxied = canary.connections();
+        assert_eq!(proxied.len(), 1);
+        assert!(proxied[0].starts_with("POST http://proxied.invalid/"), "{}", proxied[0]);
     }
 
     #[tokio::test]
@@ -342,8 +449,10 @@ mod tests {
         let slow = GuardedClient { max_body: 8 * 1_024, ..client(&LOOPBACK) };
         let attempt = slow.post(post).await;
         assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, 8 * 1_024));
-        let attempt = client(&LOOPBACK).post(post).await;
-        assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, Post::KEPT_FOR_TEST));
+        for (keep, kept) in [(Post::KEPT_FOR_TEST, Post::KEPT_FOR_TEST), (usize::MAX, 64 * 1_024)] {
+            let attempt = client(&LOOPBACK).post(Post { keep, ..post }).await;
+            assert_eq!((attempt.outcome, attempt.response_head.len()), (Outcome::Delivered, kept));
+        }
     }
 
     #[test]

@@ -96,7 +96,8 @@ impl AddressPolicy {
     }
 }
 
-/// Parses without the liberties that browsers take: no blanks, no backslashes, both slashes there.
+/// Parses without the liberties that browsers take: no blanks, no backslashes, both slashes there, no empty label in
+/// a name.
 fn absolute(text: &str) -> Result<Url, UrlFault> {
     let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\';
     if text.contains(odd) {
@@ -105,6 +106,9 @@ fn absolute(text: &str) -> Result<Url, UrlFault> {
     let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(UrlFault::Scheme);
+    }
+    if url.host_str().is_some_and(|host| host.starts_with('.') || host.contains("..")) {
+        return Err(UrlFault::Malformed);
     }
     let authority = text.get(url.scheme().len()..).and_then(|rest| rest.strip_prefix("://"));
     if authority.is_none_or(|rest| rest.starts_with('/')) {
@@ -169,6 +173,10 @@ mod tests {
             "https:\\\\example.com",
             "https://exa mple.com",
             "https://[::1",
+            "https://example..com/",
+            "https://example.com../",
+            "https://.example.com/",
+            "https://127.0.0.1../",
             "https://1.2.3.4.5/",
             "https://example.com:99999/",
         ] {

@@ -6,18 +6,26 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | Standard Webhooks signatures | `signature` |
+//! | Standard Webhooks signatures, and what makes them | `signature`, `secret` |
 //! | Addresses and URLs that may be called | `address`, `destination` |
 //! | The guarded HTTP client | `client`, its name resolution in `resolver` |
-//! | What came of an attempt | `attempt` |
+//! | What it may connect to | `gate`, asked by `resolver` and, for an address in the URL, by `passage` |
+//! | What came of an attempt, and when | `attempt`, `phases`, `retry_after` |
 //! | When the attempts are made | `schedule` |
 
 mod address;
 mod attempt;
 mod client;
 mod destination;
+#[cfg(test)]
+mod forgery;
+mod gate;
+mod passage;
+mod phases;
 mod resolver;
+mod retry_after;
 mod schedule;
+mod secret;
 mod signature;
 #[cfg(test)]
 mod testing;
@@ -26,5 +34,7 @@ pub use address::AddressPolicy;
 pub use attempt::{Attempt, Fault, Outcome};
 pub use client::{BuildError, GuardedClient, Post};
 pub use destination::UrlFault;
+pub use phases::Phases;
 pub use schedule::Schedule;
-pub use signature::{Message, Secret, SecretFault, VerifyFault};
+pub use secret::{Secret, SecretFault};
+pub use signature::{Message, VerifyFault};

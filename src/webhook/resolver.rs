@@ -2,54 +2,61 @@
 //!
 //! Checking here, and not before the call, leaves a name no moment in which to change what it points to.
 
-use std::net::SocketAddr;
+use std::fmt::Debug;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::address::AddressPolicy;
+use super::gate::{AddressesRefused, Gate};
+use super::passage::Passage;
 
-/// Which of the permitted addresses a client may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Public ones and the allow-list: for https.
-    Public,
-    /// The allow-list alone: for plain http.
-    Allowed,
+/// Where the addresses of a name come from, before any is refused.
+pub(super) trait Lookup: Debug + Send + Sync {
+    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// Every address of a name was refused.
-#[derive(Debug, thiserror::Error)]
-#[error("the name leads to no address that may be called")]
-pub(super) struct AddressesRefused;
-
-/// The system's resolver behind a policy.
+/// The system's resolver.
 #[derive(Debug)]
-pub(super) struct GuardedResolver {
-    pub(super) policy: Arc<AddressPolicy>,
-    pub(super) reach: Reach,
-}
+pub(super) struct SystemLookup;
 
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (policy, reach) = (Arc::clone(&self.policy), self.reach);
+impl Lookup for SystemLookup {
+    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let any = !found.is_empty();
-            let permitted: Vec<_> =
-                found.into_iter().filter(|found| may_reach(&policy, reach, *found)).collect();
-            if any && permitted.is_empty() {
-                return Err(AddressesRefused.into());
-            }
-            let addresses: Addrs = Box::new(permitted.into_iter());
-            Ok(addresses)
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
         })
     }
 }
 
-fn may_reach(policy: &AddressPolicy, reach: Reach, address: SocketAddr) -> bool {
-    match reach {
-        Reach::Public => policy.permits(address.ip()),
-        Reach::Allowed => policy.allows(address.ip()),
+/// A resolver behind a gate.
+#[derive(Debug)]
+pub(super) struct GuardedResolver {
+    pub(super) gate: Gate,
+    pub(super) lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let passage = Passage::current();
+        let (gate, found) = (self.gate.clone(), self.lookup.addresses(name.as_str().to_owned()));
+        Box::pin(async move {
+            if let Some(passage) = &passage {
+                passage.clock().asks();
+            }
+            let found = found.await?;
+            if let Some(passage) = &passage {
+                passage.clock().resolved();
+            }
+            let any = !found.is_empty();
+            let permitted: Vec<_> = found.into_iter().filter(|address| gate.admits(*address)).collect();
+            if any && permitted.is_empty() {
+                return Err(AddressesRefused.into());
+            }
+            let addresses: Addrs = Box::new(permitted.into_iter().map(|address| SocketAddr::new(address, 0)));
+            Ok(addresses)
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,6 +15,10 @@ pub(super) enum Then {
     Stall,
     /// More bytes without end.
     Flood,
+    /// More of these, one at a time and again and again.
+    Drip(&'static str),
+    /// The next request over the same connection, and the same answer.
+    Again,
 }
 
 /// A listening server, and the text of what came over each connection.
@@ -24,7 +29,11 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     pub(super) async fn start(answer: &str, then: Then) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at("127.0.0.1:0".parse().unwrap(), answer, then).await
+    }
+
+    pub(super) async fn at(address: SocketAddr, answer: &str, then: Then) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(Mutex::new(Vec::new()));
         let (log, answer) = (Arc::clone(&connections), answer.to_owned());
@@ -50,6 +59,11 @@ impl Endpoint {
         self.connections.lock().unwrap().clone()
     }
 
+    /// How often it was connected to.
+    pub(super) fn calls(&self) -> usize {
+        self.connections.lock().unwrap().len()
+    }
+
     pub(super) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -66,5 +80,20 @@ async fn serve(mut stream: TcpStream, answer: String, then: Then, log: (Arc<Mute
         Then::Close => {}
         Then::Stall => std::future::pending().await,
         Then::Flood => while stream.write_all(&[b'x'; 16_384]).await.is_ok() {},
+        Then::Drip(drops) => {
+            for drop in drops.bytes().cycle() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                if stream.write_all(&[drop]).await.is_err() {
+                    return;
+                }
+            }
+        }
+        Then::Again => {
+            while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {
+                if stream.write_all(answer.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! Deliveries of notifications (Standard Webhooks 1.0.0).
 
-use std::collections::BTreeSet;
+mod circuit;
+mod forgery;
+mod libraries;
 
 use serde_json::{Value, json};
 
 use crate::support::bodies::{self, submission};
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver, Reply};
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{World, eventually, on_every_database};
 
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
@@ -175,70 +177,43 @@ fn gone_takes_the_endpoint_out_of_service_at_once() {
 }
 
 #[test]
-fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
-    let settings = [
-        ("WEBHOOKS__PARK_AFTER_S", "0"),
-        ("WEBHOOKS__PARK_MAX_S", "1"),
-        ("WEBHOOKS__IN_FLIGHT_MAX", "1"),
-        ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]"),
-    ];
-    apart("parked", &settings, async |world| {
+fn a_receiver_that_aborts_a_message_is_not_sent_it_again() {
+    on_every_database(async |world| {
         let receiver = Receiver::start();
-        let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_always(Reply::Status(503));
-        for _ in 0..9 {
-            taxpayer.invoice(&bodies::invoice()).await;
-        }
-        let health = async || world.integrator().webhook(taxpayer.id).await.data()["health"].clone();
-        let parked = async || Some(health().await).filter(|health| health["state"] == json!("parked"));
-        let health_now = eventually("a parked endpoint", parked).await;
-        assert!(health_now["failures"].as_u64().unwrap() >= 5, "{health_now}");
-        assert!(health_now["parked_until"].is_string() && health_now["failing_since"].is_string());
-        let log = world.integrator().deliveries(taxpayer.id, "?per_page=50").await.expect_status(200);
-        let attempts = |one: &Value| one["attempts"].as_array().unwrap().len();
-        let untried = log.data()["data"].as_array().unwrap().iter().filter(|one| attempts(one) == 0).count();
-        assert!(untried >= 1, "{}", log.text);
-        receiver.answer_always(Reply::Status(200));
-        let accepted = async || {
-            let all = receiver.received();
-            let accepted: BTreeSet<_> = all
-                .iter()
-                .filter(|one| one.answered == Reply::Status(200))
-                .map(|one| one.id.clone())
-                .collect();
-            (accepted.len() == 9).then_some(all)
+        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
+        receiver.answer_next(&[Reply::Abort(500), Reply::Abort(204)]);
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+        let integrator = world.integrator();
+        let ended = async || {
+            let all = integrator.deliveries(taxpayer.id, "").await.expect_status(200).data()["data"].clone();
+            let is_over = all.as_array().unwrap().iter().all(|one| one["state"] != json!("pending"));
+            (is_over && receiver.received().len() >= 2).then_some(all)
         };
-        let all = eventually("everything, as soon as a probe succeeds", accepted).await;
-        assert!(all.iter().all(|one| one.is_signed_with(&secret)));
-        let well = async || (health().await["state"] == json!("ok")).then_some(());
-        eventually("an endpoint that is well again", well).await;
+        let log = eventually("the end of both deliveries", ended).await;
+        let ends =
+            [&log[1], &log[0]].map(|one| (one["state"].clone(), one["attempts"][0]["failure"].clone()));
+        assert_eq!(ends, [(json!("dead"), json!("aborted")), (json!("delivered"), Value::Null)]);
+        let kinds: Vec<_> = receiver.received().iter().map(Received::kind).collect();
+        assert_eq!(kinds, [CREATED, UPDATED]);
     });
 }
 
 #[test]
-fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service() {
-    let settings =
-        [("WEBHOOKS__DISABLE_AFTER_S", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 0, 1, 1, 3600]")];
-    apart("hopeless", &settings, async |world| {
+fn gone_takes_the_endpoint_out_of_service_also_where_it_aborts_the_message() {
+    on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_always(Reply::Status(500));
+        receiver.answer_always(Reply::Abort(410));
         taxpayer.invoice(&bodies::invoice()).await;
+        let integrator = world.integrator();
         let disabled = async || {
-            let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
-            (record.data()["is_active"] == json!(false)).then_some(record)
+            let record = integrator.webhook(taxpayer.id).await.expect_status(200);
+            (record.data()["is_active"] == json!(false)).then_some(())
         };
-        let record = eventually("a disabled endpoint", disabled).await;
-        let reason = record.data()["disabled_reason"].as_str().unwrap().to_owned();
-        assert!(reason.contains("nothing but fail"), "{reason}");
-        assert_eq!(record.data()["health"]["state"], json!("failing"), "it is shown why");
-        receiver.answer_always(Reply::Status(200));
-        let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
-        assert_eq!(answer.data()["health"]["state"], json!("ok"), "whoever enables it trusts it again");
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let arrived =
-            async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
-        eventually("a notification of what comes after", arrived).await;
+        eventually("a disabled endpoint", disabled).await;
+        let log = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
+        assert_eq!(log.data()["data"][0]["attempts"][0]["failure"], json!("aborted"));
     });
 }
 

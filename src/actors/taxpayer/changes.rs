@@ -30,6 +30,7 @@ use crate::store::{
     audit, batches, customers, deliveries, events, invoices, items, keys, outages, replays, runs,
     supplier_invoices, taxpayers, webhooks,
 };
+use crate::webhook::Secret;
 
 /// How long a replaced signing secret signs along.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -61,7 +62,8 @@ pub(crate) struct Changes {
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<Released>,
     pub(crate) key: Option<SecretString>,
-    pub(crate) secret: Option<SecretString>,
+    /// Signing secrets that replace each other.
+    pub(crate) secrets: Vec<Secret>,
     /// Keys of the commands that were carried out, also of those that changed nothing.
     pub(crate) kept: Vec<Entry>,
 }
@@ -118,7 +120,7 @@ impl Changes {
             && self.ended_steps.is_empty()
             && self.received.is_empty()
             && self.acknowledged.is_empty()
-            && self.secret.is_none()
+            && self.secrets.is_empty()
             && self.key.is_none()
             && self.kept.is_empty()
     }
@@ -146,9 +148,11 @@ impl Desk {
         if let (Some(secret), Some(endpoint)) = (&changes.endpoint, &self.books.endpoint) {
             webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
         }
-        if let Some(secret) = &changes.secret {
+        for secret in &changes.secrets {
             let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);
-            webhooks::rotate_secret(store, tx, self.id, secret.expose_secret(), (self.now, until)).await?;
+            let (text, public_key) = (secret.text(), secret.public_key());
+            let new = (text.expose_secret(), public_key);
+            webhooks::rotate_secret(store, tx, self.id, new, (self.now, until)).await?;
         }
         if let Some(key) = &changes.key {
             keys::replace(tx, KeyKind::Taxpayer, self.id.0, key.expose_secret(), self.now).await?;

@@ -27,56 +27,30 @@ use crate::domain::run_move::RunMove;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
+use crate::webhook::Secret;
 
 /// One wish about a taxpayer's books.
 #[derive(Debug)]
 pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
-    Revise {
-        which: Which,
-        revision: Box<Revision>,
-    },
+    Revise { which: Which, revision: Box<Revision> },
     CreateBatch(Vec<Candidate>),
-    SetStatus {
-        which: Which,
-        status: SettableStatus,
-        remark: String,
-    },
+    SetStatus { which: Which, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<Request>),
     RecordStep(Box<StepOutcome>),
-    RecordReceipt {
-        irn: Irn,
-    },
-    RecordTransit {
-        irn: Irn,
-        is_delivered: bool,
-    },
+    RecordReceipt { irn: Irn },
+    RecordTransit { irn: Irn, is_delivered: bool },
     ReceiveSupplierInvoice(Box<SupplierDocument>),
-    AcknowledgeSupplierInvoice {
-        irn: Irn,
-    },
+    AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
-    SetWebhook {
-        url: String,
-        enabled_events: Option<Vec<String>>,
-    },
-    RotateSecret {
-        secret: SecretString,
-    },
-    RotateKey {
-        key: SecretString,
-    },
-    /// Unless somebody has changed it since it was read.
-    DisableEndpoint {
-        as_of: Timestamp,
-        reason: String,
-    },
-    EnableEndpoint {
-        replay: Option<ReplayScope>,
-    },
+    SetWebhook { url: String, enabled_events: Option<Vec<String>> },
+    RotateSecret { secret: Secret },
+    RotateKey { key: SecretString },
+    DisableEndpoint { as_of: Timestamp, reason: String },
+    EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),
     MoveRun(Box<RunOrder>),
     TellOutage(Box<OutageNotice>),

@@ -26,6 +26,7 @@ use crate::domain::replay::{Replay, ReplayScope};
 use crate::domain::revision::Revision;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::failure::StoreError;
+use crate::webhook::Secret;
 
 /// Why the books did not change.
 #[derive(Debug, thiserror::Error)]
@@ -177,7 +178,7 @@ impl Taxpayers {
         ask!(self, id, command, Reply::Endpoint(endpoint) => *endpoint)
     }
 
-    pub async fn rotate_secret(&self, id: TaxpayerId, secret: SecretString) -> Result<(), Failure> {
+    pub async fn rotate_secret(&self, id: TaxpayerId, secret: Secret) -> Result<(), Failure> {
         ask!(self, id, Command::RotateSecret { secret }, Reply::Done => ())
     }
 

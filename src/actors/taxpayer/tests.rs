@@ -268,20 +268,38 @@ async fn contents_that_replace_each_other_at_once_make_their_run_due_once() {
 async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
-        let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32])).text();
+        let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
         house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }
         let Recipient { secrets, .. } =
             webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap().unwrap();
-        let expected = [3, 2, 1].map(|n| secret(n).expose_secret().to_owned());
+        let expected = [3, 2, 1].map(|n| secret(n).text().expose_secret().to_owned());
         assert_eq!(secrets[..3], expected);
         assert_eq!(secrets.len(), 4, "the first one, drawn with the record, too");
         let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();
         let Recipient { secrets, .. } =
             webhooks::recipient(&house.test.store, ID, later).await.unwrap().unwrap();
         assert_eq!(secrets, expected[..1]);
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn secrets_that_replace_each_other_at_once_all_sign() {
+    for test in stores().await {
+        let house = House::with_taxpayer(test).await;
+        house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
+        let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
+        let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n)));
+        assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
+        let found = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
+        let Recipient { endpoint, secrets, .. } = found.unwrap();
+        for n in 0..6 {
+            assert!(secrets.contains(&secret(n).text().expose_secret().to_owned()), "{n}");
+        }
+        assert_eq!(endpoint.public_key, Secret::parse(&secrets[0]).unwrap().public_key());
         house.close().await;
     }
 }

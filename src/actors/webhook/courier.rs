@@ -22,7 +22,7 @@ use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::Recipient;
 use crate::store::{delivery_queue, replays, webhooks};
-use crate::webhook::{self, GuardedClient, Outcome, Post, Schedule, Secret};
+use crate::webhook::{self, GuardedClient, Post, Schedule, Secret};
 
 /// How often to look for what has become due while attempts are under way.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -137,7 +137,7 @@ impl Courier {
         rest: Option<Passage>,
     ) -> Result<Handled, Stop> {
         let satchel = Arc::clone(&self.satchel);
-        let is_gone = landed.iter().any(|one| one.attempt.outcome == Outcome::Gone);
+        let is_gone = landed.iter().any(|one| one.attempt.is_gone());
         let fares = satchel.fares(failing.clone(), &landed);
         let is_hopeless = fares.as_ref().is_some_and(|failing| failing.is_hopeless(&satchel.circuit));
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);

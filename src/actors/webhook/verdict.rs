@@ -1,5 +1,7 @@
 //! What follows from attempts: for the delivery, for the endpoint, and for the log.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use rand::RngExt;
 
@@ -7,17 +9,20 @@ use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::flight::Landed;
 use crate::domain::circuit::{self, Failing};
 use crate::domain::clock;
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Phases};
 use crate::domain::event::EventKind;
-use crate::webhook;
+use crate::webhook::{self, Outcome};
 
 impl Satchel {
     /// How the endpoint fares after these attempts, in the order in which they ended.
     pub(super) fn fares(&self, before: Option<Failing>, landed: &[Landed]) -> Option<Failing> {
         let at = self.clock.now();
         landed.iter().fold(before, |before, one| {
-            if one.attempt.is_delivered() {
-                return None;
+            match one.attempt.outcome {
+                Outcome::Delivered => return None,
+                // It is well, and does not want this one.
+                Outcome::Aborted(_) => return before,
+                _ => {}
             }
             let jitter = clock::chance().random();
             let failure = circuit::Failure { at, asked: one.attempt.retry_after, jitter };
@@ -30,12 +35,10 @@ impl Satchel {
         let Landed { mut delivery, kind, attempt, at } = landed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
-        if attempt.is_delivered() {
-            delivery.state = DeliveryState::Delivered;
-        } else if let Some(next) = self.next_attempt(&delivery, &attempt) {
-            delivery.next_attempt_at = Some(next);
-        } else {
-            delivery.state = DeliveryState::Dead;
+        match (attempt.outcome, self.next_attempt(&delivery, &attempt)) {
+            (Outcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
+            (Outcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,
+            (_, Some(next)) => delivery.next_attempt_at = Some(next),
         }
         (delivery, kind, logged(&attempt, at))
     }
@@ -53,6 +56,17 @@ fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
         status: attempt.status,
         failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
         duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
+        phases: phases(attempt.phases),
         response: attempt.response_head.replace('\0', " "),
+    }
+}
+
+fn phases(phases: webhook::Phases) -> Phases {
+    let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    Phases {
+        dns_ms: phases.dns.map(millis),
+        connect_ms: phases.connect.map(millis),
+        wait_ms: phases.wait.map(millis),
+        read_ms: phases.read.map(millis),
     }
 }

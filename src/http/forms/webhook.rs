@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::delivery::SecretType;
 use crate::domain::event::EventKind;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
@@ -27,6 +28,13 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
     Some(Webhook { url: url?, enabled_events })
+}
+
+/// The signing secret that is wanted; one that both sides have, unless said otherwise.
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
+    let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);
+    Some(kind.unwrap_or(SecretType::Hmac))
 }
 
 /// In the order of their first mention.
@@ -67,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{changed, check, read as read_with};
+    use crate::http::forms::testing::{broken, changed, check, read as read_with};
 
     #[test]
     fn each_field_keeps_its_rule() {
@@ -86,6 +94,19 @@ mod tests {
             ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
         ];
         check(&json!({ "webhook_url": "https://example.com/hook" }), &cases, |reader| read(reader, &policy));
+    }
+
+    #[test]
+    fn a_secret_is_shared_unless_a_key_pair_is_asked_for() {
+        let kind = |body| read_with(body, read_secret).map(|form| form.value);
+        assert_eq!(kind(json!({})).unwrap(), SecretType::Hmac);
+        assert_eq!(kind(json!({ "type": null })).unwrap(), SecretType::Hmac);
+        assert_eq!(kind(json!({ "type": "hmac" })).unwrap(), SecretType::Hmac);
+        assert_eq!(kind(json!({ "type": "Ed25519" })).unwrap(), SecretType::Ed25519);
+        for odd in [json!("rsa"), json!("v1a")] {
+            assert_eq!(broken(read_with(json!({ "type": odd }), read_secret)), ["type: one_of"]);
+        }
+        assert_eq!(broken(read_with(json!({ "type": 1 }), read_secret)), ["type: type"]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn taxpayer() -> Vec<Operation> {
 }
 
 fn webhooks() -> Vec<Operation> {
-    let webhook = Outline::of(|reader| webhook::read(reader, &AddressPolicy::default()));
+    let webhook_form = Outline::of(|reader| webhook::read(reader, &AddressPolicy::default()));
     vec![
         Operation::new(
             Get,
@@ -86,7 +86,7 @@ fn webhooks() -> Vec<Operation> {
             "Update Webhook",
         )
         .also([Patch, Post])
-        .takes(webhook, include_str!("examples/update_webhook.json"))
+        .takes(webhook_form, include_str!("examples/update_webhook.json"))
         .gives::<Integration<'_>>(200, "Webhook updated successfully")
         .writes(),
         Operation::new(
@@ -102,8 +102,9 @@ fn webhooks() -> Vec<Operation> {
             Post,
             "/v1/system-integrators/taxpayers/{id}/webhook/secret",
             "rotate_webhook_secret",
-            "A new signing secret",
+            "A new signing secret, or the public key of a new key pair",
         )
+        .may_take(Outline::of(webhook::read_secret), include_str!("examples/rotate_webhook_secret.json"))
         .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
         .writes()
         .fails(&[Code::WebhookNotConfigured]),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::delivery::{Attempt, DeliveryState};
+use crate::domain::delivery::{Attempt, DeliveryState, Phases};
 use crate::domain::event::EventKind;
 use crate::domain::ids::{EventId, TaxpayerId};
 use crate::domain::object::precise;
@@ -28,7 +28,18 @@ struct AttemptView<'a> {
     status: Option<u16>,
     failure: Option<&'a str>,
     duration_ms: i64,
+    phases: PhasesView,
     response: &'a str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Phases)]
+#[expect(clippy::struct_field_names, reason = "a unit stands in the name of each field of the interface")]
+struct PhasesView {
+    dns_ms: Option<i64>,
+    connect_ms: Option<i64>,
+    wait_ms: Option<i64>,
+    read_ms: Option<i64>,
 }
 
 impl<'a> From<&'a Logged> for DeliveryView<'a> {
@@ -53,8 +64,16 @@ impl<'a> From<&'a Attempt> for AttemptView<'a> {
             status: attempt.status,
             failure: attempt.failure.as_deref(),
             duration_ms: attempt.duration_ms,
+            phases: PhasesView::from(attempt.phases),
             response: &attempt.response,
         }
+    }
+}
+
+impl From<Phases> for PhasesView {
+    fn from(phases: Phases) -> Self {
+        let Phases { dns_ms, connect_ms, wait_ms, read_ms } = phases;
+        Self { dns_ms, connect_ms, wait_ms, read_ms }
     }
 }
 

@@ -35,11 +35,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::webhook::{Fault, Outcome};
+    use crate::webhook::{Fault, Outcome, Phases};
 
     fn attempt(outcome: Outcome, status: Option<u16>, text: &str) -> Attempt {
         let response_head = text.to_owned();
-        Attempt { outcome, status, duration: Duration::ZERO, retry_after: None, response_head }
+        let phases = Phases::default();
+        Attempt { outcome, status, duration: Duration::ZERO, phases, retry_after: None, response_head }
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(crate) struct Integration<'a> {
     erp_system: Option<&'a str>,
     auth_type: &'a str,
     data_format: &'a str,
+    public_key: Option<&'a str>,
     created_at: String,
     updated_at: String,
 }
@@ -71,6 +72,7 @@ impl<'a> Integration<'a> {
             erp_system: None,
             auth_type: "none",
             data_format: "rest",
+            public_key: endpoint.public_key.as_deref(),
             created_at: plain(endpoint.created_at),
             updated_at: plain(endpoint.updated_at),
         }

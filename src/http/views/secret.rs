@@ -11,7 +11,11 @@ pub(crate) struct RotatedKey<'a> {
     pub(crate) api_key: &'a str,
 }
 
+/// One of the two: a secret that is shared, or what verifies the signatures of one that is not.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RotatedSecret<'a> {
-    pub(crate) secret: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_key: Option<&'a str>,
 }

@@ -2,7 +2,7 @@
 
 use sea_orm::entity::prelude::*;
 
-use crate::domain::delivery::Attempt;
+use crate::domain::delivery::{Attempt, Phases};
 use crate::store::entity::column::Row;
 use crate::store::failure::StoreError;
 
@@ -20,6 +20,10 @@ pub struct Model {
     pub failure: Option<String>,
     pub duration_ms: i64,
     pub response: String,
+    pub dns_ms: Option<i64>,
+    pub connect_ms: Option<i64>,
+    pub wait_ms: Option<i64>,
+    pub read_ms: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -38,6 +42,12 @@ impl TryFrom<Model> for Attempt {
             status,
             failure: row.failure,
             duration_ms: row.duration_ms,
+            phases: Phases {
+                dns_ms: row.dns_ms,
+                connect_ms: row.connect_ms,
+                wait_ms: row.wait_ms,
+                read_ms: row.read_ms,
+            },
             response: row.response,
         })
     }

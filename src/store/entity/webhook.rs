@@ -23,6 +23,7 @@ pub struct Model {
     pub updated_at: i64,
     pub disabled_after: Option<i64>,
     pub failing: Option<String>,
+    pub public_key: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -45,6 +46,7 @@ impl TryFrom<Model> for Endpoint {
             is_active: row.is_active,
             disabled_reason: row.disabled_reason,
             disabled_after: row.disabled_after,
+            public_key: row.public_key,
         })
     }
 }

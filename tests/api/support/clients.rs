@@ -162,6 +162,13 @@ impl Integrator {
         answer.data()["secret"].as_str().unwrap().to_owned()
     }
 
+    /// The public key of the new pair.
+    pub(crate) async fn rotate_key_pair(&self, id: i64) -> String {
+        let path = format!("{}/secret", webhook(id));
+        let answer = self.send("POST", &path, &json!({ "type": "ed25519" })).await.expect_status(200);
+        answer.data()["public_key"].as_str().unwrap().to_owned()
+    }
+
     pub(crate) async fn test_webhook(&self, id: i64) -> Answer {
         self.call("POST", &format!("{}/test", webhook(id))).await
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -27,6 +28,10 @@ pub(crate) enum Reply {
     Status(u16),
     /// With this body.
     Text(u16, &'static str),
+    /// With the word that this message is not to be sent again.
+    Abort(u16),
+    /// To this port of this machine.
+    Redirect(u16, u16),
     /// Too late to count.
     Slow,
 }
@@ -127,6 +132,15 @@ impl Received {
         let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
         self.signature.split(' ').any(|signature| signature == expected)
     }
+
+    /// Whether one of the signatures was made with the private key of this public one.
+    pub(crate) fn is_signed_by_the_pair_of(&self, public_key: &str) -> bool {
+        let key = STANDARD.decode(public_key.strip_prefix("whpk_").unwrap()).unwrap();
+        let content = [format!("{}.{}.", self.id, self.timestamp).as_bytes(), &self.bytes].concat();
+        let signatures = self.signature.split(' ').filter_map(|part| part.strip_prefix("v1a,"));
+        let key = UnparsedPublicKey::new(&ED25519, key);
+        signatures.map(|text| STANDARD.decode(text).unwrap()).any(|one| key.verify(&content, &one).is_ok())
+    }
 }
 
 async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -> HttpResponse {
@@ -149,6 +163,14 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
     match reply {
         Reply::Status(status) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).finish(),
         Reply::Text(status, text) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(text),
+        Reply::Abort(status) => {
+            let mut answer = HttpResponse::build(StatusCode::from_u16(status).unwrap());
+            answer.insert_header(("webhook-delivery", "abort-message")).finish()
+        }
+        Reply::Redirect(status, port) => {
+            let mut answer = HttpResponse::build(StatusCode::from_u16(status).unwrap());
+            answer.insert_header(("location", format!("http://127.0.0.1:{port}/"))).finish()
+        }
         Reply::Slow => {
             tokio::time::sleep(SLOW).await;
             HttpResponse::NoContent().finish()

@@ -201,6 +201,15 @@ impl World {
         Taxpayer::new(self.root(), key, id, body)
     }
 
+    /// Writes the URL of a webhook as the API would not.
+    pub(crate) async fn plant_webhook_url(&self, taxpayer: i64, url: &str) {
+        let database = Database::connect(self.settings.database_url().expose_secret()).await.unwrap();
+        let text = url.replace('\'', "''");
+        let update = format!("UPDATE webhooks SET url = '{text}' WHERE taxpayer_id = {taxpayer}");
+        assert_eq!(database.execute_unprepared(&update).await.unwrap().rows_affected(), 1);
+        database.close().await.unwrap();
+    }
+
     /// Says whether a taxpayer may create invoices, as the command line does beside a running service.
     pub(crate) fn set_subscription(&self, id: i64, to: Subscription) {
         let settings = self.settings.clone();

@@ -56,9 +56,16 @@ fn the_log_shows_each_delivery_with_its_attempts() {
         assert_eq!(attempts.len(), 4);
         for attempt in attempts {
             let fields: Vec<_> = attempt.as_object().unwrap().keys().map(String::as_str).collect();
-            assert_eq!(fields, ["at", "duration_ms", "failure", "response", "status"]);
+            assert_eq!(fields, ["at", "duration_ms", "failure", "phases", "response", "status"]);
             assert_eq!((&attempt["status"], &attempt["failure"]), (&json!(500), &json!("rejected")));
             assert_eq!(attempt["response"], json!("no\u{fffd}pe"));
+            let phases = attempt["phases"].as_object().unwrap();
+            let names: Vec<_> = phases.keys().map(String::as_str).collect();
+            assert_eq!(names, ["connect_ms", "dns_ms", "read_ms", "wait_ms"]);
+            let sum: i64 = phases.values().filter_map(Value::as_i64).sum();
+            assert!(sum <= attempt["duration_ms"].as_i64().unwrap(), "{attempt}");
+            assert_eq!(phases["dns_ms"], Value::Null, "an address has no name");
+            assert!(phases["wait_ms"].is_i64() && phases["read_ms"].is_i64(), "{attempt}");
         }
         assert_eq!(delivered["attempts"][0]["status"], json!(204));
         assert_eq!(delivered["attempts"][0]["failure"], Value::Null);

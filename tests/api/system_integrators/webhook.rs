@@ -1,9 +1,10 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook and its secret. What is delivered stands in `webhooks`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::answer::stable;
+use crate::support::answer::{Answer, stable};
 use crate::support::clients::webhook;
+use crate::support::receiver::Receiver;
 use crate::support::world::{apart, on_every_database};
 
 const URL: &str = "http://127.0.0.1:9/notifications";
@@ -34,6 +35,7 @@ fn the_first_call_creates_an_active_record_with_no_auth_and_rest() {
               },
               "id": "…",
               "is_active": true,
+              "public_key": null,
               "taxpayer_id": "…",
               "updated_at": "…",
               "webhook_url": "http://127.0.0.1:9/notifications"
@@ -137,6 +139,72 @@ fn a_secret_is_shown_once_and_is_not_stored_on_the_way() {
         assert!(secret.starts_with("whsec_"));
         assert_ne!(first.data()["secret"], second.data()["secret"]);
         assert!(!integrator.webhook(taxpayer.id).await.text.contains("whsec_"));
+    });
+}
+
+#[test]
+fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again() {
+    on_every_database(async |world| {
+        let (taxpayer, integrator, receiver) =
+            (world.newcomer().await, world.integrator(), Receiver::start());
+        integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
+        let path = format!("{}/secret", webhook(taxpayer.id));
+        let asked = json!({ "type": "ed25519" });
+        let answer = integrator.send("POST", &path, &asked).await.expect_status(200);
+        assert_eq!(answer.message(), "Webhook secret rotated successfully");
+        assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["public_key"]);
+        let key = answer.data()["public_key"].as_str().unwrap();
+        assert!(key.starts_with("whpk_") && !answer.text.contains("whsk_"), "{}", answer.text);
+        let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
+        assert_eq!(shown.data()["public_key"], json!(key));
+        let url = json!({ "webhook_url": receiver.url() });
+        let updated = integrator.send("PUT", &webhook(taxpayer.id), &url).await.expect_status(200);
+        assert_eq!(updated.data()["public_key"], json!(key), "another URL, the same key");
+        integrator.test_webhook(taxpayer.id).await.expect_status(200);
+        let one = receiver.received().remove(0);
+        assert!(one.is_signed_by_the_pair_of(key), "{}", one.signature);
+
+        let other = integrator.rotate_key_pair(taxpayer.id).await;
+        let secret = integrator.rotate_secret(taxpayer.id).await;
+        let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
+        assert_eq!(shown.data()["public_key"], Value::Null);
+        integrator.test_webhook(taxpayer.id).await.expect_status(200);
+        let one = receiver.received().remove(1);
+        assert!(one.is_signed_with(&secret), "{}", one.signature);
+        for key in [key, &other] {
+            assert!(one.is_signed_by_the_pair_of(key), "all of a day sign along: {}", one.signature);
+        }
+    });
+}
+
+#[test]
+fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair() {
+    on_every_database(async |world| {
+        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+        integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
+        let path = format!("{}/secret", webhook(taxpayer.id));
+        let plain = integrator.request("POST", &path).header("content-type", "text/plain");
+        let answers = [
+            Answer::to(plain).await,
+            integrator.send("POST", &path, &json!({})).await,
+            integrator.send("POST", &path, &json!({ "type": "HMAC" })).await,
+        ];
+        for answer in answers {
+            let answer = answer.expect_status(200);
+            assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["secret"]);
+            assert!(answer.data()["secret"].as_str().unwrap().starts_with("whsec_"));
+        }
+        for odd in [json!({ "type": "rsa" }), json!({ "type": 1 }), json!({ "type": ["ed25519"] })] {
+            integrator.send("POST", &path, &odd).await.expect_faults(&["type"]);
+        }
+        integrator.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
+        let keyed = |key: &'static str, kind: &'static str| {
+            let (integrator, path) = (integrator.clone(), path.clone());
+            async move { integrator.send_keyed(key, "POST", &path, &json!({ "type": kind })).await }
+        };
+        keyed("pair-1", "ed25519").await.expect_status(200);
+        keyed("pair-1", "ed25519").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
+        keyed("pair-1", "hmac").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
     });
 }
 

@@ -100,6 +100,7 @@ pub(super) fn set_webhook(desk: &mut Desk, url: &str, events: Option<&[String]>)
         is_active: true,
         disabled_reason: None,
         disabled_after: None,
+        public_key: None,
         created_at: now,
         updated_at: now,
     });
@@ -112,12 +113,11 @@ pub(super) fn set_webhook(desk: &mut Desk, url: &str, events: Option<&[String]>)
     Ok(Reply::Endpoint(Box::new(endpoint)))
 }
 
-pub(super) fn rotate_secret(desk: &mut Desk, secret: &SecretString) -> Result<Reply, Refusal> {
+pub(super) fn rotate_secret(desk: &mut Desk, secret: &Secret) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
-    if desk.books.endpoint.is_none() {
-        return Err(Refusal::WebhookNotConfigured);
-    }
-    desk.changes.secret = Some(secret.clone());
+    let endpoint = desk.books.endpoint.as_mut().ok_or(Refusal::WebhookNotConfigured)?;
+    endpoint.public_key = secret.public_key();
+    desk.changes.secrets.push(secret.clone());
     Ok(Reply::Done)
 }
 

@@ -1,0 +1,217 @@
+//! Server-side request forgery: the ways to name a private address that are known, each tried on the client as it
+//! is in production. What is counted is connections to a canary.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use reqwest::dns::Resolve;
+use serde_json::Value;
+
+use super::address::AddressPolicy;
+use super::attempt::{Attempt, Outcome};
+use super::client::{GuardedClient, Post};
+use super::destination::UrlFault;
+use super::gate::{Gate, Reach};
+use super::resolver::{GuardedResolver, Lookup};
+use super::testing::{Endpoint, Then};
+
+/// Ways to write a URL after its scheme, `PORT` being the canary's. The tests of the API try them too.
+fn forms() -> Vec<String> {
+    let forms: Value = serde_json::from_str(include_str!("../../tests/forgery/urls.json")).unwrap();
+    let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);
+    let all = groups.chain([&forms["names"]]).flat_map(|urls| urls.as_array().unwrap());
+    all.map(|url| url.as_str().unwrap().to_owned()).collect()
+}
+
+/// A resolver that answers as it is told: of each name the next answer, and the last for ever.
+#[derive(Debug, Default)]
+struct Told(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
+
+/// A resolver that knows one answer.
+#[derive(Debug)]
+struct Always(Vec<IpAddr>);
+
+impl Lookup for Told {
+    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let mut told = self.0.lock().unwrap();
+        let answers = told.get_mut(name.as_str()).unwrap();
+        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+        Box::pin(async { Ok(answer) })
+    }
+}
+
+impl Lookup for Always {
+    fn addresses(&self, _: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let answer = self.0.clone();
+        Box::pin(async { Ok(answer) })
+    }
+}
+
+fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn client(lookup: impl Lookup + 'static, allowed: &[&str]) -> GuardedClient {
+    let policy = AddressPolicy::new(allowed.iter().map(|network| network.parse().unwrap()).collect());
+    let lookup: Arc<dyn Lookup> = Arc::new(lookup);
+    GuardedClient::asking(&lookup, policy, Duration::from_secs(30), 64 * 1_024).unwrap()
+}
+
+async fn post(client: &GuardedClient, url: &str) -> Attempt {
+    client.post(Post { url, headers: &[], body: b"{}", keep: 0 }).await
+}
+
+/// Listens on every address of this machine.
+async fn canary() -> Endpoint {
+    let everywhere: [SocketAddr; 2] = ["[::]:0".parse().unwrap(), "0.0.0.0:0".parse().unwrap()];
+    let has_v6 = std::net::TcpListener::bind(everywhere[0]).is_ok();
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    Endpoint::at(everywhere[usize::from(!has_v6)], answer, Then::Close).await
+}
+
+#[tokio::test]
+async fn no_form_of_a_private_address_reaches_a_canary() {
+    let canary = canary().await;
+    let port = canary.address.port().to_string();
+    let client = client(Always(addresses(&["127.0.0.1", "::1", "0.0.0.0"])), &[]);
+    let (mut tried, mut odd) = (HashSet::new(), Vec::new());
+    for form in forms() {
+        assert!(tried.insert(form.clone()), "{form} stands there twice");
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{}", form.replace("PORT", &port));
+            let outcome = post(&client, &url).await.outcome;
+            if !matches!(outcome, Outcome::Forbidden(_)) {
+                odd.push(format!("{url:?}: {outcome:?}"));
+            }
+        }
+    }
+    assert!(odd.is_empty(), "{odd:#?}");
+    assert!(tried.len() > 60);
+    assert_eq!(canary.calls(), 0);
+}
+
+#[tokio::test]
+async fn the_forms_would_reach_it_if_they_were_allowed() {
+    let canary = canary().await;
+    let port = canary.address.port();
+    let client = client(Always(addresses(&["127.0.0.1"])), &["127.0.0.0/8", "0.0.0.0/8"]);
+    for host in ["127.0.0.1", "2130706433", "0177.1", "0x7f.1", "127。0。0。1", "localhost", "0.0.0.0"] {
+        let outcome = post(&client, &format!("http://{host}:{port}/")).await.outcome;
+        assert_eq!(outcome, Outcome::Delivered, "{host}");
+    }
+    assert_eq!(canary.calls(), 7);
+}
+
+#[tokio::test]
+async fn a_name_that_leads_to_a_private_address_of_any_kind_is_not_called() {
+    let canary = canary().await;
+    let port = canary.address.port();
+    for address in [
+        "127.0.0.1",
+        "127.8.8.8",
+        "0.0.0.0",
+        "10.0.0.1",
+        "100.64.0.1",
+        "169.254.169.254",
+        "172.16.0.1",
+        "192.168.1.1",
+        "::",
+        "::1",
+        "::127.0.0.1",
+        "::ffff:127.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::7f00:1",
+        "2002:7f00:1::1",
+        "2001:0:7f00:1::",
+        "fe80::5efe:127.0.0.1",
+        "2606:4700::5efe:7f00:1",
+        "fd00:ec2::254",
+        "fe80::1",
+    ] {
+        let client = client(Always(addresses(&[address])), &[]);
+        let attempt = post(&client, &format!("https://hooks.example:{port}/")).await;
+        assert_eq!(attempt.outcome, Outcome::Forbidden(UrlFault::AddressRefused), "{address}");
+    }
+    assert_eq!(canary.calls(), 0);
+}
+
+#[tokio::test]
+async fn of_the_addresses_of_a_name_only_those_that_are_permitted_are_tried() {
+    let mixed = ["127.0.0.1", "1.1.1.1", "::1", "2606:4700::1", "10.0.0.1", "::ffff:1.1.1.1"];
+    let found = async |reach, allowed: &[&str]| {
+        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        let gate = Gate { policy: Arc::new(AddressPolicy::new(allowed)), reach };
+        let resolver = GuardedResolver { gate, lookup: Arc::new(Always(addresses(&mixed))) };
+        let found = resolver.resolve("hooks.example".parse().unwrap()).await;
+        found.map(|found| found.map(|address| address.ip()).collect::<Vec<_>>()).ok()
+    };
+    assert_eq!(found(Reach::Public, &[]).await, Some(addresses(&["1.1.1.1", "2606:4700::1"])));
+    assert_eq!(found(Reach::Allowed, &[]).await, None);
+    assert_eq!(found(Reach::Allowed, &["10.0.0.0/8"]).await, Some(addresses(&["10.0.0.1"])));
+
+    let (endpoint, canary) = neighbours().await;
+    let client = client(Always(addresses(&["127.0.0.1", "127.0.0.2"])), &["127.0.0.2/32"]);
+    let url = format!("http://hooks.internal:{}/", endpoint.address.port());
+    assert_eq!(post(&client, &url).await.outcome, Outcome::Delivered);
+    assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_name_that_changes_what_it_leads_to_is_called_no_more() {
+    let (endpoint, canary) = neighbours().await;
+    let answers = vec![addresses(&["127.0.0.2"]), addresses(&["127.0.0.1"])];
+    let told = Told(Mutex::new(HashMap::from([("hooks.internal", answers)])));
+    let client = client(told, &["127.0.0.2/32"]);
+    let url = format!("http://hooks.internal:{}/", endpoint.address.port());
+    assert_eq!(post(&client, &url).await.outcome, Outcome::Delivered);
+    for _ in 0..3 {
+        let refused = post(&client, &url).await.outcome;
+        assert_eq!(refused, Outcome::Forbidden(UrlFault::AddressRefused));
+    }
+    assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
+}
+
+/// An endpoint whose address is allowed, and a canary at the same port of one that is not. Either closes its
+/// connections, so that a name is looked up each time.
+async fn neighbours() -> (Endpoint, Endpoint) {
+    let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    loop {
+        let endpoint = Endpoint::at("127.0.0.2:0".parse().unwrap(), answer, Then::Close).await;
+        let beside = SocketAddr::new([127, 0, 0, 1].into(), endpoint.address.port());
+        // Somebody else may have the port there.
+        if std::net::TcpListener::bind(beside).is_ok() {
+            return (endpoint, Endpoint::at(beside, answer, Then::Close).await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_redirect_is_followed_wherever_it_leads() {
+    let canary = canary().await;
+    let port = canary.address.port();
+    let client = client(Always(addresses(&["127.0.0.1"])), &["127.0.0.0/8", "::1/128", "0.0.0.0/8"]);
+    for status in [300, 301, 302, 303, 304, 305, 306, 307, 308] {
+        for to in [
+            format!("http://127.0.0.1:{port}/"),
+            format!("http://2130706433:{port}/"),
+            format!("http://0.0.0.0:{port}/"),
+            format!("http://[::1]:{port}/"),
+            format!("http://[::ffff:127.0.0.1]:{port}/"),
+            format!("http://localhost:{port}/"),
+            format!("https://rebind.example:{port}/"),
+            format!("//127.0.0.1:{port}/"),
+        ] {
+            let headers = format!("location: {to}\r\nrefresh: 0; url={to}\r\n");
+            let endpoint = Endpoint::answering(status, &headers, "").await;
+            let outcome = post(&client, &endpoint.url("/")).await.outcome;
+            assert_eq!(outcome, Outcome::Rejected(status), "{to}");
+            assert_eq!(endpoint.calls(), 1);
+        }
+    }
+    assert_eq!(canary.calls(), 0);
+}

@@ -1,0 +1,92 @@
+//! Retry-After of an answer (RFC 9110, section 10.2.3). How much of it is honoured is for `schedule` to say.
+
+use std::time::Duration;
+
+use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
+
+/// The wait that an answer asks for: in seconds, or until a date, which is read against the answer's own Date so
+/// that the clocks of two machines need not agree. What is neither asks for nothing.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = text(headers, RETRY_AFTER)?;
+    if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
+        // More digits than fit are still a wait, and a long one.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let then = httpdate::parse_http_date(text).ok()?;
+    let now = httpdate::parse_http_date(self::text(headers, DATE)?).ok()?;
+    Some(then.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    Some(headers.get(name)?.to_str().ok()?.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    const NOW: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+    fn seconds(asked: &str, date: Option<&str>) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::from_bytes(asked.as_bytes()).unwrap());
+        if let Some(date) = date {
+            headers.insert(DATE, date.parse().unwrap());
+        }
+        retry_after(&headers).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn seconds_are_a_wait_however_many() {
+        for (asked, expected) in [
+            ("0", Some(0)),
+            ("120", Some(120)),
+            (" 7 ", Some(7)),
+            ("007", Some(7)),
+            ("86400", Some(86_400)),
+            ("31536000", Some(31_536_000)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("99999999999999999999999999", Some(u64::MAX)),
+            ("-1", None),
+            ("+5", None),
+            ("1.5", None),
+            ("1e3", None),
+            ("0x10", None),
+            ("5 s", None),
+            ("soon", None),
+            ("", None),
+            ("ä", None),
+            ("٣", None),
+        ] {
+            assert_eq!(seconds(asked, None), expected, "{asked}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_date_is_a_wait_from_the_date_of_the_answer() {
+        for (asked, expected) in [
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            ("Sun Nov  6 08:50:37 1994", Some(60)),
+            ("Mon, 07 Nov 1994 08:49:37 GMT", Some(86_400)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)),
+            ("Sat, 05 Nov 1994 08:49:37 GMT", Some(0)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(252_618_189_022)),
+            ("Sun, 31 Feb 1994 08:49:37 GMT", None),
+            ("Sun, 06 Nov 1994 25:49:37 GMT", None),
+            ("1994-11-06T08:50:37Z", None),
+            ("tomorrow", None),
+        ] {
+            assert_eq!(seconds(asked, Some(NOW)), expected, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_date_without_a_date_to_read_it_against_is_no_wait() {
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:50:37 GMT", None), None);
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:50:37 GMT", Some("now")), None);
+    }
+}
