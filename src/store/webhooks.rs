@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::integration::Integration;
 use crate::store::database::Store;
 use crate::store::entity::column::{Row, json};
+use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
 use crate::store::failure::StoreError;
+use crate::store::integrations;
 
 /// Replaced secrets that sign along at most: a signature header has an end.
 const OVERLAPPING_MAX: usize = 10;
@@ -24,18 +27,34 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// The endpoint and the secrets that sign for it at this moment, the newest first.
+/// Whom a notification is for, as one query finds it.
+#[derive(Debug)]
+pub struct Recipient {
+    pub endpoint: Endpoint,
+    /// What signs at this moment, the newest first.
+    pub secrets: Vec<String>,
+    /// How its ERP takes notifications; where nothing was set, signed JSON without more.
+    pub integration: Integration,
+}
+
+/// The endpoint, the secrets that sign for it at this moment, and how it takes notifications.
 pub async fn with_secrets(
     store: &Store,
     taxpayer: TaxpayerId,
     now: Timestamp,
-) -> Result<Option<(Endpoint, Vec<String>)>, StoreError> {
-    let Some(row) = Entity::find_by_id(taxpayer.0).one(store.reader()).await? else { return Ok(None) };
+) -> Result<Option<Recipient>, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).find_also_related(integration::Entity);
+    let Some((row, settings)) = found.one(store.reader()).await? else { return Ok(None) };
     let owner = row.taxpayer_id.to_string();
     let previous = previous(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
-    Ok(Some((Endpoint::try_from(row)?, secrets)))
+    let settings = settings.map(|settings| integrations::open(store.vault(), settings)).transpose()?;
+    Ok(Some(Recipient {
+        endpoint: Endpoint::try_from(row)?,
+        secrets,
+        integration: settings.unwrap_or_default(),
+    }))
 }
 
 /// Writes an endpoint as it is now; a new one starts with this secret.

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use super::auth::AuthFault;
 use super::destination::UrlFault;
 use super::resolver::AddressesRefused;
 
@@ -31,6 +32,10 @@ pub enum Outcome {
     Gone,
     /// Any other status, redirects among them.
     Rejected(u16),
+    /// A 2xx that says in the words of its format that it was not taken.
+    NotTaken(u16),
+    /// Not sent: who sends it could not be shown.
+    Unauthenticated(AuthFault),
     /// No answer within the time.
     TimedOut,
     /// No answer at all.
@@ -53,6 +58,12 @@ pub enum Fault {
 }
 
 impl Attempt {
+    /// One without an answer.
+    pub fn unanswered(outcome: Outcome) -> Self {
+        let duration = Duration::ZERO;
+        Self { outcome, status: None, duration, retry_after: None, response_head: String::new() }
+    }
+
     pub fn is_delivered(&self) -> bool {
         self.outcome == Outcome::Delivered
     }
@@ -64,7 +75,8 @@ impl Outcome {
         match self {
             Self::Delivered => "delivered",
             Self::Gone => "gone",
-            Self::Rejected(_) => "rejected",
+            Self::Rejected(_) | Self::NotTaken(_) => "rejected",
+            Self::Unauthenticated(_) => "auth",
             Self::TimedOut => "timed_out",
             Self::Unreachable(Fault::Dns) => "dns",
             Self::Unreachable(Fault::Connect) => "connect",
@@ -83,6 +95,10 @@ impl Outcome {
                 format!("the endpoint answered {status}; redirects are not followed")
             }
             Self::Rejected(status) => format!("the endpoint answered {status}"),
+            Self::NotTaken(status) => {
+                format!("the endpoint answered {status}, and with an error or nothing of its data format")
+            }
+            Self::Unauthenticated(fault) => fault.to_string(),
             Self::TimedOut => "the endpoint did not answer in time".to_owned(),
             Self::Unreachable(Fault::Dns) => "the endpoint's name does not resolve".to_owned(),
             Self::Unreachable(Fault::Connect) => "no connection to the endpoint could be made".to_owned(),

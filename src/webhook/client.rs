@@ -14,6 +14,7 @@ use url::Url;
 
 use super::address::AddressPolicy;
 use super::attempt::{Attempt, Outcome};
+use super::auth::{Credentials, challenge};
 use super::resolver::{GuardedResolver, Reach};
 
 /// The longest wait for a connection.
@@ -54,6 +55,7 @@ pub struct GuardedClient {
     /// For plain http, which reaches the allow-list alone.
     plain: Client,
     max_body: usize,
+    timeout: Duration,
 }
 
 impl GuardedClient {
@@ -77,19 +79,43 @@ impl GuardedClient {
                 .map_err(BuildError)
         };
         let (secure, plain) = (build(Reach::Public)?, build(Reach::Allowed)?);
-        Ok(Self { policy, secure, plain, max_body })
+        Ok(Self { policy, secure, plain, max_body, timeout })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
         &self.policy
     }
 
+    /// How long a whole attempt may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// A client of the same limits with connections of its own.
+    pub(super) fn apart(&self) -> Result<Self, BuildError> {
+        Self::new((*self.policy).clone(), self.timeout, self.max_body)
+    }
+
     /// Makes one attempt. It never fails as such: whatever happens is an outcome.
     pub async fn post(&self, post: Post<'_>) -> Attempt {
+        self.post_as(post, &Credentials::none()).await
+    }
+
+    /// Makes one attempt that says who makes it.
+    pub async fn post_as(&self, post: Post<'_>, credentials: &Credentials) -> Attempt {
+        self.exchange(post, credentials).await.0
+    }
+
+    /// One attempt, and the challenge of the answer where it has one.
+    pub(super) async fn exchange(
+        &self,
+        post: Post<'_>,
+        credentials: &Credentials,
+    ) -> (Attempt, Option<String>) {
         let started = Instant::now();
-        let mut attempt = match self.policy.check_url(post.url) {
-            Ok(url) => self.send(url, post).await,
-            Err(fault) => unanswered(Outcome::Forbidden(fault)),
+        let (mut attempt, challenge) = match self.policy.check_url(post.url) {
+            Ok(url) => self.send(url, post, credentials).await,
+            Err(fault) => (Attempt::unanswered(Outcome::Forbidden(fault)), None),
         };
         attempt.duration = started.elapsed();
         tracing::debug!(
@@ -98,18 +124,29 @@ impl GuardedClient {
             duration_ms = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX),
             "called a webhook"
         );
-        attempt
+        (attempt, challenge)
     }
 
-    async fn send(&self, url: Url, post: Post<'_>) -> Attempt {
+    async fn send(
+        &self,
+        url: Url,
+        post: Post<'_>,
+        credentials: &Credentials,
+    ) -> (Attempt, Option<String>) {
         let client = if url.scheme() == "https" { &self.secure } else { &self.plain };
-        let mut request = client.post(url).header(CONTENT_TYPE, "application/json").body(post.body.to_vec());
+        let mut request = client.post(url).headers(credentials.headers()).body(post.body.to_vec());
+        if !post.headers.iter().any(|(name, _)| *name == CONTENT_TYPE.as_str()) {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
         for (name, value) in post.headers {
             request = request.header(*name, value);
         }
         match request.send().await {
-            Ok(response) => self.answered(response, post.keep).await,
-            Err(error) => unanswered(Outcome::of_error(&error)),
+            Ok(response) => {
+                let challenge = challenge(response.headers());
+                (self.answered(response, post.keep).await, challenge)
+            }
+            Err(error) => (Attempt::unanswered(Outcome::of_error(&error)), None),
         }
     }
 
@@ -120,16 +157,6 @@ impl GuardedClient {
         let response_head = head(&body, keep);
         let (outcome, status) = (Outcome::of_status(status), Some(status));
         Attempt { outcome, status, duration: Duration::ZERO, retry_after, response_head }
-    }
-}
-
-fn unanswered(outcome: Outcome) -> Attempt {
-    Attempt {
-        outcome,
-        status: None,
-        duration: Duration::ZERO,
-        retry_after: None,
-        response_head: String::new(),
     }
 }
 

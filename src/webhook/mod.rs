@@ -10,12 +10,15 @@
 //! | Addresses and URLs that may be called | `address`, `destination` |
 //! | The guarded HTTP client | `client`, its name resolution in `resolver` |
 //! | What came of an attempt | `attempt` |
+//! | How a notification is written, how a request authenticates itself | `format`, `auth` |
 //! | When the attempts are made | `schedule` |
 
 mod address;
 mod attempt;
+pub mod auth;
 mod client;
 mod destination;
+pub mod format;
 mod resolver;
 mod schedule;
 mod signature;

@@ -27,7 +27,7 @@ use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::outages::News;
 use crate::store::turns::{self, Waiting};
 use crate::store::{
-    audit, batches, customers, deliveries, events, invoices, items, keys, outages, replays, runs,
+    audit, batches, customers, deliveries, events, integrations, invoices, items, keys, outages, replays, runs,
     supplier_invoices, taxpayers, webhooks,
 };
 
@@ -46,6 +46,7 @@ pub(crate) struct Changes {
     pub(crate) new_contact: Option<NewContact>,
     /// The endpoint is to be written; the secret is for one that is new.
     pub(crate) endpoint: Option<SecretString>,
+    pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payment_entry::Model>,
@@ -112,6 +113,7 @@ impl Changes {
             && self.batches.is_empty()
             && !self.taxpayer
             && self.endpoint.is_none()
+            && !self.integration
             && self.events.is_empty()
             && self.replays.is_empty()
             && self.audit.is_empty()
@@ -145,6 +147,9 @@ impl Desk {
         }
         if let (Some(secret), Some(endpoint)) = (&changes.endpoint, &self.books.endpoint) {
             webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
+        }
+        if let (true, Some(integration)) = (changes.integration, &self.integration) {
+            integrations::save(store, tx, self.id, integration).await?;
         }
         if let Some(secret) = &changes.secret {
             let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);

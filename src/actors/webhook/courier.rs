@@ -11,15 +11,17 @@ use rand::RngExt;
 
 use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::webhook::keyring::Keyring;
+use crate::actors::webhook::recipient::Recipient;
 use crate::domain::clock::{self, SharedClock};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, Lease};
 use crate::store::{deliveries, events, replays, webhooks};
-use crate::webhook::{self, GuardedClient, Outcome, Post, Schedule, Secret};
+use crate::webhook::{self, GuardedClient, Outcome, Post, Schedule};
 
 /// Deliveries to one endpoint at once.
 const AT_ONCE: usize = 16;
@@ -29,6 +31,8 @@ pub struct Satchel {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub client: GuardedClient,
+    /// `Keyring::default()`.
+    pub keyring: Keyring,
     pub schedule: Schedule,
     pub clock: SharedClock,
 }
@@ -51,7 +55,7 @@ impl Satchel {
     pub(super) async fn deliver(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
         let now = self.clock.now();
         let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
-        let Some((endpoint, secrets)) = found.filter(|(endpoint, _)| endpoint.is_active) else {
+        let Some(found) = found.filter(|found| found.endpoint.is_active) else {
             self.release(lease, taxpayer).await?;
             return Ok(Handled::Released);
         };
@@ -59,7 +63,7 @@ impl Satchel {
         let replays = replays::open_owned_by(self.store.reader(), taxpayer).await?;
         let ready = self.keep_order(ready, &replays).await?;
         let has_room = ready.len() < AT_ONCE;
-        let is_replaying = has_room && self.queue_next(lease, &endpoint, replays).await?;
+        let is_replaying = has_room && self.queue_next(lease, &found.endpoint, replays).await?;
         if ready.is_empty() {
             if is_replaying {
                 return Ok(Handled::More);
@@ -67,8 +71,7 @@ impl Satchel {
             self.release(lease, taxpayer).await?;
             return Ok(Handled::Released);
         }
-        let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let outcomes = self.attempt_all(&endpoint, &secrets, ready).await?;
+        let outcomes = self.attempt_all(&Recipient::try_from(found)?, ready).await?;
         let gone = self.record(lease, outcomes).await?;
         if gone {
             let reason = "the endpoint answered 410 Gone".to_owned();
@@ -79,12 +82,11 @@ impl Satchel {
 
     async fn attempt_all(
         &self,
-        endpoint: &Endpoint,
-        secrets: &[Secret],
+        to: &Recipient,
         ready: Vec<Delivery>,
     ) -> Result<Vec<(Delivery, Event, webhook::Attempt, Timestamp)>, StoreError> {
         let sequences = ready.iter().map(|delivery| delivery.sequence).collect();
-        let events = events::owned_by_with_sequences(&self.store, endpoint.taxpayer_id, sequences).await?;
+        let events = events::owned_by_with_sequences(&self.store, to.endpoint.taxpayer_id, sequences).await?;
         let pairs = ready.into_iter().map(|delivery| {
             match events.iter().find(|event| event.sequence == delivery.sequence) {
                 Some(event) => Ok((delivery, event.clone())),
@@ -94,7 +96,7 @@ impl Satchel {
         let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
         Ok(join_all(pairs.into_iter().map(|(delivery, event)| async move {
             let at = self.clock.now();
-            let attempt = self.attempt((endpoint, secrets), &event, at, Post::KEPT_FOR_LOG).await;
+            let attempt = self.attempt(to, &event, at, Post::KEPT_FOR_LOG).await;
             (delivery, event, attempt, at)
         }))
         .await)

@@ -5,13 +5,18 @@
 //! | the actor of an endpoint, and who feeds it | `worker` |
 //! | attempts, their order and their log | `courier` |
 //! | replays, part by part | `replay` |
-//! | one attempt, and the test of an endpoint | `rehearsal` |
+//! | one attempt: to whom, in which format, with which token | `attempt`, `recipient`, `keyring` |
+//! | the test of an endpoint | `rehearsal` |
 
+mod attempt;
 mod courier;
+mod keyring;
+mod recipient;
 mod rehearsal;
 mod replay;
 mod worker;
 
 pub use courier::Satchel;
+pub use keyring::Keyring;
 pub use rehearsal::NotSent;
 pub use worker::{WebhookActors, dispatcher};
