@@ -234,9 +234,8 @@ impl Auth<Option<SecretText>> {
     /// With the stored secrets where none were sent: of the same type and for the same token endpoint. Else the
     /// names of the fields that are missing.
     pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
-        let is_same = |stored: &&Auth| {
-            stored.kind() == self.kind() && stored.token_origin() == self.token_origin()
-        };
+        let is_same =
+            |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
         let kept = stored.filter(is_same).map(Auth::secrets).unwrap_or_default();
         let mut missing = Vec::new();
         let auth = self.with_secrets(|name, sent| {

@@ -127,12 +127,7 @@ impl GuardedClient {
         (attempt, challenge)
     }
 
-    async fn send(
-        &self,
-        url: Url,
-        post: Post<'_>,
-        credentials: &Credentials,
-    ) -> (Attempt, Option<String>) {
+    async fn send(&self, url: Url, post: Post<'_>, credentials: &Credentials) -> (Attempt, Option<String>) {
         let client = if url.scheme() == "https" { &self.secure } else { &self.plain };
         let mut request = client.post(url).headers(credentials.headers()).body(post.body.to_vec());
         if !post.headers.iter().any(|(name, _)| *name == CONTENT_TYPE.as_str()) {

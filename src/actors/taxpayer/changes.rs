@@ -27,8 +27,8 @@ use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::outages::News;
 use crate::store::turns::{self, Waiting};
 use crate::store::{
-    audit, batches, customers, deliveries, events, integrations, invoices, items, keys, outages, replays, runs,
-    supplier_invoices, taxpayers, webhooks,
+    audit, batches, customers, deliveries, events, integrations, invoices, items, keys, outages, replays,
+    runs, supplier_invoices, taxpayers, webhooks,
 };
 
 /// How long a replaced signing secret signs along.

@@ -7,8 +7,8 @@ use secrecy::SecretString;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration, RenewedToken, ReplayOrder, Reply,
-    Revised, RunOrder, StepOutcome, Which,
+    Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration,
+    RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};

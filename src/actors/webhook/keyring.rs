@@ -59,7 +59,9 @@ pub(super) struct Wanted {
 impl Keyring {
     fn slot(&self, taxpayer: TaxpayerId, now: Timestamp) -> Arc<Mutex<Slot>> {
         if self.slots.len() >= SLOTS_MAX {
-            self.slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_of_use(now)));
+            self.slots.retain(|_, slot| {
+                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_of_use(now))
+            });
         }
         Arc::clone(&self.slots.entry(taxpayer).or_default())
     }

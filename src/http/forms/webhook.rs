@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::event::EventKind;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::webhook::{AddressPolicy, UrlFault};
 
@@ -15,11 +15,7 @@ pub(crate) struct Webhook {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
-    let kind = ("url", "an https URL of a public host, at most 500 characters");
-    let url = reader.required("webhook_url").checked_by(kind, |text| match policy.check_url(text) {
-        Ok(_) => Ok(()),
-        Err(fault) => Err((rule(fault), what(fault))),
-    });
+    let url = url(reader.required("webhook_url"), policy);
     let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(each_once);
     let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
@@ -27,6 +23,15 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
     Some(Webhook { url: url?, enabled_events })
+}
+
+/// An address that this service may call.
+pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
+    let kind = ("url", "an https URL of a public host, at most 500 characters");
+    field.checked_by(kind, |text| match policy.check_url(text) {
+        Ok(_) => Ok(()),
+        Err(fault) => Err((rule(fault), what(fault))),
+    })
 }
 
 /// In the order of their first mention.

@@ -9,7 +9,7 @@ use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::integration::Integration;
-use crate::store::webhooks;
+use crate::store::{integrations, webhooks};
 
 pub(crate) async fn get_webhook(
     state: web::Data<State>,
@@ -19,5 +19,6 @@ pub(crate) async fn get_webhook(
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
     let endpoint = endpoint.ok_or(Refusal::WebhookNotConfigured)?;
-    Ok(Answer::ok("Webhook retrieved successfully", Integration::from(&endpoint)))
+    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
+    Ok(Answer::ok("Webhook retrieved successfully", Integration::new(&endpoint, &kinds)))
 }

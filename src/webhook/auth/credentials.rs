@@ -89,7 +89,11 @@ mod tests {
     fn credentials_are_written_as_their_documents_say() {
         for (credentials, name, value) in [
             // The examples of RFC 7617.
-            (Credentials::basic("Aladdin", "open sesame"), "authorization", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+            (
+                Credentials::basic("Aladdin", "open sesame"),
+                "authorization",
+                "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+            ),
             (Credentials::basic("test", "123£"), "authorization", "Basic dGVzdDoxMjPCow=="),
             (Credentials::bearer("mF_9.B5f-4.1JqM"), "authorization", "Bearer mF_9.B5f-4.1JqM"),
             (Credentials::key("X-Erp-Key", "k 1"), "x-erp-key", "k 1"),
@@ -112,7 +116,9 @@ mod tests {
         {
             assert!(!is_free_header(name), "{name}");
         }
-        for name in ["transfer-encoding", "proxy-authorization", "soapaction", "", "a b", "a:b", "ä", "a\r\nb"] {
+        for name in
+            ["transfer-encoding", "proxy-authorization", "soapaction", "", "a b", "a:b", "ä", "a\r\nb"]
+        {
             assert!(!is_free_header(name), "{name}");
         }
     }

@@ -54,7 +54,9 @@ async fn sign_in(client: &GuardedClient, post: Post<'_>, login: Login<'_>) -> Re
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
         (Outcome::Rejected(CHALLENGED), Some(challenge)) => challenge,
-        (Outcome::Rejected(CHALLENGED) | Outcome::Delivered, _) => return Err(failed(AuthFault::NtlmNotAsked)),
+        (Outcome::Rejected(CHALLENGED) | Outcome::Delivered, _) => {
+            return Err(failed(AuthFault::NtlmNotAsked));
+        }
         _ => return Err(Box::new(attempt)),
     };
     let response = negotiation.response(&challenge, login).map_err(failed)?;

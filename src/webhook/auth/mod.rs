@@ -17,6 +17,6 @@ mod token;
 pub use credentials::{Credentials, HEADER_DEFAULT, is_free_header};
 pub use fault::{AuthFault, TokenError};
 pub use handshake::Handshakes;
-pub(in crate::webhook) use ntlm::challenge;
 pub use ntlm::Login;
+pub(in crate::webhook) use ntlm::challenge;
 pub use token::{Token, fetch};

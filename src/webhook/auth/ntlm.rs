@@ -143,7 +143,11 @@ mod tests {
         let session_key = keyed(&key, &[proof]);
         let mut blank = message.clone();
         blank[72..88].fill(0);
-        assert_eq!(message[72..88], keyed(&session_key, &[&opening, &challenge, &blank]), "the integrity code");
+        assert_eq!(
+            message[72..88],
+            keyed(&session_key, &[&opening, &challenge, &blank]),
+            "the integrity code"
+        );
         assert!(!message.windows(16).any(|window| window == session_key), "no key is sent");
     }
 

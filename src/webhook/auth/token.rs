@@ -91,7 +91,8 @@ fn basic(client: &TokenClient) -> String {
 fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
     let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
-    let access = text("access_token").filter(|token| is_bearer && token.bytes().all(|byte| byte.is_ascii_graphic()));
+    let access =
+        text("access_token").filter(|token| is_bearer && token.bytes().all(|byte| byte.is_ascii_graphic()));
     let secret = |text: &str| SecretText::from(text.to_owned());
     Ok(Token {
         access: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
@@ -172,7 +173,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_bearer_token_is_a_fault() {
-        let good = json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
+        let good =
+            json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
         let server = Endpoint::answering(200, "", &good.to_string()).await;
         let token = asked(&server.url("/token")).await.unwrap();
         assert_eq!((token.access.expose(), token.refresh.unwrap().expose()), ("t1", "r1"));
@@ -226,10 +228,15 @@ mod tests {
     async fn a_token_endpoint_is_called_where_webhooks_may_be_called_and_nowhere_else() {
         let server = Endpoint::answering(200, "", r#"{"access_token":"t"}"#).await;
         let port = server.address.port();
-        for url in [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")] {
+        for url in
+            [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")]
+        {
             let auth = Auth::ClientCredentials { client: client(&url, ClientAuthentication::Basic) };
             let fault = fetch(&guarded(&[]), &auth).await.unwrap_err();
-            assert!(matches!(fault, AuthFault::TokenForbidden(UrlFault::AddressRefused | UrlFault::Scheme)), "{url}");
+            assert!(
+                matches!(fault, AuthFault::TokenForbidden(UrlFault::AddressRefused | UrlFault::Scheme)),
+                "{url}"
+            );
         }
         assert_eq!(server.connections(), [""; 0]);
         assert_eq!(fetch(&guarded(&[]), &Auth::None).await.unwrap_err(), AuthFault::Changed);

@@ -105,7 +105,9 @@ mod tests {
     #[test]
     fn a_fault_in_an_envelope_was_not_taken() {
         let envelope = |head: &str, body: &str| {
-            format!(r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">{head}{body}</s:Envelope>"#)
+            format!(
+                r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">{head}{body}</s:Envelope>"#
+            )
         };
         for (answer, taken) in [
             (envelope("", "<s:Body><Ok/></s:Body>"), true),

@@ -80,10 +80,16 @@ mod tests {
         for (value, expected) in [
             (json!({ "a": "x", "b": true }), "<a>x</a><b>true</b>"),
             (json!({ "a": [] }), "<a></a>"),
-            (json!({ "a": [1, "two", null] }), r#"<a><item>1</item><item>two</item><item xsi:nil="true"/></a>"#),
+            (
+                json!({ "a": [1, "two", null] }),
+                r#"<a><item>1</item><item>two</item><item xsi:nil="true"/></a>"#,
+            ),
             (json!({ "customer.email": "x" }), "<customer.email>x</customer.email>"),
             (json!({ "0": 1, "a b": 2 }), r#"<member name="0">1</member><member name="a b">2</member>"#),
-            (json!({ "xmlns": 1, "a:b": 2 }), r#"<member name="a:b">2</member><member name="xmlns">1</member>"#),
+            (
+                json!({ "xmlns": 1, "a:b": 2 }),
+                r#"<member name="a:b">2</member><member name="xmlns">1</member>"#,
+            ),
             (json!({ "": 1, "<\"": 2 }), r#"<member name="">1</member><member name="&lt;&quot;">2</member>"#),
         ] {
             assert_eq!(written(&value), expected);
@@ -101,10 +107,10 @@ mod tests {
         let mut read = String::new();
         loop {
             match reader.read_event().unwrap() {
-                Event::Text(part) => read.push_str(&part.decode().unwrap()),
+                Event::Text(part) => read.push_str(&part),
                 Event::GeneralRef(name) => match name.resolve_char_ref().unwrap() {
                     Some(letter) => read.push(letter),
-                    None => read.push_str(quick_xml::escape::resolve_predefined_entity(&name.decode().unwrap()).unwrap()),
+                    None => read.push_str(quick_xml::escape::resolve_predefined_entity(&name).unwrap()),
                 },
                 Event::Eof => break,
                 _ => {}

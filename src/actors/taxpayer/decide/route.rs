@@ -2,8 +2,8 @@
 
 use crate::actors::taxpayer::command::{Command, Reply};
 use crate::actors::taxpayer::decide::{
-    account, batch, create, integration, invoice, operate, outage, pipeline, reconsider, revise, supplier, transit,
-    webhook,
+    account, batch, create, integration, invoice, operate, outage, pipeline, reconsider, revise, supplier,
+    transit, webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
