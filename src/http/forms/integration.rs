@@ -44,7 +44,7 @@ pub(crate) fn read(
     let auth = reader.required_if(has_auth, "auth").object(|reader| auth(reader, auth_type, policy));
     let settings = reader.optional("format").object(|reader| format(reader, data_format));
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
-    let format = settings.or_else(|| default_of(data_format?))?;
+    let format = settings.or_else(|| data_format.map(default_of))?;
     Some(Integration { erp_system, auth: if has_auth { auth? } else { Auth::None }, format, reason })
 }
 
@@ -187,8 +187,8 @@ fn is_mutation(text: &str) -> bool {
 }
 
 /// The settings of a format of which none were sent.
-fn default_of(kind: DataFormat) -> Option<Format> {
-    Some(match kind {
+fn default_of(kind: DataFormat) -> Format {
+    match kind {
         DataFormat::Rest => Format::Rest,
         DataFormat::OData => Format::OData,
         DataFormat::GraphQl => Format::GraphQl { mutation: MUTATION.to_owned() },
@@ -198,7 +198,7 @@ fn default_of(kind: DataFormat) -> Option<Format> {
             namespace: NAMESPACE.to_owned(),
             method: SOAP_METHOD.to_owned(),
         },
-    })
+    }
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// NTOWFv2 of the account of MS-NLMP, 4.2.1: user `User`, domain `Domain`, password `Password`.
+    /// `NTOWFv2` of the account of MS-NLMP, 4.2.1: user `User`, domain `Domain`, password `Password`.
     const PUBLISHED_KEY: &str = "0c868a403bfd7a93a3001ef22ef02e3f";
     /// The challenge and the information of the server of 4.2.1 and 4.2.4.1.3.
     const SERVER_CHALLENGE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
@@ -75,7 +75,9 @@ mod tests {
 
     fn keyed(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
         let mut mac = Hmac::<Md5>::new_from_slice(key).unwrap();
-        parts.iter().for_each(|part| mac.update(part));
+        for part in parts {
+            mac.update(part);
+        }
         mac.finalize().into_bytes().to_vec()
     }
 

@@ -105,7 +105,7 @@ fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
 fn lasts(expires_in: Option<&Value>) -> Duration {
     let seconds = expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
     let told = seconds.map_or(LASTS_UNTOLD, Duration::from_secs).min(LASTS_MAX);
-    told - EARLY_MAX.min(told / 10)
+    told.saturating_sub(EARLY_MAX.min(told / 10))
 }
 
 #[cfg(test)]

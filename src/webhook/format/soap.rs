@@ -33,11 +33,11 @@ pub fn is_method(name: &str) -> bool {
 pub(super) fn written((namespace, method): (&str, &str), notification: &str) -> String {
     let event: Value = serde_json::from_str(notification).unwrap_or_default();
     let mut body = ENVELOPE.to_owned();
-    body.push_str(&format!("<{method} xmlns=\""));
+    body.extend(["<", method, " xmlns=\""]);
     xml::escape(namespace, &mut body);
     body.push_str("\">");
     xml::children(&event, &mut body);
-    body.push_str(&format!("</{method}>{END}"));
+    body.extend(["</", method, ">", END]);
     body
 }
 

@@ -181,9 +181,13 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
         .iter()
         .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
         .collect();
-    if let Err(answer) = let_in(&desk, &headers, connection) {
+    if let Err(offers) = let_in(&desk, &headers, connection) {
         desk.turned_away += 1;
-        return answer;
+        let mut answer = HttpResponse::Unauthorized();
+        for offer in offers {
+            answer.append_header(("www-authenticate", offer));
+        }
+        return answer.body("who is there?");
     }
     let header = |name: &str| headers.get(name).cloned().unwrap_or_default();
     let notification = Received {
@@ -199,45 +203,38 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
     HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(body)
 }
 
+/// Whether a request says who it is from; else what it is asked.
 fn let_in(
     desk: &Desk,
     headers: &BTreeMap<String, String>,
     connection: &Connection,
-) -> Result<(), HttpResponse> {
+) -> Result<(), Vec<String>> {
     let authorization = headers.get("authorization").map_or("", String::as_str);
-    let away = || Err(HttpResponse::Unauthorized().finish());
-    match desk.gate {
-        Gate::Open => Ok(()),
-        Gate::Header(name, value) if headers.get(name).is_some_and(|sent| sent == value) => Ok(()),
-        Gate::Token
-            if authorization.strip_prefix("Bearer ").is_some_and(|token| desk.good.contains(token)) =>
+    let is_known = match desk.gate {
+        Gate::Open => true,
+        Gate::Header(name, value) => headers.get(name).is_some_and(|sent| sent == value),
+        Gate::Token => authorization.strip_prefix("Bearer ").is_some_and(|token| desk.good.contains(token)),
+        Gate::Ntlm(account) => return signed_in(authorization, connection, account),
+    };
+    if is_known { Ok(()) } else { Err(Vec::new()) }
+}
+
+/// Each connection has a challenge of its own, and a response counts only after it.
+fn signed_in(authorization: &str, connection: &Connection, account: Account) -> Result<(), Vec<String>> {
+    let of_server = connection.number.to_be_bytes();
+    let offer = |offer: String| Err(vec!["Negotiate".to_owned(), offer]);
+    match authorization.strip_prefix("NTLM ").and_then(|text| STANDARD.decode(text).ok()) {
+        Some(message) if ntlm::is_opening(&message) => {
+            connection.was_challenged.store(true, Ordering::Relaxed);
+            offer(format!("NTLM {}", STANDARD.encode(ntlm::challenge(of_server))))
+        }
+        Some(message)
+            if connection.was_challenged.load(Ordering::Relaxed)
+                && ntlm::is_proof(&message, of_server, account) =>
         {
             Ok(())
         }
-        Gate::Header(..) | Gate::Token => away(),
-        Gate::Ntlm(account) => {
-            let sent = authorization.strip_prefix("NTLM ").and_then(|text| STANDARD.decode(text).ok());
-            // Each connection has a challenge of its own.
-            let of_server = connection.number.to_be_bytes();
-            let offer = |offer: &str| {
-                let mut answer = HttpResponse::Unauthorized();
-                answer.append_header(("www-authenticate", "Negotiate"));
-                Err(answer.append_header(("www-authenticate", offer)).body("who is there?"))
-            };
-            match sent {
-                Some(message) if ntlm::is_opening(&message) => {
-                    connection.was_challenged.store(true, Ordering::Relaxed);
-                    offer(&format!("NTLM {}", STANDARD.encode(ntlm::challenge(of_server))))
-                }
-                Some(message)
-                    if connection.was_challenged.load(Ordering::Relaxed)
-                        && ntlm::is_proof(&message, of_server, account) =>
-                {
-                    Ok(())
-                }
-                _ => offer("NTLM"),
-            }
-        }
+        _ => offer("NTLM".to_owned()),
     }
 }
 

@@ -77,6 +77,8 @@ fn wide(text: &str) -> Vec<u8> {
 
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let mut mac = Hmac::<Md5>::new_from_slice(key).unwrap();
-    parts.iter().for_each(|part| mac.update(part));
+    for part in parts {
+        mac.update(part);
+    }
     mac.finalize().into_bytes().to_vec()
 }
