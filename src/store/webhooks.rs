@@ -27,8 +27,7 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// Whom a notification is for, as one query finds it.
-#[derive(Debug)]
+/// Whom a notification is for, as one query finds it. Not for `Debug`: the secrets are open.
 pub struct Recipient {
     pub endpoint: Endpoint,
     /// What signs at this moment, the newest first.

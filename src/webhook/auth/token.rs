@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+use super::credentials::Credentials;
 use super::fault::{AuthFault, TokenError};
 use crate::domain::integration::{Auth, ClientAuthentication, SecretText, TokenClient};
 use crate::webhook::attempt::Outcome;
@@ -36,8 +35,9 @@ pub struct Token {
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let asking = auth.token_client().ok_or(AuthFault::Changed)?;
     let (headers, body) = request(asking, auth);
+    let credentials = credentials(asking)?;
     let post = Post { url: &asking.token_url, headers: &headers, body: body.as_bytes(), keep: ANSWER_MAX };
-    let attempt = client.post(post).await;
+    let attempt = client.post_as(post, &credentials).await;
     let answer: Map<String, Value> = serde_json::from_str(&attempt.response_head).unwrap_or_default();
     match attempt.outcome {
         Outcome::Delivered => read(&answer),
@@ -56,7 +56,7 @@ fn refusal(status: u16, answer: &Map<String, Value>) -> AuthFault {
 type Headers = Vec<(&'static str, String)>;
 
 fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
-    let mut headers = vec![
+    let headers = vec![
         ("content-type", "application/x-www-form-urlencoded".to_owned()),
         ("accept", "application/json".to_owned()),
     ];
@@ -71,21 +71,22 @@ fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
     if let Some(scope) = &client.scope {
         form.append_pair("scope", scope);
     }
-    match client.authentication {
-        ClientAuthentication::Basic => headers.push(("authorization", basic(client))),
-        ClientAuthentication::Body => {
-            form.append_pair("client_id", &client.client_id)
-                .append_pair("client_secret", client.client_secret.expose());
-        }
+    if client.authentication == ClientAuthentication::Body {
+        form.append_pair("client_id", &client.client_id)
+            .append_pair("client_secret", client.client_secret.expose());
     }
     (headers, form.finish())
 }
 
 /// Both parts are written as in a form before they are joined (RFC 6749, 2.3.1).
-fn basic(client: &TokenClient) -> String {
+fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
     let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = format!("{}:{}", encoded(&client.client_id), encoded(client.client_secret.expose()));
-    format!("Basic {}", STANDARD.encode(pair))
+    match client.authentication {
+        ClientAuthentication::Basic => {
+            Credentials::basic(&encoded(&client.client_id), &encoded(client.client_secret.expose()))
+        }
+        ClientAuthentication::Body => Ok(Credentials::none()),
+    }
 }
 
 fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
@@ -110,6 +111,8 @@ fn lasts(expires_in: Option<&Value>) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     use super::*;
@@ -150,8 +153,9 @@ mod tests {
         let auth = Auth::OAuth2 { client, refresh_token: "r=1".to_owned().into() };
         let (headers, form) = request(auth.token_client().unwrap(), &auth);
         assert_eq!(form, "grant_type=refresh_token&refresh_token=r%3D1&scope=notify+write");
-        let expected = format!("Basic {}", STANDARD.encode("erp+client:s%3Ae%26cret"));
-        assert_eq!(headers[2], ("authorization", expected));
+        assert_eq!(headers.len(), 2);
+        let sent = credentials(auth.token_client().unwrap()).unwrap().headers();
+        assert_eq!(sent["authorization"], format!("Basic {}", STANDARD.encode("erp+client:s%3Ae%26cret")));
     }
 
     #[test]
