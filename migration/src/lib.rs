@@ -23,6 +23,7 @@ mod m0014_operators;
 mod m0015_reconciliations;
 mod m0016_resolved_by;
 mod m0017_circuits;
+mod m0018_integrations;
 mod m0019_phases_and_public_keys;
 
 /// All migrations, in order.
@@ -49,6 +50,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_reconciliations::Migration),
             Box::new(m0016_resolved_by::Migration),
             Box::new(m0017_circuits::Migration),
+            Box::new(m0018_integrations::Migration),
             Box::new(m0019_phases_and_public_keys::Migration),
         ]
     }

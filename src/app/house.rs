@@ -17,7 +17,7 @@ use crate::actors::supervision::{Arbiters, Limits, Tree, assert_unwinding, insta
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
-use crate::actors::webhook::Satchel;
+use crate::actors::webhook::{Keyring, Satchel};
 use crate::app::error::StartError;
 use crate::app::sole::Sole;
 use crate::app::staff::Staff;
@@ -259,6 +259,7 @@ fn satchel(
         store: store.clone(),
         taxpayers: Arc::clone(taxpayers),
         client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
+        keyring: Keyring::default(),
         schedule: Schedule::new(webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect()),
         circuit: CircuitPolicy {
             park_after: Duration::from_secs(webhooks.park_after_s),

@@ -15,6 +15,7 @@ words! {
         CancelRun = "run.cancel",
         ReplayDelivery = "delivery.replay",
         Reconcile = "taxpayer.reconcile",
+        SetIntegration = "taxpayer.set-integration",
     }
 }
 
@@ -33,7 +34,7 @@ pub struct AuditEntry {
     pub operator_id: i64,
     pub action: AuditAction,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The id of the run, the delivery or the reconciliation.
+    /// The id of the run, the delivery, the reconciliation or the taxpayer.
     pub subject: String,
     pub from_state: Option<String>,
     pub to_state: Option<String>,

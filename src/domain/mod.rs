@@ -16,6 +16,7 @@
 //! | what suppliers sent | `supplier_invoice` |
 //! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
 //! | the event log, its deliveries and their replay; how an endpoint fares | `event`, `delivery`, `replay`, `circuit` |
+//! | how a taxpayer's ERP takes notifications | `integration` |
 //! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
@@ -39,6 +40,7 @@ pub mod email;
 pub mod event;
 pub mod fault;
 pub mod ids;
+pub mod integration;
 pub mod invoice;
 pub mod irn;
 pub mod item;

@@ -38,6 +38,13 @@ pub(crate) async fn taxpayer(
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
+/// The taxpayer that a path names, whose ever it is.
+pub(crate) async fn any_taxpayer(state: &State, text: &str) -> Result<TaxpayerId, ApiError> {
+    let id = number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let found = taxpayers::with_id(state.store.reader(), id).await?;
+    found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
+}
+
 /// A run or a delivery by its id, as it is usually written; what is none names nothing.
 pub(crate) fn uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)

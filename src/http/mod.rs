@@ -137,6 +137,7 @@ fn table() -> Vec<Path> {
         path("/ops/pipeline/runs/{id}/cancel").post(ops::cancel_run),
         path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
         path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
+        path("/ops/taxpayers/{id}/integration").get(ops::get_integration).on([Method::PUT], ops::set_integration),
         path("/ops/breakers").get(ops::breakers),
         path("/ops/outages").get(ops::list_outages),
         path("/ops/reconciliations").get(ops::list_reconciliations).post(ops::create_reconciliation),

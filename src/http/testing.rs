@@ -19,7 +19,7 @@ use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
-use crate::actors::webhook::Satchel;
+use crate::actors::webhook::{Keyring, Satchel};
 use crate::authority::{Authority, Settings as Upstream};
 use crate::domain::caller::KeyKind;
 use crate::domain::catalog::SharedCatalog;
@@ -102,6 +102,7 @@ pub(crate) async fn house() -> House {
         store: store.clone(),
         taxpayers: Arc::clone(&taxpayers),
         client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),
+        keyring: Keyring::default(),
         schedule: Schedule::default(),
         clock: clock.clone(),
     });

@@ -8,7 +8,7 @@
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule; many at once; whose turn it is | `lanes`, `leases`, `turns` |
-//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `integrations`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub(crate) mod any;
@@ -24,6 +24,7 @@ pub mod events;
 pub mod failure;
 pub mod idempotency;
 pub mod ids;
+pub mod integrations;
 pub mod invoice_list;
 pub mod invoices;
 pub mod items;

@@ -11,10 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::domain::circuit::Failing;
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::integration::Integration;
 use crate::store::database::Store;
 use crate::store::entity::column::{Row, json};
+use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
 use crate::store::failure::StoreError;
+use crate::store::integrations;
 
 /// Replaced secrets that sign along at most: a signature header has an end.
 const OVERLAPPING_MAX: usize = 10;
@@ -26,12 +29,13 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// What it takes to deliver to an endpoint: where it is, what signs for it, and how it has fared.
-#[derive(Clone)]
+/// Whom a notification is for, as one query finds it. Not for `Debug`: the secrets are open.
 pub struct Recipient {
     pub endpoint: Endpoint,
-    /// Those that sign at this moment, the newest first.
+    /// What signs at this moment, the newest first.
     pub secrets: Vec<String>,
+    /// How its ERP takes notifications; where nothing was set, signed JSON without more.
+    pub integration: Integration,
     pub failing: Option<Failing>,
 }
 
@@ -40,13 +44,16 @@ pub async fn recipient(
     taxpayer: TaxpayerId,
     now: Timestamp,
 ) -> Result<Option<Recipient>, StoreError> {
-    let Some(row) = Entity::find_by_id(taxpayer.0).one(store.reader()).await? else { return Ok(None) };
+    let found = Entity::find_by_id(taxpayer.0).find_also_related(integration::Entity);
+    let Some((row, settings)) = found.one(store.reader()).await? else { return Ok(None) };
     let owner = row.taxpayer_id.to_string();
     let previous = previous(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
+    let settings = settings.map(|settings| integrations::open(store.vault(), settings)).transpose()?;
     let failing = failing(&row)?;
-    Ok(Some(Recipient { endpoint: Endpoint::try_from(row)?, secrets, failing }))
+    let integration = settings.unwrap_or_default();
+    Ok(Some(Recipient { endpoint: Endpoint::try_from(row)?, secrets, integration, failing }))
 }
 
 /// How an endpoint has fared, and the endpoint.

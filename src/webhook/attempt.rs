@@ -6,6 +6,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use super::auth::AuthFault;
 use super::destination::UrlFault;
 use super::gate::AddressesRefused;
 use super::phases::Phases;
@@ -35,6 +36,10 @@ pub enum Outcome {
     Rejected(u16),
     /// Any status but a 2xx, with the word that this message is not to be sent again.
     Aborted(u16),
+    /// A 2xx that says in the words of its format that it was not taken.
+    NotTaken(u16),
+    /// Not sent: who sends it could not be shown.
+    Unauthenticated(AuthFault),
     /// No answer within the time.
     TimedOut,
     /// No answer at all.
@@ -57,6 +62,18 @@ pub enum Fault {
 }
 
 impl Attempt {
+    /// One without an answer.
+    pub fn unanswered(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            status: None,
+            duration: Duration::ZERO,
+            phases: Phases::default(),
+            retry_after: None,
+            response_head: String::new(),
+        }
+    }
+
     pub fn is_delivered(&self) -> bool {
         self.outcome == Outcome::Delivered
     }
@@ -73,8 +90,9 @@ impl Outcome {
         match self {
             Self::Delivered => "delivered",
             Self::Gone => "gone",
-            Self::Rejected(_) => "rejected",
+            Self::Rejected(_) | Self::NotTaken(_) => "rejected",
             Self::Aborted(_) => "aborted",
+            Self::Unauthenticated(_) => "auth",
             Self::TimedOut => "timed_out",
             Self::Unreachable(Fault::Dns) => "dns",
             Self::Unreachable(Fault::Connect) => "connect",
@@ -96,6 +114,10 @@ impl Outcome {
             Self::Aborted(status) => {
                 format!("the endpoint answered {status} and wants this message no more")
             }
+            Self::NotTaken(status) => {
+                format!("the endpoint answered {status}, and with an error or nothing of its data format")
+            }
+            Self::Unauthenticated(fault) => fault.to_string(),
             Self::TimedOut => "the endpoint did not answer in time".to_owned(),
             Self::Unreachable(Fault::Dns) => "the endpoint's name does not resolve".to_owned(),
             Self::Unreachable(Fault::Connect) => "no connection to the endpoint could be made".to_owned(),

@@ -13,9 +13,9 @@ use url::Url;
 
 use super::address::AddressPolicy;
 use super::attempt::{Attempt, Outcome};
+use super::auth::{Credentials, challenge};
 use super::gate::{Gate, Reach};
 use super::passage::{GateLayer, Passage};
-use super::phases::Phases;
 use super::resolver::{GuardedResolver, Lookup, SystemLookup};
 use super::retry_after::retry_after;
 
@@ -24,7 +24,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Unused connections kept per endpoint.
-const IDLE_PER_HOST_MAX: usize = 2;
+const IDLE_PER_HOST_MAX: usize = 64;
 /// The header by which a receiver ends a delivery, and what it says.
 const ORDER: (&str, &str) = ("webhook-delivery", "abort-message");
 
@@ -59,6 +59,7 @@ pub struct GuardedClient {
     /// For plain http, which reaches the allow-list alone.
     plain: Client,
     max_body: usize,
+    timeout: Duration,
 }
 
 impl GuardedClient {
@@ -99,19 +100,43 @@ impl GuardedClient {
                 .map_err(BuildError)
         };
         let (secure, plain) = (build(Reach::Public)?, build(Reach::Allowed)?);
-        Ok(Self { policy, secure, plain, max_body })
+        Ok(Self { policy, secure, plain, max_body, timeout })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
         &self.policy
     }
 
+    /// How long a whole attempt may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// A client of the same limits with connections of its own.
+    pub(super) fn apart(&self) -> Result<Self, BuildError> {
+        Self::new((*self.policy).clone(), self.timeout, self.max_body)
+    }
+
     /// Makes one attempt. It never fails as such: whatever happens is an outcome.
     pub async fn post(&self, post: Post<'_>) -> Attempt {
+        self.post_as(post, &Credentials::none()).await
+    }
+
+    /// Makes one attempt that says who makes it.
+    pub async fn post_as(&self, post: Post<'_>, credentials: &Credentials) -> Attempt {
+        self.exchange(post, credentials).await.0
+    }
+
+    /// One attempt, and the challenge of the answer where it has one.
+    pub(super) async fn exchange(
+        &self,
+        post: Post<'_>,
+        credentials: &Credentials,
+    ) -> (Attempt, Option<String>) {
         let started = Instant::now();
-        let mut attempt = match self.policy.check_url(post.url) {
-            Ok(url) => self.send(url, post).await,
-            Err(fault) => unanswered(Outcome::Forbidden(fault)),
+        let (mut attempt, challenge) = match self.policy.check_url(post.url) {
+            Ok(url) => self.send(url, post, credentials).await,
+            Err(fault) => (Attempt::unanswered(Outcome::Forbidden(fault)), None),
         };
         attempt.duration = started.elapsed();
         tracing::debug!(
@@ -120,25 +145,29 @@ impl GuardedClient {
             duration_ms = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX),
             "called a webhook"
         );
-        attempt
+        (attempt, challenge)
     }
 
-    async fn send(&self, url: Url, post: Post<'_>) -> Attempt {
+    async fn send(&self, url: Url, post: Post<'_>, credentials: &Credentials) -> (Attempt, Option<String>) {
         let client = if url.scheme() == "https" { &self.secure } else { &self.plain };
         let passage = Passage::to(&url);
-        let mut request = client.post(url).header(CONTENT_TYPE, "application/json").body(post.body.to_vec());
+        let mut request = client.post(url).headers(credentials.headers()).body(post.body.to_vec());
+        if !post.headers.iter().any(|(name, _)| *name == CONTENT_TYPE.as_str()) {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
         for (name, value) in post.headers {
             request = request.header(*name, value);
         }
-        let mut attempt = match passage.carry(request.send()).await {
+        let (mut attempt, challenge) = match passage.carry(request.send()).await {
             Ok(response) => {
                 passage.clock().answered();
-                self.answered(response, post.keep).await
+                let challenge = challenge(response.headers());
+                (self.answered(response, post.keep).await, challenge)
             }
-            Err(error) => unanswered(Outcome::of_error(&error)),
+            Err(error) => (Attempt::unanswered(Outcome::of_error(&error)), None),
         };
         attempt.phases = passage.clock().phases();
-        attempt
+        (attempt, challenge)
     }
 
     async fn answered(&self, response: Response, keep: usize) -> Attempt {
@@ -147,18 +176,7 @@ impl GuardedClient {
         let outcome = Outcome::of_answer(status, aborts(response.headers()));
         let body = read(response, self.max_body).await;
         let response_head = head(&body, keep);
-        Attempt { status: Some(status), retry_after, response_head, ..unanswered(outcome) }
-    }
-}
-
-fn unanswered(outcome: Outcome) -> Attempt {
-    Attempt {
-        outcome,
-        status: None,
-        duration: Duration::ZERO,
-        phases: Phases::default(),
-        retry_after: None,
-        response_head: String::new(),
+        Attempt { status: Some(status), retry_after, response_head, ..Attempt::unanswered(outcome) }
     }
 }
 
@@ -193,6 +211,7 @@ fn head(body: &[u8], keep: usize) -> String {
 mod tests {
     use super::super::attempt::Fault;
     use super::super::destination::UrlFault;
+    use super::super::phases::Phases;
     use super::super::testing::{Endpoint, Then};
     use super::*;
 

@@ -11,14 +11,17 @@
 //! | The guarded HTTP client | `client`, its name resolution in `resolver` |
 //! | What it may connect to | `gate`, asked by `resolver` and, for an address in the URL, by `passage` |
 //! | What came of an attempt, and when | `attempt`, `phases`, `retry_after` |
+//! | How a notification is written, how a request authenticates itself | `format`, `auth` |
 //! | When the attempts are made | `schedule` |
 
 mod address;
 mod attempt;
+pub mod auth;
 mod client;
 mod destination;
 #[cfg(test)]
 mod forgery;
+pub mod format;
 mod gate;
 mod passage;
 mod phases;

@@ -25,6 +25,8 @@ const STORY: &[(&str, u16)] = &[
     ("update_webhook", 200),
     ("get_webhook", 200),
     ("rotate_webhook_secret", 200),
+    ("set_integration", 200),
+    ("get_integration", 200),
     // Nobody answers at the address of the example.
     ("test_webhook", 502),
     ("enums", 200),

@@ -106,7 +106,8 @@ impl Bookkeeper {
         let tx = self.desktop.store.begin().await?;
         let books = self.open_books(&tx).await?;
         let now = self.desktop.clock.now();
-        let mut desk = load::desk(&tx, self.id, books, (tasks, ids), (now, self.desktop.deadlines)).await?;
+        let open = (&self.desktop.store, &tx);
+        let mut desk = load::desk(open, self.id, books, (tasks, ids), (now, self.desktop.deadlines)).await?;
         let answers = answer(&tx, &mut desk, tasks).await?;
         if desk.changes.is_empty() {
             tx.rollback().await?;

@@ -27,8 +27,8 @@ use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::outages::News;
 use crate::store::turns::{self, Waiting};
 use crate::store::{
-    audit, batches, customers, deliveries, events, invoices, items, keys, outages, replays, runs,
-    supplier_invoices, taxpayers, webhooks,
+    audit, batches, customers, deliveries, events, integrations, invoices, items, keys, outages, replays,
+    runs, supplier_invoices, taxpayers, webhooks,
 };
 use crate::webhook::Secret;
 
@@ -47,6 +47,7 @@ pub(crate) struct Changes {
     pub(crate) new_contact: Option<NewContact>,
     /// The endpoint is to be written; the secret is for one that is new.
     pub(crate) endpoint: Option<SecretString>,
+    pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payment_entry::Model>,
@@ -114,6 +115,7 @@ impl Changes {
             && self.batches.is_empty()
             && !self.taxpayer
             && self.endpoint.is_none()
+            && !self.integration
             && self.events.is_empty()
             && self.replays.is_empty()
             && self.audit.is_empty()
@@ -147,6 +149,9 @@ impl Desk {
         }
         if let (Some(secret), Some(endpoint)) = (&changes.endpoint, &self.books.endpoint) {
             webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
+        }
+        if let (true, Some(integration)) = (changes.integration, &self.integration) {
+            integrations::save(store, tx, self.id, integration).await?;
         }
         for secret in &changes.secrets {
             let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);

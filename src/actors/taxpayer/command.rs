@@ -14,6 +14,7 @@ use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::{IntegratorId, RunId};
+use crate::domain::integration::{Auth, Format, Integration, SecretText};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
 use crate::domain::outage::OutageNotice;
@@ -47,6 +48,8 @@ pub enum Command {
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
     SetWebhook { url: String, enabled_events: Option<Vec<String>> },
+    SetIntegration(Box<IntegrationOrder>),
+    KeepRefreshToken(Box<RenewedToken>),
     RotateSecret { secret: Secret },
     RotateKey { key: SecretString },
     DisableEndpoint { as_of: Timestamp, reason: String },
@@ -75,6 +78,8 @@ impl Command {
             Self::ChangeProfile(_) => "change-profile",
             Self::SetSubscription(_) => "set-subscription",
             Self::SetWebhook { .. } => "set-webhook",
+            Self::SetIntegration(_) => "set-integration",
+            Self::KeepRefreshToken(_) => "keep-refresh-token",
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
@@ -190,6 +195,23 @@ pub struct ReplayOrder {
     pub by: Option<(audit::Order, uuid::Uuid)>,
 }
 
+/// How an operator wants the ERP to take notifications. A secret that was not sent is the stored one.
+#[derive(Debug, Clone)]
+pub struct IntegrationOrder {
+    pub erp_system: Option<String>,
+    pub auth: Auth<Option<SecretText>>,
+    pub format: Format,
+    pub by: audit::Order,
+}
+
+/// A refresh token that takes the place of the one that was used, of settings of this version.
+#[derive(Debug, Clone)]
+pub struct RenewedToken {
+    pub version: i64,
+    pub used: SecretText,
+    pub given: SecretText,
+}
+
 /// A move of a run that an operator wants.
 #[derive(Debug, Clone)]
 pub struct RunOrder {
@@ -219,6 +241,7 @@ pub enum Reply {
     Invoice(Box<Invoice>),
     Run(Box<Run>),
     Endpoint(Box<Endpoint>),
+    Integration(Box<Integration>),
     SupplierInvoice(Box<SupplierInvoice>),
     /// An endpoint that is back in service, and what is replayed to it.
     Enabled(Box<Endpoint>, Option<Replay>),

@@ -16,6 +16,7 @@ use crate::domain::delivery::Delivery;
 use crate::domain::event::{EventKind, Occurrence, Seal};
 use crate::domain::fault::Faults;
 use crate::domain::ids::{CommandId, CustomerId, InvoiceId, ItemId, TaxpayerId};
+use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
 use crate::domain::irn::Irn;
 use crate::domain::item::{Item, Items};
@@ -40,6 +41,8 @@ pub(crate) struct Desk {
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// The IRNs whose receipt the log tells of already.
     pub(crate) acknowledged: Vec<Irn>,
+    /// How the ERP takes notifications, for the commands that ask for it.
+    pub(crate) integration: Option<Integration>,
     /// The replays that are under way.
     pub(crate) replays: Vec<Replay>,
     /// The news of outages that was told before.
@@ -142,6 +145,11 @@ impl Desk {
     pub(crate) fn put_replay(&mut self, replay: Replay) {
         self.changes.replays.push(replay.clone());
         self.replays.push(replay);
+    }
+
+    pub(crate) fn put_integration(&mut self, integration: Integration) {
+        self.changes.integration = true;
+        self.integration = Some(integration);
     }
 
     pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {

@@ -9,13 +9,14 @@ use jiff::Timestamp;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration, ReplayOrder, Reply,
-    Revised, RunOrder, StepOutcome, Which,
+    Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration,
+    RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::integration::Integration;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
 use crate::domain::outage::OutageNotice;
@@ -176,6 +177,21 @@ impl Taxpayers {
     ) -> Result<Endpoint, Failure> {
         let command = Command::SetWebhook { url, enabled_events };
         ask!(self, id, command, Reply::Endpoint(endpoint) => *endpoint)
+    }
+
+    /// Sets how the ERP takes notifications.
+    pub async fn set_integration(
+        &self,
+        id: TaxpayerId,
+        order: IntegrationOrder,
+    ) -> Result<Integration, Failure> {
+        let command = Command::SetIntegration(Box::new(order));
+        ask!(self, id, command, Reply::Integration(integration) => *integration)
+    }
+
+    /// Puts a refresh token in the place of the one that was used.
+    pub async fn keep_refresh_token(&self, id: TaxpayerId, token: RenewedToken) -> Result<(), Failure> {
+        ask!(self, id, Command::KeepRefreshToken(Box::new(token)), Reply::Done => ())
     }
 
     pub async fn rotate_secret(&self, id: TaxpayerId, secret: Secret) -> Result<(), Failure> {

@@ -23,7 +23,7 @@ use crate::store::invoices::Names;
 use crate::store::items::ItemNames;
 use crate::store::outages::News;
 use crate::store::{
-    customers, events, invoices, items, outages, replays, runs, supplier_invoices, taxpayers,
+    customers, events, integrations, invoices, items, outages, replays, runs, supplier_invoices, taxpayers,
 };
 
 /// Takes the ids that the commands may use.
@@ -70,6 +70,7 @@ struct Wanted {
     /// IRNs whose receipt may be told of.
     receipts: Vec<String>,
     replays: bool,
+    integration: bool,
     outages: Vec<News>,
 }
 
@@ -105,6 +106,7 @@ impl Wanted {
             Command::TellOutage(notice) => self.outages.push((notice.outage, notice.edge)),
             Command::MoveRun(order) => self.add_irn(&order.irn),
             Command::Reconsider(order) => self.add_irn(&order.irn),
+            Command::SetIntegration(_) | Command::KeepRefreshToken(_) => self.integration = true,
             Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }
@@ -150,7 +152,7 @@ impl Wanted {
 
 /// Lays out the desk for a batch.
 pub(crate) async fn desk(
-    tx: &Transaction,
+    (store, tx): (&Store, &Transaction),
     id: TaxpayerId,
     books: Books,
     (tasks, ids): (&[Task<Order>], FreshIds),
@@ -184,6 +186,7 @@ pub(crate) async fn desk(
         supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
             .await?,
         acknowledged: events::irns_told_of(tx, id, EventKind::InvoiceAcknowledged, wanted.receipts).await?,
+        integration: if wanted.integration { integrations::owned_by(store, tx, id).await? } else { None },
         replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
         told_outages: outages::told_to(tx, id, &wanted.outages).await?,
         ids,

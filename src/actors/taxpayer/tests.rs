@@ -273,15 +273,14 @@ async fn every_secret_replaced_within_a_day_signs_along() {
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }
-        let Recipient { secrets, .. } =
-            webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap().unwrap();
+        let recipient = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
+        let secrets = recipient.unwrap().secrets;
         let expected = [3, 2, 1].map(|n| secret(n).text().expose_secret().to_owned());
         assert_eq!(secrets[..3], expected);
         assert_eq!(secrets.len(), 4, "the first one, drawn with the record, too");
         let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();
-        let Recipient { secrets, .. } =
-            webhooks::recipient(&house.test.store, ID, later).await.unwrap().unwrap();
-        assert_eq!(secrets, expected[..1]);
+        let recipient = webhooks::recipient(&house.test.store, ID, later).await.unwrap().unwrap();
+        assert_eq!(recipient.secrets, expected[..1]);
         house.close().await;
     }
 }

@@ -11,6 +11,8 @@ use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
 use crate::actors::webhook::flight::{Flight, Landed};
+use crate::actors::webhook::keyring::Keyring;
+use crate::actors::webhook::recipient::Recipient;
 use crate::actors::webhook::recorder::{Noted, Recorder, Report};
 use crate::domain::circuit::{CircuitPolicy, Failing, Passage};
 use crate::domain::clock::SharedClock;
@@ -20,9 +22,8 @@ use crate::domain::ids::TaxpayerId;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
-use crate::store::webhooks::Recipient;
 use crate::store::{delivery_queue, replays, webhooks};
-use crate::webhook::{self, GuardedClient, Post, Schedule, Secret};
+use crate::webhook::{self, GuardedClient, Post, Schedule};
 
 /// How often to look for what has become due while attempts are under way.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -32,6 +33,8 @@ pub struct Satchel {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub client: GuardedClient,
+    /// `Keyring::default()`.
+    pub keyring: Keyring,
     pub schedule: Schedule,
     pub circuit: CircuitPolicy,
     /// Deliveries to one endpoint at once.
@@ -66,11 +69,13 @@ impl Courier {
         // From before anything is looked at, so that no new work goes unseen.
         let more = place.changed();
         let now = self.satchel.clock.now();
-        let Some(recipient) = webhooks::recipient(&self.satchel.store, taxpayer, now).await? else {
+        let Some(mut found) = webhooks::recipient(&self.satchel.store, taxpayer, now).await? else {
             return self.note(Report::nothing(lease, taxpayer)).await;
         };
-        let passage = recipient.failing.as_ref().map_or(Passage::Open, |failing| failing.passage(now));
-        let is_all = !recipient.endpoint.is_active || self.fill(lease, &recipient, passage).await?;
+        let failing = found.failing.take();
+        let passage = failing.as_ref().map_or(Passage::Open, |failing| failing.passage(now));
+        let to = Arc::new(Recipient::try_from(found)?);
+        let is_all = !to.endpoint.is_active || self.fill(lease, &to, passage).await?;
         let landed = tokio::select! {
             biased;
             landed = self.flight.landed() => landed,
@@ -81,12 +86,11 @@ impl Courier {
         if landed.is_empty() && rest.is_none() {
             return Ok(Handled::More);
         }
-        let Recipient { endpoint, failing, .. } = recipient;
-        self.report(lease, (endpoint, failing), landed, rest).await
+        self.report(lease, (to.endpoint.clone(), failing), landed, rest).await
     }
 
     /// Begins what there is room for; whether nothing that is due is left behind.
-    async fn fill(&mut self, lease: &Lease, to: &Recipient, passage: Passage) -> Result<bool, Stop> {
+    async fn fill(&mut self, lease: &Lease, to: &Arc<Recipient>, passage: Passage) -> Result<bool, Stop> {
         let places = match passage {
             Passage::Open => self.satchel.at_once,
             Passage::Probe => 1,
@@ -107,25 +111,19 @@ impl Courier {
         let replays = replays::open_owned_by(store.reader(), taxpayer).await?;
         let next = satchel.keep_order(next, &replays).await?;
         let is_replaying = next.len() < room && satchel.queue_next(lease, &to.endpoint, replays).await?;
-        self.begin(to, next)?;
+        self.begin(to, next);
         Ok(is_all && !is_replaying)
     }
 
-    fn begin(&mut self, to: &Recipient, next: Vec<(Delivery, Event)>) -> Result<(), Stop> {
-        if next.is_empty() {
-            return Ok(());
-        }
-        let secrets = to.secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let to = Arc::new((to.endpoint.clone(), secrets));
+    fn begin(&mut self, to: &Arc<Recipient>, next: Vec<(Delivery, Event)>) {
         for (delivery, event) in next {
-            let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(&to));
+            let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(to));
             self.flight.begin(delivery.id, async move {
                 let at = satchel.clock.now();
-                let attempt = satchel.attempt((&to.0, &to.1), &event, at, Post::KEPT_FOR_LOG).await;
+                let attempt = satchel.attempt(&to, &event, at, Post::KEPT_FOR_LOG).await;
                 Landed { delivery, kind: event.kind, attempt, at }
             });
         }
-        Ok(())
     }
 
     /// Has written what came of the attempts, and puts an endpoint out of service that wants no more or is hopeless.

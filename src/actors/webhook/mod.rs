@@ -8,10 +8,14 @@
 //! | the attempts under way | `flight` |
 //! | what came of them, written for all endpoints together | `recorder` |
 //! | replays, part by part | `replay` |
-//! | one attempt, and the test of an endpoint | `rehearsal` |
+//! | one attempt: to whom, in which format, with which token | `attempt`, `recipient`, `keyring` |
+//! | the test of an endpoint | `rehearsal` |
 
+mod attempt;
 mod courier;
 mod flight;
+mod keyring;
+mod recipient;
 mod recorder;
 mod rehearsal;
 mod replay;
@@ -19,5 +23,6 @@ mod verdict;
 mod worker;
 
 pub use courier::Satchel;
+pub use keyring::Keyring;
 pub use rehearsal::NotSent;
 pub use worker::{WebhookActors, dispatcher};

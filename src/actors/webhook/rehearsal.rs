@@ -6,14 +6,15 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::actors::webhook::courier::Satchel;
+use crate::actors::webhook::recipient::Recipient;
 use crate::domain::clock;
 use crate::domain::delivery::Endpoint;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::refusal::Refusal;
 use crate::store::failure::StoreError;
-use crate::store::webhooks::{self, Recipient};
-use crate::webhook::{self, Message, Post, Secret};
+use crate::store::webhooks;
+use crate::webhook::{self, Post};
 
 /// Why a test was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -31,26 +32,10 @@ impl Satchel {
     pub async fn rehearse(&self, taxpayer: TaxpayerId) -> Result<webhook::Attempt, NotSent> {
         let now = self.clock.now();
         let found = webhooks::recipient(&self.store, taxpayer, now).await?;
-        let Recipient { endpoint, secrets, .. } =
-            found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
-        let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let event = test_of(&endpoint, now);
-        Ok(self.attempt((&endpoint, &secrets), &event, now, Post::KEPT_FOR_TEST).await)
-    }
-
-    /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
-    pub(super) async fn attempt(
-        &self,
-        (endpoint, secrets): (&Endpoint, &[Secret]),
-        event: &Event,
-        at: Timestamp,
-        keep: usize,
-    ) -> webhook::Attempt {
-        let body = event.notification();
-        let id = event.id.to_string();
-        let message = Message { id: &id, timestamp: at.as_second(), body: body.as_bytes() };
-        let headers = message.headers(secrets);
-        self.client.post(Post { url: &endpoint.url, headers: &headers, body: body.as_bytes(), keep }).await
+        let found = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
+        let recipient = Recipient::try_from(found)?;
+        let event = test_of(&recipient.endpoint, now);
+        Ok(self.attempt(&recipient, &event, now, Post::KEPT_FOR_TEST).await)
     }
 }
 

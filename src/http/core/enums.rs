@@ -3,19 +3,17 @@
 use actix_web::web;
 
 use crate::domain::caller::Caller;
+use crate::domain::integration::{AuthType, DataFormat};
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::state::State;
 use crate::http::views::choice::{Choice, Enums};
 
-const AUTH_TYPES: [&str; 6] = ["none", "basic", "api_key", "oauth2", "ntlm", "client_credentials"];
-const DATA_FORMATS: [&str; 5] = ["rest", "soap", "graphql", "odata", "jsonrpc"];
-
 pub(crate) async fn enums(state: web::Data<State>, _: Caller) -> Result<Answer, ApiError> {
     let data = Enums {
         erp_systems: state.settings.erp_systems.iter().map(|value| choice(value)).collect(),
-        auth_types: AUTH_TYPES.map(choice).into(),
-        data_formats: DATA_FORMATS.map(choice).into(),
+        auth_types: AuthType::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
+        data_formats: DataFormat::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
     };
     Ok(Answer::ok("Enums retrieved successfully", data))
 }

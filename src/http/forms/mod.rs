@@ -13,6 +13,7 @@
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
+//! | how a taxpayer's ERP takes notifications | `integration` |
 //! | which day is compared with the authority's ledger | `reconciliation` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
@@ -29,6 +30,7 @@ pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
 pub(crate) mod heading;
+pub(crate) mod integration;
 pub(crate) mod invoice_filters;
 pub(crate) mod line;
 pub(crate) mod notice;

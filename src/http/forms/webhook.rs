@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::delivery::SecretType;
 use crate::domain::event::EventKind;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::webhook::{AddressPolicy, UrlFault};
 
@@ -16,11 +16,7 @@ pub(crate) struct Webhook {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
-    let kind = ("url", "an https URL of a public host, at most 500 characters");
-    let url = reader.required("webhook_url").checked_by(kind, |text| match policy.check_url(text) {
-        Ok(_) => Ok(()),
-        Err(fault) => Err((rule(fault), what(fault))),
-    });
+    let url = url(reader.required("webhook_url"), policy);
     let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(each_once);
     let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
@@ -35,6 +31,15 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
 pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
     let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);
     Some(kind.unwrap_or(SecretType::Hmac))
+}
+
+/// An address that this service may call.
+pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
+    let kind = ("url", "an https URL of a public host, at most 500 characters");
+    field.checked_by(kind, |text| match policy.check_url(text) {
+        Ok(_) => Ok(()),
+        Err(fault) => Err((rule(fault), what(fault))),
+    })
 }
 
 /// In the order of their first mention.

@@ -1,11 +1,11 @@
 //! Health, metrics and what operators do.
 
-use utoipa::openapi::path::HttpMethod::{Get, Post};
+use utoipa::openapi::path::HttpMethod::{Get, Post, Put};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder};
 
 use crate::http::code::Code;
 use crate::http::forms::outline::Outline;
-use crate::http::forms::{reason, reconciliation};
+use crate::http::forms::{integration, reason, reconciliation};
 use crate::http::metrics::CONTENT_TYPE;
 use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
@@ -13,13 +13,15 @@ use crate::http::openapi::schema;
 use crate::http::views::audit::AuditView;
 use crate::http::views::breaker::Breaker;
 use crate::http::views::delivery::DeadLetter;
+use crate::http::views::erp_settings::ErpSettings;
 use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
 use crate::http::views::outage::OutageView;
 use crate::http::views::reconciliation::{ReconciliationView, ReconciliationWithFindings};
 use crate::http::views::replay::ReplayView;
+use crate::webhook::AddressPolicy;
 
 pub(super) fn operations() -> Vec<Operation> {
-    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries());
+    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries()).chain(integrations());
     let operated = operated.chain(reconciliations()).chain(records());
     probes().into_iter().chain(operated.map(|operation| operation.by(Key::Operator))).collect()
 }
@@ -109,6 +111,23 @@ fn deliveries() -> Vec<Operation> {
     vec![paged(list), replay]
 }
 
+/// How a taxpayer's ERP takes notifications.
+fn integrations() -> Vec<Operation> {
+    let path = "/ops/taxpayers/{id}/integration";
+    let form = Outline::of(|reader| integration::read(reader, (&AddressPolicy::default(), &[])));
+    let get = Operation::new(Get, path, "get_integration", "How a taxpayer's ERP takes notifications")
+        .gives::<ErpSettings>(200, "Integration retrieved successfully")
+        .fails(&[Code::TaxpayerNotFound]);
+    let set = Operation::new(Put, path, "set_integration", "Set how a taxpayer's ERP takes notifications")
+        .noted(
+            "Secrets are never shown; one that is left out stays, while auth_type and the token endpoint do.",
+        )
+        .takes(form, include_str!("examples/set_integration.json"))
+        .gives::<ErpSettings>(200, "Integration updated successfully")
+        .fails(&[Code::TaxpayerNotFound]);
+    vec![get, set]
+}
+
 fn reconciliations() -> Vec<Operation> {
     let path = "/ops/reconciliations";
     let create = Operation::new(
@@ -148,7 +167,7 @@ fn records() -> Vec<Operation> {
     let all = ArrayBuilder::new().items(breakers.refer::<Breaker>());
     let audit = Operation::new(Get, "/ops/audit", "list_audit", "What operators did, newest first")
         .query("taxpayer_id", Kind::Text, "of one taxpayer")
-        .query("subject", Kind::Text, "a run, a delivery or a reconciliation, by its id")
+        .query("subject", Kind::Text, "a run, a delivery, a reconciliation or a taxpayer, by its id")
         .gives_page::<AuditView<'_>>("Audit retrieved successfully");
     let outages =
         Operation::new(Get, "/ops/outages", "list_outages", "Outages of the authority, newest first")

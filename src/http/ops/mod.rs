@@ -3,6 +3,7 @@
 mod breakers;
 mod create_reconciliation;
 mod docs;
+mod get_integration;
 mod get_reconciliation;
 mod get_run;
 mod list_audit;
@@ -16,11 +17,13 @@ mod move_run;
 mod openapi;
 mod ready;
 mod replay_dead_letter;
+mod set_integration;
 mod supervision;
 
 pub(super) use breakers::breakers;
 pub(super) use create_reconciliation::create_reconciliation;
 pub(super) use docs::{docs, to_docs};
+pub(super) use get_integration::get_integration;
 pub(super) use get_reconciliation::get_reconciliation;
 pub(super) use get_run::get_run;
 pub(super) use list_audit::list_audit;
@@ -34,4 +37,5 @@ pub(super) use move_run::{cancel_run, pause_run, resume_run, retry_run};
 pub(super) use openapi::openapi;
 pub(super) use ready::ready;
 pub(super) use replay_dead_letter::replay_dead_letter;
+pub(super) use set_integration::set_integration;
 pub(super) use supervision::supervision;

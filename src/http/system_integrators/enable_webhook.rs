@@ -10,6 +10,7 @@ use crate::http::forms::{replay, report};
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::Enabled;
+use crate::store::integrations;
 
 pub(crate) async fn enable_webhook(
     state: web::Data<State>,
@@ -20,6 +21,7 @@ pub(crate) async fn enable_webhook(
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
     let (endpoint, replay) = state.taxpayers.enable_endpoint(taxpayer.id, form.value.scope()).await?;
-    let view = Enabled::new(&endpoint, replay.as_ref());
+    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
+    let view = Enabled::new(&endpoint, &kinds, replay.as_ref());
     Ok(Answer::ok("Webhook enabled successfully", view).warn(&form.warnings))
 }

@@ -9,7 +9,7 @@ use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::integration::Integration;
-use crate::store::webhooks;
+use crate::store::{integrations, webhooks};
 
 pub(crate) async fn get_webhook(
     state: web::Data<State>,
@@ -19,6 +19,7 @@ pub(crate) async fn get_webhook(
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let found = webhooks::with_failing(state.store.reader(), taxpayer.id).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
-    let view = Integration::new(&endpoint, failing.as_ref());
+    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
+    let view = Integration::new(&endpoint, &kinds).faring(failing.as_ref());
     Ok(Answer::ok("Webhook retrieved successfully", view))
 }

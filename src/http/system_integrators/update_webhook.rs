@@ -14,6 +14,7 @@ use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::integration::Integration;
+use crate::store::integrations;
 
 pub(crate) async fn update_webhook(
     state: web::Data<State>,
@@ -27,8 +28,10 @@ pub(crate) async fn update_webhook(
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &state.webhook_urls);
     let form = report::read(&body, &state.catalog.get(), read)?;
     let (url, events) = (form.value.url, form.value.enabled_events);
+    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let show = move |endpoint: &Endpoint| {
-        Answer::ok("Webhook updated successfully", Integration::from(endpoint)).warn(&form.warnings)
+        let view = Integration::new(endpoint, &kinds);
+        Answer::ok("Webhook updated successfully", view).warn(&form.warnings)
     };
     let send = async |taxpayers: Taxpayers| taxpayers.set_webhook(taxpayer.id, url, events).await;
     keyed.answer(&state.taxpayers, show, send).await

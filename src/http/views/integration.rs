@@ -1,5 +1,5 @@
-//! The integration record (spec.md, "Webhook / integration record"). What the dashboard configures shows
-//! with the value it has until then.
+//! The integration record (spec.md, "Webhook / integration record"). Of how the ERP takes notifications it shows
+//! the kinds alone.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::circuit::Failing;
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::integration::{AuthType, DataFormat, Kinds};
 use crate::domain::object::{plain, precise};
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -19,8 +20,8 @@ pub(crate) struct Integration<'a> {
     disabled_reason: Option<&'a str>,
     health: HealthView,
     erp_system: Option<&'a str>,
-    auth_type: &'a str,
-    data_format: &'a str,
+    auth_type: AuthType,
+    data_format: DataFormat,
     public_key: Option<&'a str>,
     created_at: String,
     updated_at: String,
@@ -52,15 +53,9 @@ impl HealthView {
     }
 }
 
-impl<'a> From<&'a Endpoint> for Integration<'a> {
-    /// Of an endpoint that somebody has just put into service.
-    fn from(endpoint: &'a Endpoint) -> Self {
-        Self::new(endpoint, None)
-    }
-}
-
 impl<'a> Integration<'a> {
-    pub(crate) fn new(endpoint: &'a Endpoint, failing: Option<&Failing>) -> Self {
+    /// Of an endpoint that nothing is known against.
+    pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a Kinds) -> Self {
         Self {
             id: endpoint.id,
             taxpayer_id: endpoint.taxpayer_id,
@@ -68,13 +63,17 @@ impl<'a> Integration<'a> {
             enabled_events: &endpoint.enabled_events,
             is_active: endpoint.is_active,
             disabled_reason: endpoint.disabled_reason.as_deref(),
-            health: HealthView::of(failing),
-            erp_system: None,
-            auth_type: "none",
-            data_format: "rest",
+            health: HealthView::of(None),
+            erp_system: kinds.erp_system.as_deref(),
+            auth_type: kinds.auth_type,
+            data_format: kinds.data_format,
             public_key: endpoint.public_key.as_deref(),
             created_at: plain(endpoint.created_at),
             updated_at: plain(endpoint.updated_at),
         }
+    }
+    /// The same, of one that has fared so.
+    pub(crate) fn faring(self, failing: Option<&Failing>) -> Self {
+        Self { health: HealthView::of(failing), ..self }
     }
 }

@@ -7,7 +7,7 @@
 //! | what became of a batch | `batch` |
 //! | what happened to an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
-//! | the integration record | `integration` |
+//! | the integration record, and how the ERP takes notifications | `integration`, `erp_settings` |
 //! | the supplier inbox | `inbox` |
 //! | a pipeline run, for its taxpayer and for operators, and its place in the queue | `run`, `operated_run`, `queue` |
 //! | deliveries and their replay | `delivery`, `replay` |
@@ -23,6 +23,7 @@ pub(crate) mod breaker;
 pub(crate) mod choice;
 pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
+pub(crate) mod erp_settings;
 pub(crate) mod feed;
 pub(crate) mod inbox;
 pub(crate) mod integration;

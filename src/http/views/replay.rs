@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::delivery::Endpoint;
+use crate::domain::integration::Kinds;
 use crate::domain::object::precise;
 use crate::domain::replay::{Replay, ReplayScope, ReplayState};
 use crate::http::views::integration::Integration;
@@ -50,7 +51,7 @@ pub(crate) struct Enabled<'a> {
 }
 
 impl<'a> Enabled<'a> {
-    pub(crate) fn new(endpoint: &'a Endpoint, replay: Option<&Replay>) -> Self {
-        Self { integration: Integration::from(endpoint), replay: replay.map(ReplayView::from) }
+    pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a Kinds, replay: Option<&Replay>) -> Self {
+        Self { integration: Integration::new(endpoint, kinds), replay: replay.map(ReplayView::from) }
     }
 }

@@ -12,6 +12,7 @@ pub mod customer;
 pub mod delivery;
 pub mod event;
 pub mod idempotency_key;
+pub mod integration;
 pub mod integrator;
 pub mod invoice;
 pub mod item;

@@ -27,7 +27,20 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
+pub enum Relation {
+    #[sea_orm(
+        belongs_to = "super::integration::Entity",
+        from = "Column::TaxpayerId",
+        to = "super::integration::Column::TaxpayerId"
+    )]
+    Integration,
+}
+
+impl Related<super::integration::Entity> for Entity {
+    fn to() -> RelationDef {
+        Relation::Integration.def()
+    }
+}
 
 impl ActiveModelBehavior for ActiveModel {}
 

@@ -1,6 +1,7 @@
 //! `/ops`: what operators read and do.
 
 mod dead_letters;
+mod integration;
 mod limits;
 mod outages;
 mod reconciliations;
@@ -30,6 +31,8 @@ fn paths() -> Vec<(&'static str, String)> {
     }
     paths.push(("POST", format!("/ops/webhooks/dead-letters/{ID}/replay")));
     paths.push(("POST", "/ops/reconciliations".to_owned()));
+    paths.push(("GET", "/ops/taxpayers/1/integration".to_owned()));
+    paths.push(("PUT", "/ops/taxpayers/1/integration".to_owned()));
     paths.push(("GET", format!("/ops/reconciliations/{ID}")));
     paths
 }

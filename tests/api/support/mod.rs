@@ -6,6 +6,7 @@
 //! | what came back | `answer` |
 //! | callers, one a role | `clients` |
 //! | an endpoint that takes notifications | `receiver` |
+//! | an ERP that asks who is there | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
 //! | what somebody else let the authority sign | `planted` |
 //! | bodies that pass, of which a test changes a field | `bodies` |
@@ -13,6 +14,8 @@
 pub(crate) mod answer;
 pub(crate) mod bodies;
 pub(crate) mod clients;
+pub(crate) mod erp;
+pub(crate) mod ntlm;
 pub(crate) mod planted;
 pub(crate) mod receiver;
 pub(crate) mod supplies;

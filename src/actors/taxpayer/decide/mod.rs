@@ -13,12 +13,14 @@
 //! | open a run, record a step | `pipeline` |
 //! | what operators do to a run, and the authority's search | `operate`, `reconsider` |
 //! | onboard, profile, subscription, key, webhook | `account` |
+//! | how the ERP takes notifications | `integration` |
 //! | tell of an outage | `outage` |
 //! | replay, enable a webhook | `webhook` |
 
 mod account;
 mod batch;
 mod create;
+mod integration;
 mod invoice;
 mod matching;
 mod operate;

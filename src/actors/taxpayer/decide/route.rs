@@ -2,8 +2,8 @@
 
 use crate::actors::taxpayer::command::{Command, Reply};
 use crate::actors::taxpayer::decide::{
-    account, batch, create, invoice, operate, outage, pipeline, reconsider, revise, supplier, transit,
-    webhook,
+    account, batch, create, integration, invoice, operate, outage, pipeline, reconsider, revise, supplier,
+    transit, webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
@@ -31,6 +31,8 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::SetWebhook { url, enabled_events } => {
             account::set_webhook(desk, url, enabled_events.as_deref())
         }
+        Command::SetIntegration(order) => integration::set(desk, order),
+        Command::KeepRefreshToken(token) => Ok(integration::keep_refresh_token(desk, token)),
         Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
         Command::RotateKey { key } => account::rotate_key(desk, cause, key),
         Command::DisableEndpoint { as_of, reason } => account::disable_endpoint(desk, *as_of, reason),

@@ -1,0 +1,63 @@
+//! How the taxpayer's ERP takes notifications, as an operator sets it, and the refresh tokens that its server hands
+//! out in between.
+
+use crate::actors::taxpayer::command::{IntegrationOrder, RenewedToken, Reply};
+use crate::actors::taxpayer::desk::Desk;
+use crate::domain::audit::{AuditAction, AuditEntry};
+use crate::domain::clock;
+use crate::domain::fault::{Fault, Faults};
+use crate::domain::integration::{Integration, Kinds};
+use crate::domain::refusal::Refusal;
+
+/// Secrets that were not sent stay, of the same type of authentication.
+pub(super) fn set(desk: &mut Desk, order: &IntegrationOrder) -> Result<Reply, Refusal> {
+    desk.taxpayer()?;
+    let stored = desk.integration.as_ref();
+    let auth = order.auth.clone().completed(stored.map(|one| &one.auth)).map_err(missing)?;
+    let integration = Integration {
+        erp_system: order.erp_system.clone(),
+        auth,
+        format: order.format.clone(),
+        version: stored.map_or(0, |one| one.version) + 1,
+        created_at: stored.map_or(desk.now, |one| one.created_at),
+        updated_at: desk.now,
+    };
+    let before = stored.map(|one| words(&one.kinds()));
+    desk.changes.audit.push(AuditEntry {
+        id: clock::new_id(),
+        at: desk.now,
+        operator_id: order.by.operator_id,
+        action: AuditAction::SetIntegration,
+        taxpayer_id: Some(desk.id),
+        subject: desk.id.to_string(),
+        from_state: before,
+        to_state: Some(words(&integration.kinds())),
+        reason: order.by.reason.clone(),
+    });
+    desk.put_integration(integration.clone());
+    Ok(Reply::Integration(Box::new(integration)))
+}
+
+/// A token that takes the place of another one, or of one of older settings, comes too late and is dropped.
+pub(super) fn keep_refresh_token(desk: &mut Desk, token: &RenewedToken) -> Reply {
+    let stored = desk.integration.as_ref().filter(|one| one.version == token.version);
+    let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&token.used, &token.given)?)));
+    if let Some((stored, auth)) = renewed {
+        desk.put_integration(Integration { auth, ..stored });
+    }
+    Reply::Done
+}
+
+fn missing(names: Vec<&'static str>) -> Refusal {
+    let fault = |name| {
+        let path = format!("auth.{name}");
+        let message = format!("The {path} field is required.");
+        Fault::new(path, "required", message)
+    };
+    names.into_iter().map(fault).collect::<Faults>().into()
+}
+
+fn words(kinds: &Kinds) -> String {
+    let erp = kinds.erp_system.as_deref().unwrap_or("no system named");
+    format!("{}, {}, {erp}", kinds.auth_type, kinds.data_format)
+}

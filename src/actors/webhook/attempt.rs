@@ -1,0 +1,86 @@
+//! One attempt at an endpoint: a notification in the receiver's format, signed as it is sent, authenticated as the
+//! receiver wants it. However many calls that takes, they end within the time of one.
+
+use std::future::Future;
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use crate::actors::webhook::courier::Satchel;
+use crate::actors::webhook::keyring::Wanted;
+use crate::actors::webhook::recipient::Recipient;
+use crate::domain::event::Event;
+use crate::domain::integration::{Auth, SecretText};
+use crate::webhook::auth::{AuthFault, Credentials, Login};
+use crate::webhook::format::{Letter, judged};
+use crate::webhook::{Attempt, Message, Outcome, Post};
+
+const UNAUTHORIZED: u16 = 401;
+
+impl Satchel {
+    /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
+    pub(super) async fn attempt(&self, to: &Recipient, event: &Event, at: Timestamp, keep: usize) -> Attempt {
+        let (notification, id) = (event.notification(), event.id.to_string());
+        let format = &to.integration.format;
+        let letter = Letter::written(format, &id, &notification);
+        let body = letter.body.as_bytes();
+        let mut headers = Message { id: &id, timestamp: at.as_second(), body }.headers(&to.secrets);
+        headers.extend(letter.headers);
+        let post = Post { url: &to.endpoint.url, headers: &headers, body, keep: Letter::keep(format, keep) };
+        judged(self.authenticated(to, post).await, (format, &id), keep)
+    }
+
+    async fn authenticated(&self, to: &Recipient, post: Post<'_>) -> Attempt {
+        match &to.integration.auth {
+            Auth::None => self.client.post(post).await,
+            Auth::Basic { username, password } => {
+                self.as_whom(Credentials::basic(username, password.expose()), post).await
+            }
+            Auth::ApiKey { header, value } => {
+                self.as_whom(Credentials::key(header, value.expose()), post).await
+            }
+            Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
+                self.in_time(self.with_token(to, post)).await
+            }
+            Auth::Ntlm { username, password, domain } => {
+                let login = Login { username, password, domain: domain.as_deref().unwrap_or_default() };
+                self.in_time(self.keyring.handshakes.post(&self.client, post, login)).await
+            }
+        }
+    }
+
+    async fn as_whom(&self, credentials: Result<Credentials, AuthFault>, post: Post<'_>) -> Attempt {
+        match credentials {
+            Ok(credentials) => self.client.post_as(post, &credentials).await,
+            Err(fault) => Attempt::unauthenticated(fault),
+        }
+    }
+
+    /// A token that the endpoint refuses is replaced, and the attempt made once more.
+    async fn with_token(&self, to: &Recipient, post: Post<'_>) -> Attempt {
+        let token = match self.token_for(to, None).await {
+            Ok(token) => token,
+            Err(fault) => return Attempt::unauthenticated(fault),
+        };
+        let attempt = self.as_whom(Credentials::bearer(token.expose()), post).await;
+        if attempt.status != Some(UNAUTHORIZED) {
+            return attempt;
+        }
+        match self.token_for(to, Some(token)).await {
+            Ok(fresh) => self.as_whom(Credentials::bearer(fresh.expose()), post).await,
+            Err(fault) => Attempt::unauthenticated(fault),
+        }
+    }
+
+    async fn token_for(&self, to: &Recipient, refused: Option<SecretText>) -> Result<SecretText, AuthFault> {
+        let wanted = Wanted { version: to.integration.version, now: self.clock.now(), refused };
+        self.token(to.endpoint.taxpayer_id, wanted).await
+    }
+
+    async fn in_time(&self, attempt: impl Future<Output = Attempt>) -> Attempt {
+        let started = Instant::now();
+        let made = tokio::time::timeout(self.client.timeout(), attempt).await;
+        let made = made.unwrap_or_else(|_| Attempt::unanswered(Outcome::TimedOut));
+        Attempt { duration: started.elapsed(), ..made }
+    }
+}

@@ -1,0 +1,362 @@
+//! The access tokens of endpoints, each kept until shortly before its end. A taxpayer has one at a time, asked for
+//! by one attempt while the others wait; new settings have a new one. A refresh token that the server replaced is
+//! in the books before its access token is used, and the old one is never used again.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use crate::actors::taxpayer::command::RenewedToken;
+use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::webhook::courier::Satchel;
+use crate::domain::clock::SharedClock;
+use crate::domain::ids::TaxpayerId;
+use crate::domain::integration::{Auth, Integration, SecretText};
+use crate::store::database::Store;
+use crate::store::integrations;
+use crate::webhook::GuardedClient;
+use crate::webhook::auth::{self, AuthFault, Handshakes};
+
+/// Taxpayers whose tokens are kept before those that are of no use any more are put away.
+const SLOTS_MAX: usize = 10_000;
+
+/// What attempts share to say who makes them.
+#[derive(Debug, Default)]
+pub struct Keyring {
+    slots: DashMap<TaxpayerId, Arc<Mutex<Slot>>>,
+    pub(super) handshakes: Handshakes,
+}
+
+/// What is known of a taxpayer's token. Who asks for a new one holds the lock.
+#[derive(Debug, Default)]
+struct Slot {
+    token: Option<Held>,
+    /// Why there is none: for those who waited while it was asked for.
+    fault: Option<(Timestamp, AuthFault)>,
+    /// A refresh token that the books have yet to take.
+    unkept: Option<RenewedToken>,
+}
+
+#[derive(Debug)]
+struct Held {
+    access: SecretText,
+    until: Timestamp,
+    /// The settings that it was asked for with.
+    version: i64,
+}
+
+/// What an attempt needs a token for.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) version: i64,
+    pub(super) now: Timestamp,
+    /// The token that the endpoint took for none of its own.
+    pub(super) refused: Option<SecretText>,
+}
+
+impl Keyring {
+    fn slot(&self, taxpayer: TaxpayerId, now: Timestamp) -> Arc<Mutex<Slot>> {
+        if self.slots.len() >= SLOTS_MAX {
+            self.slots.retain(|_, slot| {
+                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_of_use(now))
+            });
+        }
+        Arc::clone(&self.slots.entry(taxpayer).or_default())
+    }
+}
+
+impl Slot {
+    fn is_of_use(&self, now: Timestamp) -> bool {
+        self.unkept.is_some() || self.token.as_ref().is_some_and(|held| held.until > now)
+    }
+
+    /// The token, where it is good for these settings, now, and was not refused.
+    fn usable(&self, wanted: &Wanted) -> Option<SecretText> {
+        let is_refused =
+            |held: &Held| wanted.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
+        let is_good =
+            |held: &&Held| held.version >= wanted.version && held.until > wanted.now && !is_refused(held);
+        self.token.as_ref().filter(is_good).map(|held| held.access.clone())
+    }
+
+    fn failed_since(&self, moment: Timestamp) -> Option<AuthFault> {
+        self.fault.filter(|(at, _)| *at >= moment).map(|(_, fault)| fault)
+    }
+}
+
+impl Satchel {
+    /// The token of a taxpayer. A new one is asked for apart from whoever waits for it: who gives up waiting must
+    /// not lose a refresh token that is on its way.
+    pub(super) async fn token(&self, taxpayer: TaxpayerId, wanted: Wanted) -> Result<SecretText, AuthFault> {
+        let slot = self.keyring.slot(taxpayer, wanted.now);
+        let patience = self.client.timeout() * 2 / 3;
+        let errand = Errand {
+            taxpayer,
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            client: self.client.clone(),
+            clock: self.clock.clone(),
+        };
+        let found = async {
+            if let Some(token) = slot.lock().await.usable(&wanted) {
+                return Ok(token);
+            }
+            let asked = tokio::spawn(async move { errand.run(&mut *slot.lock().await, &wanted).await });
+            asked.await.unwrap_or(Err(AuthFault::TokenUnreachable))
+        };
+        tokio::time::timeout(patience, found).await.unwrap_or(Err(AuthFault::TokenUnreachable))
+    }
+}
+
+/// What it takes to fetch a token.
+struct Errand {
+    taxpayer: TaxpayerId,
+    store: Store,
+    taxpayers: Arc<Taxpayers>,
+    client: GuardedClient,
+    clock: SharedClock,
+}
+
+impl Errand {
+    async fn run(&self, slot: &mut Slot, wanted: &Wanted) -> Result<SecretText, AuthFault> {
+        if let Some(token) = slot.usable(wanted) {
+            return Ok(token);
+        }
+        if let Some(fault) = slot.failed_since(wanted.now) {
+            return Err(fault);
+        }
+        slot.token = None;
+        let fetched = self.fetch(slot).await;
+        slot.fault = fetched.as_ref().err().map(|fault| (self.clock.now(), *fault));
+        fetched
+    }
+
+    /// The settings are read anew: the refresh token in them may be newer than the one the attempt began with.
+    async fn fetch(&self, slot: &mut Slot) -> Result<SecretText, AuthFault> {
+        self.keep(slot).await?;
+        let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
+        let found = found.map_err(|_| AuthFault::NotStored)?.ok_or(AuthFault::Changed)?;
+        let token = auth::fetch(&self.client, &found.auth).await?;
+        let until = self.clock.now().saturating_add(token.lasts).unwrap_or(Timestamp::MAX);
+        slot.unkept = token.refresh.and_then(|given| renewed(&found, given));
+        self.keep(slot).await?;
+        slot.token = Some(Held { access: token.access.clone(), until, version: found.version });
+        Ok(token.access)
+    }
+
+    /// Has the books take a new refresh token.
+    async fn keep(&self, slot: &mut Slot) -> Result<(), AuthFault> {
+        let Some(renewed) = slot.unkept.clone() else { return Ok(()) };
+        match self.taxpayers.keep_refresh_token(self.taxpayer, renewed).await {
+            Ok(()) => {
+                slot.unkept = None;
+                Ok(())
+            }
+            Err(error) => {
+                let taxpayer = self.taxpayer;
+                tracing::warn!(%taxpayer, %error, "a new refresh token could not be stored; it will be tried again");
+                Err(AuthFault::NotStored)
+            }
+        }
+    }
+}
+
+/// What the books are told where the server replaced the refresh token.
+fn renewed(integration: &Integration, given: SecretText) -> Option<RenewedToken> {
+    match &integration.auth {
+        Auth::OAuth2 { refresh_token, .. } if !refresh_token.is_same(&given) => {
+            Some(RenewedToken { version: integration.version, used: refresh_token.clone(), given })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use futures_util::future::join_all;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::actors::supervision::Arbiters;
+    use crate::actors::taxpayer::command::{IntegrationOrder, Onboarding};
+    use crate::actors::waiters::Waiters;
+    use crate::domain::audit::Order;
+    use crate::domain::circuit::CircuitPolicy;
+    use crate::domain::clock::{Clock, SystemClock};
+    use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
+    use crate::store::testing::{TestStore, stores};
+    use crate::webhook::auth::TokenError;
+    use crate::webhook::{AddressPolicy, Schedule};
+
+    const ID: TaxpayerId = TaxpayerId(1);
+
+    /// An authorization server that counts its calls, and answers each with the number of the call in it.
+    async fn server(status: u16, body: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, calls) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let counted = Arc::clone(&calls);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let body = body.replace('#', &(counted.fetch_add(1, Ordering::Relaxed) + 1).to_string());
+                let _ = stream.read(&mut [0; 4_096]).await;
+                let head =
+                    format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
+                let _ = stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await;
+            }
+        });
+        (address, calls)
+    }
+
+    struct House {
+        satchel: Satchel,
+        arbiters: Arc<Arbiters>,
+        test: TestStore,
+    }
+
+    impl House {
+        /// A taxpayer whose tokens come from a server, for a refresh token.
+        async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
+            let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
+            let taxpayers = Arc::new(Taxpayers::in_tests(&test.store, clock.clone(), &arbiters));
+            taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
+            let policy = AddressPolicy::new(vec!["127.0.0.0/8".parse().unwrap()]);
+            let satchel = Satchel {
+                store: test.store.clone(),
+                taxpayers,
+                client: GuardedClient::new(policy, Duration::from_secs(30), 64 * 1_024).unwrap(),
+                keyring: Keyring::default(),
+                schedule: Schedule::default(),
+                circuit: CircuitPolicy::default(),
+                at_once: 4,
+                bells: Waiters::default(),
+                clock,
+            };
+            let house = Self { satchel, arbiters, test };
+            house.set(&format!("http://{server}/token"), Some("refresh-0")).await;
+            house
+        }
+
+        async fn set(&self, token_url: &str, refresh_token: Option<&str>) {
+            let secret = |text: &str| SecretText::from(text.to_owned());
+            let client = TokenClient {
+                token_url: token_url.to_owned(),
+                client_id: "c".into(),
+                client_secret: Some(secret("s")),
+                scope: None,
+                authentication: ClientAuthentication::Basic,
+            };
+            let order = IntegrationOrder {
+                erp_system: None,
+                auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
+                format: Format::Rest,
+                by: Order { operator_id: 1, reason: None },
+            };
+            self.satchel.taxpayers.set_integration(ID, order).await.unwrap();
+        }
+
+        async fn stored(&self) -> (i64, String) {
+            let store = &self.test.store;
+            let found = integrations::owned_by(store, store.reader(), ID).await.unwrap().unwrap();
+            let Auth::OAuth2 { refresh_token, .. } = found.auth else { panic!() };
+            (found.version, refresh_token.expose().to_owned())
+        }
+
+        async fn token(&self, wanted: &Wanted) -> Result<String, AuthFault> {
+            self.satchel.token(ID, wanted.clone()).await.map(|token| token.expose().to_owned())
+        }
+
+        async fn close(self) {
+            self.satchel.taxpayers.registry().close();
+            self.arbiters.stop();
+            self.arbiters.join().await;
+        }
+    }
+
+    fn wanted() -> Wanted {
+        Wanted { version: 1, now: SystemClock.now(), refused: None }
+    }
+
+    #[actix_rt::test]
+    async fn those_who_want_a_token_at_once_ask_for_one() {
+        for test in stores().await {
+            let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":60}"#).await;
+            let house = House::with_tokens_of(test, address).await;
+            let wanted = wanted();
+            let tokens = join_all((0..8).map(|_| house.token(&wanted))).await;
+            assert!(tokens.iter().all(|token| token.as_deref() == Ok("t1")), "{tokens:?}");
+            let refused = Wanted { refused: Some("t1".to_owned().into()), ..wanted.clone() };
+            let tokens = join_all((0..8).map(|_| house.token(&refused))).await;
+            assert!(tokens.iter().all(|token| token.as_deref() == Ok("t2")), "{tokens:?}");
+            assert_eq!(house.token(&Wanted { version: 2, ..wanted.clone() }).await.as_deref(), Ok("t3"));
+            let later = wanted.now.saturating_add(Duration::from_mins(2)).unwrap();
+            assert_eq!(house.token(&Wanted { now: later, ..wanted }).await.as_deref(), Ok("t4"));
+            assert_eq!(calls.load(Ordering::Relaxed), 4);
+            house.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn those_who_wait_for_a_token_that_is_refused_share_the_refusal() {
+        for test in stores().await {
+            let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
+            let house = House::with_tokens_of(test, address).await;
+            let (wanted, fault) =
+                (wanted(), AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant });
+            let tokens = join_all((0..8).map(|_| house.token(&wanted))).await;
+            assert!(tokens.iter().all(|token| *token == Err(fault)), "{tokens:?}");
+            assert_eq!(calls.load(Ordering::Relaxed), 1);
+            assert_eq!(house.token(&super::tests::wanted()).await, Err(fault));
+            assert_eq!(calls.load(Ordering::Relaxed), 2, "who comes later asks again");
+            house.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_refresh_token_is_in_the_books_before_its_access_token_is_used() {
+        for test in stores().await {
+            let (address, calls) = server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
+            let house = House::with_tokens_of(test, address).await;
+            assert_eq!(house.token(&wanted()).await.as_deref(), Ok("t1"));
+            assert_eq!(house.stored().await, (1, "refresh-1".to_owned()));
+            house.satchel.taxpayers.registry().close();
+            let refused = Wanted { refused: Some("t1".to_owned().into()), ..wanted() };
+            for _ in 0..3 {
+                let again = Wanted { now: SystemClock.now(), ..refused.clone() };
+                assert_eq!(house.token(&again).await, Err(AuthFault::NotStored));
+                assert_eq!(calls.load(Ordering::Relaxed), 2, "the one that is spent is not used again");
+            }
+            house.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_refresh_token_of_older_settings_comes_too_late() {
+        for test in stores().await {
+            let (address, _) = server(200, "{}").await;
+            let house = House::with_tokens_of(test, address).await;
+            let url = format!("http://{address}/token");
+            let keep = async |version: i64, used: &str, given: &str| {
+                let (used, given) = (used.to_owned().into(), given.to_owned().into());
+                let token = RenewedToken { version, used, given };
+                house.satchel.taxpayers.keep_refresh_token(ID, token).await.unwrap();
+                house.stored().await
+            };
+            assert_eq!(keep(1, "refresh-0", "a").await, (1, "a".to_owned()));
+            assert_eq!(keep(1, "refresh-0", "b").await, (1, "a".to_owned()), "another came first");
+            house.set(&url, None).await;
+            assert_eq!(house.stored().await, (2, "a".to_owned()));
+            assert_eq!(keep(1, "a", "c").await, (2, "a".to_owned()), "an operator came in between");
+            assert_eq!(keep(2, "a", "d").await, (2, "d".to_owned()));
+            house.set(&url, Some("e")).await;
+            assert_eq!(keep(3, "d", "f").await, (3, "e".to_owned()));
+            house.close().await;
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! How a taxpayer's ERP takes notifications: how a request authenticates itself, and how its body is written.
+//! Deliberately absent: what is made of it on the way; `webhook::auth` and `webhook::format` do that.
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use url::Url;
+
+use crate::domain::codes::words;
+
+words! {
+    /// Who a request says it comes from (spec.md, "Option lists").
+    AuthType {
+        None = "none",
+        Basic = "basic",
+        ApiKey = "api_key",
+        OAuth2 = "oauth2",
+        Ntlm = "ntlm",
+        ClientCredentials = "client_credentials",
+    }
+}
+
+words! {
+    /// How a notification is written (spec.md, "Option lists").
+    DataFormat { Rest = "rest", Soap = "soap", GraphQl = "graphql", OData = "odata", JsonRpc = "jsonrpc" }
+}
+
+words! {
+    /// How a client authenticates itself to a token endpoint (RFC 6749, 2.3.1).
+    ClientAuthentication { Basic = "basic", Body = "body" }
+}
+
+/// The settings of one taxpayer.
+#[derive(Debug, Clone, Default)]
+pub struct Integration {
+    pub erp_system: Option<String>,
+    pub auth: Auth,
+    pub format: Format,
+    /// How often it was set: what was made of older settings is known by it.
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What everybody may see of an integration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kinds {
+    pub erp_system: Option<String>,
+    pub auth_type: AuthType,
+    pub data_format: DataFormat,
+}
+
+/// A secret that the vault keeps. Nothing but the text that is sealed shows it.
+#[derive(Debug, Clone, Default)]
+pub struct SecretText(SecretString);
+
+/// How a request authenticates itself; `S` is a secret or, as it was sent, perhaps none.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Auth<S = SecretText> {
+    #[default]
+    None,
+    Basic {
+        username: String,
+        password: S,
+    },
+    ApiKey {
+        header: String,
+        value: S,
+    },
+    #[serde(rename = "oauth2")]
+    OAuth2 {
+        client: TokenClient<S>,
+        refresh_token: S,
+    },
+    ClientCredentials {
+        client: TokenClient<S>,
+    },
+    Ntlm {
+        username: String,
+        password: S,
+        domain: Option<String>,
+    },
+}
+
+/// Who asks a token endpoint for what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TokenClient<S = SecretText> {
+    pub token_url: String,
+    pub client_id: String,
+    pub client_secret: S,
+    pub scope: Option<String>,
+    pub authentication: ClientAuthentication,
+}
+
+/// How the body of a request is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Format {
+    #[default]
+    Rest,
+    Soap {
+        action: String,
+        namespace: String,
+        method: String,
+    },
+    GraphQl {
+        mutation: String,
+    },
+    OData,
+    JsonRpc {
+        method: String,
+    },
+}
+
+impl Integration {
+    pub fn kinds(&self) -> Kinds {
+        Kinds {
+            erp_system: self.erp_system.clone(),
+            auth_type: self.auth.kind(),
+            data_format: self.format.kind(),
+        }
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self { erp_system: None, auth_type: AuthType::None, data_format: DataFormat::Rest }
+    }
+}
+
+impl SecretText {
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
+    }
+}
+
+impl From<String> for SecretText {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl Serialize for SecretText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.expose())
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl<S> Auth<S> {
+    pub fn kind(&self) -> AuthType {
+        match self {
+            Self::None => AuthType::None,
+            Self::Basic { .. } => AuthType::Basic,
+            Self::ApiKey { .. } => AuthType::ApiKey,
+            Self::OAuth2 { .. } => AuthType::OAuth2,
+            Self::ClientCredentials { .. } => AuthType::ClientCredentials,
+            Self::Ntlm { .. } => AuthType::Ntlm,
+        }
+    }
+
+    /// Who asks for tokens, where requests carry one.
+    pub fn token_client(&self) -> Option<&TokenClient<S>> {
+        match self {
+            Self::OAuth2 { client, .. } | Self::ClientCredentials { client } => Some(client),
+            _ => None,
+        }
+    }
+
+    /// Its secrets by the names of their fields.
+    pub fn secrets(&self) -> Vec<(&'static str, &S)> {
+        match self {
+            Self::None => vec![],
+            Self::Basic { password, .. } | Self::Ntlm { password, .. } => vec![("password", password)],
+            Self::ApiKey { value, .. } => vec![("value", value)],
+            Self::OAuth2 { client, refresh_token } => {
+                vec![("client_secret", &client.client_secret), ("refresh_token", refresh_token)]
+            }
+            Self::ClientCredentials { client } => vec![("client_secret", &client.client_secret)],
+        }
+    }
+
+    /// The same with other secrets, each made of the one before and the name of its field.
+    fn with_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
+        match self {
+            Self::None => Auth::None,
+            Self::Basic { username, password } => {
+                Auth::Basic { username, password: secret("password", password) }
+            }
+            Self::ApiKey { header, value } => Auth::ApiKey { header, value: secret("value", value) },
+            Self::OAuth2 { client, refresh_token } => Auth::OAuth2 {
+                client: client.with_secret(&mut secret),
+                refresh_token: secret("refresh_token", refresh_token),
+            },
+            Self::ClientCredentials { client } => {
+                Auth::ClientCredentials { client: client.with_secret(&mut secret) }
+            }
+            Self::Ntlm { username, password, domain } => {
+                Auth::Ntlm { username, password: secret("password", password), domain }
+            }
+        }
+    }
+
+    /// Whose token endpoint it is: a stored secret is never sent to another.
+    fn token_origin(&self) -> Option<String> {
+        let url = Url::parse(&self.token_client()?.token_url).ok()?;
+        Some(url.origin().ascii_serialization())
+    }
+}
+
+impl<S> TokenClient<S> {
+    fn with_secret<T>(self, secret: &mut impl FnMut(&'static str, S) -> T) -> TokenClient<T> {
+        TokenClient {
+            token_url: self.token_url,
+            client_id: self.client_id,
+            client_secret: secret("client_secret", self.client_secret),
+            scope: self.scope,
+            authentication: self.authentication,
+        }
+    }
+}
+
+impl Auth<Option<SecretText>> {
+    /// With the stored secrets where none were sent: of the same type and for the same token endpoint. Else the
+    /// names of the fields that are missing.
+    pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
+        let is_same =
+            |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
+        let kept = stored.filter(is_same).map(Auth::secrets).unwrap_or_default();
+        let mut missing = Vec::new();
+        let auth = self.with_secrets(|name, sent| {
+            let kept = || kept.iter().find(|(field, _)| *field == name).map(|(_, secret)| (*secret).clone());
+            sent.or_else(kept).unwrap_or_else(|| {
+                missing.push(name);
+                SecretText::default()
+            })
+        });
+        if missing.is_empty() { Ok(auth) } else { Err(missing) }
+    }
+}
+
+impl Auth {
+    /// With the refresh token that the server gave in place of one that was used; None where that is not the one
+    /// that is kept, so that nothing newer is lost.
+    pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
+        match self {
+            Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {
+                Some(Self::OAuth2 { client: client.clone(), refresh_token: given.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Format {
+    pub fn kind(&self) -> DataFormat {
+        match self {
+            Self::Rest => DataFormat::Rest,
+            Self::Soap { .. } => DataFormat::Soap,
+            Self::GraphQl { .. } => DataFormat::GraphQl,
+            Self::OData => DataFormat::OData,
+            Self::JsonRpc { .. } => DataFormat::JsonRpc,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(password: Option<&str>) -> Auth<Option<SecretText>> {
+        Auth::Basic { username: "ada".into(), password: password.map(|text| text.to_owned().into()) }
+    }
+
+    fn client(url: &str, secret: Option<&str>) -> Auth<Option<SecretText>> {
+        let client = TokenClient {
+            token_url: url.into(),
+            client_id: "c".into(),
+            client_secret: secret.map(|text| text.to_owned().into()),
+            scope: None,
+            authentication: ClientAuthentication::Basic,
+        };
+        Auth::OAuth2 { client, refresh_token: secret.map(|text| text.to_owned().into()) }
+    }
+
+    fn texts(auth: &Auth) -> Vec<&str> {
+        auth.secrets().into_iter().map(|(_, secret)| secret.expose()).collect()
+    }
+
+    #[test]
+    fn a_secret_that_is_not_sent_is_the_stored_one_of_the_same_type() {
+        let stored = sent(Some("one")).completed(None).unwrap();
+        assert_eq!(texts(&sent(None).completed(Some(&stored)).unwrap()), ["one"]);
+        assert_eq!(texts(&sent(Some("two")).completed(Some(&stored)).unwrap()), ["two"]);
+        assert_eq!(sent(None).completed(None).unwrap_err(), ["password"]);
+        let ntlm = Auth::Ntlm { username: "ada".into(), password: None, domain: None };
+        assert_eq!(ntlm.completed(Some(&stored)).unwrap_err(), ["password"]);
+        assert!(Auth::None.completed(Some(&stored)).unwrap().secrets().is_empty());
+    }
+
+    #[test]
+    fn a_stored_secret_goes_to_no_other_token_endpoint() {
+        let stored = client("https://a.example/token", Some("s")).completed(None).unwrap();
+        let other_path = client("https://a.example/oauth/token", None);
+        assert_eq!(texts(&other_path.completed(Some(&stored)).unwrap()), ["s", "s"]);
+        for url in ["https://b.example/token", "https://a.example:8443/token", "http://a.example/token"] {
+            let missing = client(url, None).completed(Some(&stored)).unwrap_err();
+            assert_eq!(missing, ["client_secret", "refresh_token"], "{url}");
+        }
+    }
+
+    #[test]
+    fn only_the_refresh_token_that_was_used_is_replaced() {
+        let stored = client("https://a.example/token", Some("r0")).completed(None).unwrap();
+        let secret = |text: &str| SecretText::from(text.to_owned());
+        assert_eq!(texts(&stored.renewed(&secret("r0"), &secret("r1")).unwrap()), ["r0", "r1"]);
+        assert!(stored.renewed(&secret("other"), &secret("r1")).is_none());
+        assert!(Auth::None.renewed(&secret("r0"), &secret("r1")).is_none());
+    }
+
+    #[test]
+    fn no_debug_shows_a_secret_and_the_sealed_text_holds_them_all() {
+        let auth = client("https://a.example/token", Some("hush")).completed(None).unwrap();
+        assert!(!format!("{auth:?}").contains("hush"));
+        let text = serde_json::to_string(&auth).unwrap();
+        let again: Auth = serde_json::from_str(&text).unwrap();
+        assert_eq!((texts(&again), again.kind()), (vec!["hush", "hush"], AuthType::OAuth2));
+        for format in [Format::Rest, Format::OData, Format::GraphQl { mutation: "m".into() }] {
+            let text = serde_json::to_string(&format).unwrap();
+            assert_eq!(serde_json::from_str::<Format>(&text).unwrap(), format);
+            assert!(text.contains(format.kind().as_str()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! How a taxpayer's ERP takes notifications (spec.md, "Option lists"). Which fields belong to a type is told by the
+//! type; one that belongs to another is a fault, so that nobody believes it was set. Whether a secret has to be
+//! sent hangs on what is stored, and is decided there.
+
+use url::Url;
+
+use crate::domain::integration::{
+    Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
+};
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+use crate::http::forms::webhook;
+use crate::webhook::AddressPolicy;
+use crate::webhook::auth::{HEADER_DEFAULT, is_free_header};
+use crate::webhook::format::{action_of, is_method};
+
+/// Characters of a secret: some tokens are long.
+const SECRET_MAX: usize = 4_096;
+/// Characters of a mutation.
+const MUTATION_MAX: usize = 10_000;
+const NAMESPACE: &str = "urn:einvoice:notifications";
+const SOAP_METHOD: &str = "Notify";
+const JSONRPC_METHOD: &str = "einvoice.notify";
+const MUTATION: &str = "mutation Notify($event: JSON!) { notify(event: $event) }";
+
+#[derive(Debug)]
+pub(crate) struct Integration {
+    pub(crate) erp_system: Option<String>,
+    pub(crate) auth: Auth<Option<SecretText>>,
+    pub(crate) format: Format,
+    pub(crate) reason: Option<String>,
+}
+
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    (policy, erp_systems): (&AddressPolicy, &[String]),
+) -> Option<Integration> {
+    let what = "must be one of the erp_systems of GET /v1/core/commons/enums";
+    let is_known = |text: &str| erp_systems.iter().any(|known| known == text);
+    let erp_system = reader.optional("erp_system").shaped("one_of", what, is_known);
+    let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
+    let data_format = reader.required("data_format").word(DataFormat::parse, DataFormat::allowed);
+    let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
+    let auth = reader.required_if(has_auth, "auth").object(|reader| auth(reader, auth_type, policy));
+    let settings = reader.optional("format").object(|reader| format(reader, data_format));
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let format = settings.or_else(|| data_format.map(default_of))?;
+    Some(Integration { erp_system, auth: if has_auth { auth? } else { Auth::None }, format, reason })
+}
+
+/// The fields of a type of authentication. Any other that was sent is a fault.
+fn fields_of(kind: AuthType) -> &'static [&'static str] {
+    match kind {
+        AuthType::None => &[],
+        AuthType::Basic => &["username", "password"],
+        AuthType::ApiKey => &["header", "value"],
+        AuthType::OAuth2 => {
+            &["token_url", "client_id", "client_secret", "refresh_token", "scope", "client_authentication"]
+        }
+        AuthType::ClientCredentials => {
+            &["token_url", "client_id", "client_secret", "scope", "client_authentication"]
+        }
+        AuthType::Ntlm => &["username", "password", "domain"],
+    }
+}
+
+fn settings_of(kind: DataFormat) -> &'static [&'static str] {
+    match kind {
+        DataFormat::Rest | DataFormat::OData => &[],
+        DataFormat::Soap => &["action", "namespace", "method"],
+        DataFormat::GraphQl => &["mutation"],
+        DataFormat::JsonRpc => &["method"],
+    }
+}
+
+fn refuse_others(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
+    for name in all.iter().filter(|name| reader.has(name) && !own.contains(*name)) {
+        reader.fault(name, "prohibited", "does not belong to this type; leave it out");
+    }
+}
+
+fn auth(
+    reader: &mut Reader<'_>,
+    kind: Option<AuthType>,
+    policy: &AddressPolicy,
+) -> Option<Auth<Option<SecretText>>> {
+    let own = kind.map(fields_of).unwrap_or_default();
+    let has = |name: &str| own.contains(&name);
+    let username = reader.required_if(has("username"), "username").text(TEXT_MAX);
+    let password = secret(reader, "password");
+    let domain = reader.optional("domain").text(TEXT_MAX);
+    let what = "must be a header name, and none that requests have a meaning of their own for";
+    let header = reader.optional("header").shaped("header", what, is_free_header);
+    let value = secret(reader, "value");
+    let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
+    let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_MAX);
+    let client_secret = secret(reader, "client_secret");
+    let refresh_token = secret(reader, "refresh_token");
+    let scope = reader.optional("scope").text(LONG_TEXT_MAX);
+    let authentication = reader
+        .optional("client_authentication")
+        .word(ClientAuthentication::parse, ClientAuthentication::allowed);
+    if let Some(kind) = kind {
+        let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2].map(fields_of).concat();
+        refuse_others(reader, &all, fields_of(kind));
+    }
+    if kind == Some(AuthType::Basic) && username.as_ref().is_some_and(|name| name.contains(':')) {
+        reader.fault("username", "format", "must not contain a colon");
+    }
+    if value.as_ref().is_some_and(|value| !value.expose().bytes().all(|byte| (b' '..=b'~').contains(&byte))) {
+        reader.fault("value", "ascii", "must be of visible ASCII characters");
+    }
+    let client = move || {
+        let authentication = authentication.unwrap_or(ClientAuthentication::Basic);
+        Some(TokenClient {
+            token_url: token_url?,
+            client_id: client_id?,
+            client_secret,
+            scope,
+            authentication,
+        })
+    };
+    Some(match kind? {
+        AuthType::None => Auth::None,
+        AuthType::Basic => Auth::Basic { username: username?, password },
+        AuthType::ApiKey => {
+            Auth::ApiKey { header: header.unwrap_or_else(|| HEADER_DEFAULT.to_owned()), value }
+        }
+        AuthType::OAuth2 => Auth::OAuth2 { client: client()?, refresh_token },
+        AuthType::ClientCredentials => Auth::ClientCredentials { client: client()? },
+        AuthType::Ntlm => Auth::Ntlm { username: username?, password, domain },
+    })
+}
+
+/// A secret may be left out where one is stored.
+fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
+    reader.required_if(false, name).password(1, SECRET_MAX).map(SecretText::from)
+}
+
+fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
+    let what = "must be of visible ASCII characters without quotation marks";
+    let is_action = |text: &str| {
+        text.len() <= LONG_TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
+    };
+    let action = reader.optional("action").shaped("action", what, is_action);
+    let is_uri = |text: &str| text.len() <= LONG_TEXT_MAX && Url::parse(text).is_ok() && text.is_ascii();
+    let namespace = reader.optional("namespace").shaped("uri", "must be an absolute URI", is_uri);
+    let what =
+        "must be the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
+    let is_name = |text: &str| text.len() <= TEXT_MAX && is_method_of(kind, text);
+    let method = reader.optional("method").shaped("method", what, is_name);
+    let mutation = reader.optional("mutation").long_text(0, MUTATION_MAX);
+    if let Some(kind) = kind {
+        refuse_others(reader, &["action", "namespace", "method", "mutation"], settings_of(kind));
+    }
+    if mutation.as_ref().is_some_and(|text| !is_mutation(text)) {
+        reader.fault("mutation", "mutation", "must be a mutation document with a variable $event");
+    }
+    let soap = |action: Option<String>, namespace: Option<String>, method: Option<String>| {
+        let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
+        let method = method.unwrap_or_else(|| SOAP_METHOD.to_owned());
+        let action = action.unwrap_or_else(|| action_of(&namespace, &method));
+        Format::Soap { action, namespace, method }
+    };
+    Some(match kind? {
+        DataFormat::Rest => Format::Rest,
+        DataFormat::Soap => soap(action, namespace, method),
+        DataFormat::GraphQl => Format::GraphQl { mutation: mutation.unwrap_or_else(|| MUTATION.to_owned()) },
+        DataFormat::OData => Format::OData,
+        DataFormat::JsonRpc => {
+            Format::JsonRpc { method: method.unwrap_or_else(|| JSONRPC_METHOD.to_owned()) }
+        }
+    })
+}
+
+fn is_method_of(kind: Option<DataFormat>, name: &str) -> bool {
+    match kind {
+        Some(DataFormat::Soap) => is_method(name),
+        _ => !name.starts_with("rpc.") && !name.chars().any(char::is_control),
+    }
+}
+
+fn is_mutation(text: &str) -> bool {
+    let is_next = |rest: &str| rest.starts_with(|letter: char| letter.is_whitespace() || letter == '(');
+    let code = text.trim_start();
+    code.strip_prefix("mutation").is_some_and(is_next) && code.contains("$event") && code.contains('{')
+}
+
+/// The settings of a format of which none were sent.
+fn default_of(kind: DataFormat) -> Format {
+    match kind {
+        DataFormat::Rest => Format::Rest,
+        DataFormat::OData => Format::OData,
+        DataFormat::GraphQl => Format::GraphQl { mutation: MUTATION.to_owned() },
+        DataFormat::JsonRpc => Format::JsonRpc { method: JSONRPC_METHOD.to_owned() },
+        DataFormat::Soap => Format::Soap {
+            action: action_of(NAMESPACE, SOAP_METHOD),
+            namespace: NAMESPACE.to_owned(),
+            method: SOAP_METHOD.to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::forms::testing::{check, read as read_with};
+
+    fn form(reader: &mut Reader<'_>) -> Option<Integration> {
+        let erp_systems = ["sap".to_owned(), "custom".to_owned()];
+        read(reader, (&AddressPolicy::default(), &erp_systems))
+    }
+
+    fn checks(auth_type: &str, auth: &Value, cases: &[(&str, Option<Value>, &str)]) {
+        check(&json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth }), cases, form);
+    }
+
+    #[test]
+    fn what_every_integration_has() {
+        let cases = [
+            ("/auth_type", None, "auth_type: required"),
+            ("/auth_type", Some(json!("kerberos")), "auth_type: one_of"),
+            ("/auth_type", Some(json!("NONE")), ""),
+            ("/auth_type", Some(json!("basic")), "auth: required"),
+            ("/data_format", None, "data_format: required"),
+            ("/data_format", Some(json!("xml")), "data_format: one_of"),
+            ("/erp_system", Some(json!("SAP")), "erp_system: one_of"),
+            ("/erp_system", None, ""),
+            ("/auth", Some(json!({ "password": "x" })), "auth.password: prohibited"),
+            ("/auth", Some(json!({})), ""),
+            ("/auth", Some(json!([])), "auth: type"),
+            ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
+        ];
+        check(&json!({ "erp_system": "sap", "auth_type": "none", "data_format": "rest" }), &cases, form);
+    }
+
+    #[test]
+    fn each_type_of_authentication_has_its_fields() {
+        let long = json!("x".repeat(4_097));
+        checks(
+            "basic",
+            &json!({ "username": "ada", "password": " p:w " }),
+            &[
+                ("/auth/username", None, "auth.username: required"),
+                ("/auth/username", Some(json!("a:b")), "auth.username: format"),
+                ("/auth/password", None, ""),
+                ("/auth/password", Some(long.clone()), "auth.password: max"),
+                ("/auth/password", Some(json!("a\nb")), "auth.password: control_characters"),
+                ("/auth/password", Some(json!(7)), "auth.password: type"),
+                ("/auth/domain", Some(json!("CORP")), "auth.domain: prohibited"),
+                ("/auth/token_url", Some(json!("https://a.example/")), "auth.token_url: prohibited"),
+            ],
+        );
+        checks(
+            "ntlm",
+            &json!({ "username": "ada", "password": "p", "domain": "CORP" }),
+            &[
+                ("/auth/domain", None, ""),
+                ("/auth/username", None, "auth.username: required"),
+                ("/auth/value", Some(json!("x")), "auth.value: prohibited"),
+            ],
+        );
+        checks(
+            "api_key",
+            &json!({ "header": "X-Erp-Key", "value": "k" }),
+            &[
+                ("/auth/header", None, ""),
+                ("/auth/header", Some(json!("Host")), "auth.header: header"),
+                ("/auth/header", Some(json!("webhook-id")), "auth.header: header"),
+                ("/auth/header", Some(json!("content-type")), "auth.header: header"),
+                ("/auth/header", Some(json!("a b")), "auth.header: header"),
+                ("/auth/value", Some(json!("schlüssel")), "auth.value: ascii"),
+                ("/auth/value", Some(long), "auth.value: max"),
+                ("/auth/username", Some(json!("x")), "auth.username: prohibited"),
+            ],
+        );
+    }
+
+    #[test]
+    fn tokens_have_an_endpoint_that_may_be_called() {
+        let url = "https://login.example.com/token";
+        let client = json!({ "token_url": url, "client_id": "c", "client_secret": "s", "scope": "a b" });
+        let cases = [
+            ("/auth/token_url", None, "auth.token_url: required"),
+            ("/auth/token_url", Some(json!("https://10.0.0.1/token")), "auth.token_url: url_address"),
+            ("/auth/token_url", Some(json!("http://login.example.com/")), "auth.token_url: url_scheme"),
+            ("/auth/token_url", Some(json!("https://a:b@login.example.com/")), "auth.token_url: url_user"),
+            ("/auth/client_id", None, "auth.client_id: required"),
+            ("/auth/client_secret", None, ""),
+            ("/auth/scope", None, ""),
+            ("/auth/client_authentication", Some(json!("body")), ""),
+            ("/auth/client_authentication", Some(json!("jwt")), "auth.client_authentication: one_of"),
+            ("/auth/password", Some(json!("p")), "auth.password: prohibited"),
+        ];
+        checks("client_credentials", &client, &cases);
+        checks(
+            "client_credentials",
+            &client,
+            &[("/auth/refresh_token", Some(json!("r")), "auth.refresh_token: prohibited")],
+        );
+        checks("oauth2", &client, &cases);
+        checks("oauth2", &client, &[("/auth/refresh_token", Some(json!("r")), "")]);
+    }
+
+    #[test]
+    fn each_format_has_its_settings() {
+        for (kind, cases) in [
+            ("rest", vec![("/format/method", json!("x"), "format.method: prohibited")]),
+            ("odata", vec![("/format/mutation", json!(MUTATION), "format.mutation: prohibited")]),
+            (
+                "soap",
+                vec![
+                    ("/format/action", json!("urn:x"), ""),
+                    ("/format/action", json!("a\"b"), "format.action: action"),
+                    ("/format/namespace", json!("http://erp.example/ws"), ""),
+                    ("/format/namespace", json!("erp"), "format.namespace: uri"),
+                    ("/format/method", json!("PostEvent"), ""),
+                    ("/format/method", json!("1st"), "format.method: method"),
+                    ("/format/method", json!("a:b"), "format.method: method"),
+                    ("/format/mutation", json!(MUTATION), "format.mutation: prohibited"),
+                ],
+            ),
+            (
+                "graphql",
+                vec![
+                    ("/format/mutation", json!("mutation ($event: In!) { take(event: $event) { ok } }"), ""),
+                    ("/format/mutation", json!("query { a(event: $event) }"), "format.mutation: mutation"),
+                    ("/format/mutation", json!("mutation { take }"), "format.mutation: mutation"),
+                    ("/format/method", json!("x"), "format.method: prohibited"),
+                ],
+            ),
+            (
+                "jsonrpc",
+                vec![
+                    ("/format/method", json!("erp.notify"), ""),
+                    ("/format/method", json!("rpc.notify"), "format.method: method"),
+                    ("/format/action", json!("x"), "format.action: prohibited"),
+                ],
+            ),
+        ] {
+            let body = json!({ "auth_type": "none", "data_format": kind, "format": {} });
+            let cases: Vec<_> =
+                cases.into_iter().map(|(pointer, value, rule)| (pointer, Some(value), rule)).collect();
+            check(&body, &cases, form);
+        }
+    }
+
+    #[test]
+    fn settings_that_are_not_sent_have_their_defaults() {
+        for kind in DataFormat::ALL {
+            let bare = json!({ "auth_type": "none", "data_format": kind });
+            let empty = json!({ "auth_type": "none", "data_format": kind, "format": {} });
+            let read = |body| read_with(body, form).unwrap().value.format;
+            assert_eq!(read(bare.clone()), read(empty));
+            assert_eq!(read(bare).kind(), *kind);
+        }
+        let body = json!({ "auth_type": "none", "data_format": "soap", "format": { "namespace": "http://a.example/" } });
+        let expected = Format::Soap {
+            action: "http://a.example/Notify".into(),
+            namespace: "http://a.example/".into(),
+            method: "Notify".into(),
+        };
+        assert_eq!(read_with(body, form).unwrap().value.format, expected);
+        let body = json!({ "auth_type": "api_key", "data_format": "rest", "auth": { "value": "k" } });
+        let Auth::ApiKey { header, value } = read_with(body, form).unwrap().value.auth else { panic!() };
+        assert_eq!((header.as_str(), value.unwrap().expose()), ("x-api-key", "k"));
+    }
+}

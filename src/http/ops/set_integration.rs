@@ -1,0 +1,32 @@
+//! PUT /ops/taxpayers/{id}/integration: sets how a taxpayer's ERP takes notifications.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::IntegrationOrder;
+use crate::domain::audit::Order;
+use crate::domain::caller::OperatorCaller;
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{integration, report};
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::erp_settings::ErpSettings;
+
+pub(crate) async fn set_integration(
+    state: web::Data<State>,
+    OperatorCaller(operator_id): OperatorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let taxpayer = ident::any_taxpayer(&state, &id).await?;
+    let allowed = (&state.webhook_urls, state.settings.erp_systems.as_slice());
+    let read = |reader: &mut Reader<'_>| integration::read(reader, allowed);
+    let form = report::read(&body.object().await?, &state.catalog.get(), read)?;
+    let integration::Integration { erp_system, auth, format, reason } = form.value;
+    let order = IntegrationOrder { erp_system, auth, format, by: Order { operator_id, reason } };
+    let stored = state.taxpayers.set_integration(taxpayer, order).await?;
+    let view = ErpSettings::new(taxpayer, Some(stored));
+    Ok(Answer::ok("Integration updated successfully", view).warn(&form.warnings))
+}

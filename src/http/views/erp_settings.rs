@@ -1,0 +1,113 @@
+//! How a taxpayer's ERP takes notifications, for operators. Of a secret only its name is shown, and that it is set.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::ids::TaxpayerId;
+use crate::domain::integration::{
+    Auth, AuthType, ClientAuthentication, DataFormat, Format, Integration, Kinds,
+};
+use crate::domain::object::plain;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErpSettings {
+    taxpayer_id: TaxpayerId,
+    erp_system: Option<String>,
+    auth_type: AuthType,
+    data_format: DataFormat,
+    auth: AuthSettings,
+    format: FormatSettings,
+    /// The secrets of `auth` that are set, by their names.
+    secrets_set: Vec<&'static str>,
+    /// Null where nothing was ever set.
+    created_at: Option<String>,
+    updated_at: Option<String>,
+}
+
+/// The fields of the type of authentication, without its secrets.
+#[derive(Debug, Default, Serialize, ToSchema)]
+struct AuthSettings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    username: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domain: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_authentication: Option<ClientAuthentication>,
+}
+
+/// The settings of the format, those that were not sent with their defaults.
+#[derive(Debug, Default, Serialize, ToSchema)]
+struct FormatSettings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutation: Option<String>,
+}
+
+impl ErpSettings {
+    pub(crate) fn new(taxpayer_id: TaxpayerId, stored: Option<Integration>) -> Self {
+        let (created_at, updated_at) =
+            stored.as_ref().map(|one| (plain(one.created_at), plain(one.updated_at))).unzip();
+        let integration = stored.unwrap_or_default();
+        let Kinds { erp_system, auth_type, data_format } = integration.kinds();
+        Self {
+            taxpayer_id,
+            erp_system,
+            auth_type,
+            data_format,
+            secrets_set: integration.auth.secrets().into_iter().map(|(name, _)| name).collect(),
+            auth: AuthSettings::of(integration.auth),
+            format: FormatSettings::of(integration.format),
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+impl AuthSettings {
+    fn of(auth: Auth) -> Self {
+        match auth {
+            Auth::None => Self::default(),
+            Auth::Basic { username, .. } => Self { username: Some(username), ..Self::default() },
+            Auth::ApiKey { header, .. } => Self { header: Some(header), ..Self::default() },
+            Auth::Ntlm { username, domain, .. } => {
+                Self { username: Some(username), domain, ..Self::default() }
+            }
+            Auth::OAuth2 { client, .. } | Auth::ClientCredentials { client } => Self {
+                token_url: Some(client.token_url),
+                client_id: Some(client.client_id),
+                scope: client.scope,
+                client_authentication: Some(client.authentication),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+impl FormatSettings {
+    fn of(format: Format) -> Self {
+        match format {
+            Format::Rest | Format::OData => Self::default(),
+            Format::Soap { action, namespace, method } => Self {
+                action: Some(action),
+                namespace: Some(namespace),
+                method: Some(method),
+                ..Self::default()
+            },
+            Format::GraphQl { mutation } => Self { mutation: Some(mutation), ..Self::default() },
+            Format::JsonRpc { method } => Self { method: Some(method), ..Self::default() },
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a request carries to say who it is. The values are marked as sensitive, so that nothing on the way shows
+//! them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+
+use super::fault::AuthFault;
+
+/// The header of an API key where none is named.
+pub const HEADER_DEFAULT: &str = "x-api-key";
+
+/// Names that a request has a meaning of its own for, and beginnings of such names.
+const TAKEN: [&str; 13] = [
+    "accept",
+    "connection",
+    "expect",
+    "host",
+    "keep-alive",
+    "prefer",
+    "soapaction",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+];
+const TAKEN_BEGINNINGS: [&str; 5] = ["accept-", "content-", "odata-", "proxy-", "webhook-"];
+
+/// Headers that authenticate a request; none where it does not authenticate itself.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials(HeaderMap);
+
+impl Credentials {
+    /// A user and a password (RFC 7617).
+    pub fn basic(username: &str, password: &str) -> Result<Self, AuthFault> {
+        Self::authorization("Basic", &STANDARD.encode(format!("{username}:{password}")))
+    }
+
+    /// A token (RFC 6750).
+    pub fn bearer(token: &str) -> Result<Self, AuthFault> {
+        Self::authorization("Bearer", token)
+    }
+
+    /// A key in a header of its own.
+    pub fn key(header: &str, value: &str) -> Result<Self, AuthFault> {
+        let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| AuthFault::Unwritable)?;
+        Self::header(name, value)
+    }
+
+    pub(super) fn authorization(scheme: &str, value: &str) -> Result<Self, AuthFault> {
+        Self::header(AUTHORIZATION, &format!("{scheme} {value}"))
+    }
+
+    fn header(name: HeaderName, value: &str) -> Result<Self, AuthFault> {
+        let mut value = HeaderValue::from_str(value).map_err(|_| AuthFault::Unwritable)?;
+        value.set_sensitive(true);
+        Ok(Self(HeaderMap::from_iter([(name, value)])))
+    }
+
+    pub(in crate::webhook) fn none() -> Self {
+        Self::default()
+    }
+
+    pub(in crate::webhook) fn headers(&self) -> HeaderMap {
+        self.0.clone()
+    }
+}
+
+/// Whether a key may stand in a header of this name.
+pub fn is_free_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    HeaderName::from_bytes(name.as_bytes()).is_ok()
+        && !TAKEN.contains(&name.as_str())
+        && !TAKEN_BEGINNINGS.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(credentials: &Credentials) -> Vec<(String, String)> {
+        let text = |value: &HeaderValue| String::from_utf8(value.as_bytes().to_vec()).unwrap();
+        credentials.0.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+    }
+
+    #[test]
+    fn credentials_are_written_as_their_documents_say() {
+        for (credentials, name, value) in [
+            // The examples of RFC 7617.
+            (
+                Credentials::basic("Aladdin", "open sesame"),
+                "authorization",
+                "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+            ),
+            (Credentials::basic("test", "123£"), "authorization", "Basic dGVzdDoxMjPCow=="),
+            (Credentials::bearer("mF_9.B5f-4.1JqM"), "authorization", "Bearer mF_9.B5f-4.1JqM"),
+            (Credentials::key("X-Erp-Key", "k 1"), "x-erp-key", "k 1"),
+        ] {
+            let credentials = credentials.unwrap();
+            assert_eq!(shown(&credentials), [(name.to_owned(), value.to_owned())]);
+            assert!(!format!("{credentials:?}").contains(value), "a secret is not shown");
+        }
+        assert_eq!(Credentials::bearer("a\nb").unwrap_err(), AuthFault::Unwritable);
+        assert_eq!(Credentials::key("a b", "c").unwrap_err(), AuthFault::Unwritable);
+    }
+
+    #[test]
+    fn a_key_stands_in_no_header_that_means_something_else() {
+        for name in [HEADER_DEFAULT, "Authorization", "api-key", "Ocp-Apim-Subscription-Key", "x-webhook"] {
+            assert!(is_free_header(name), "{name}");
+        }
+        for name in
+            ["Host", "CONTENT-LENGTH", "content-type", "webhook-id", "Webhook-Signature", "connection", "te"]
+        {
+            assert!(!is_free_header(name), "{name}");
+        }
+        for name in
+            ["transfer-encoding", "proxy-authorization", "soapaction", "", "a b", "a:b", "ä", "a\r\nb"]
+        {
+            assert!(!is_free_header(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Why a request could not authenticate itself, in sentences that say what to do and hold nothing of what was sent
+//! or answered.
+
+use crate::domain::codes::words;
+use crate::webhook::destination::UrlFault;
+
+words! {
+    /// What an authorization server says (RFC 6749, 5.2).
+    TokenError {
+        InvalidRequest = "invalid_request",
+        InvalidClient = "invalid_client",
+        InvalidGrant = "invalid_grant",
+        UnauthorizedClient = "unauthorized_client",
+        UnsupportedGrantType = "unsupported_grant_type",
+        InvalidScope = "invalid_scope",
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AuthFault {
+    #[error("no token was asked for: {0}; correct auth.token_url")]
+    TokenForbidden(UrlFault),
+    #[error("the token endpoint did not answer: see that auth.token_url is right and the server up")]
+    TokenUnreachable,
+    #[error("the token endpoint answered {status} {error}: {}", advice(*error))]
+    TokenRefused { status: u16, error: TokenError },
+    #[error("the token endpoint answered {0}: see that auth.token_url is right and the client may use it")]
+    TokenStatus(u16),
+    #[error("the token endpoint answered no bearer token of RFC 6749: see that auth.token_url is right")]
+    TokenUnreadable,
+    #[error("this service could not read or store what it needs to ask for a token; it is tried again")]
+    NotStored,
+    #[error("the integration was changed meanwhile; it is tried again as it is now")]
+    Changed,
+    #[error("the endpoint did not ask for NTLM: enable it there, or set another auth_type")]
+    NtlmNotAsked,
+    #[error("the endpoint's NTLM challenge cannot be read: see that it speaks NTLMv2")]
+    NtlmUnreadable,
+    #[error("the credentials cannot be written into a header: set them again")]
+    Unwritable,
+}
+
+fn advice(error: TokenError) -> &'static str {
+    match error {
+        TokenError::InvalidRequest => "set client_authentication as the server wants it",
+        TokenError::InvalidClient => "correct client_id, client_secret or client_authentication",
+        TokenError::InvalidGrant => "the refresh_token is no longer good; set a new one",
+        TokenError::UnauthorizedClient | TokenError::UnsupportedGrantType => {
+            "have the server let this client use this grant, or set another auth_type"
+        }
+        TokenError::InvalidScope => "correct scope",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_of_a_token_endpoint_says_what_to_do() {
+        for error in TokenError::ALL {
+            let fault = AuthFault::TokenRefused { status: 400, error: *error };
+            let said = fault.to_string();
+            assert!(said.starts_with(&format!("the token endpoint answered 400 {error}: ")), "{said}");
+        }
+    }
+}

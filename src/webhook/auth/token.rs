@@ -1,0 +1,248 @@
+//! Access tokens of an authorization server (RFC 6749): client credentials, and refresh tokens with their rotation.
+//! The server is called like any stranger: through the guarded client, within its limits of time and size.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::credentials::Credentials;
+use super::fault::{AuthFault, TokenError};
+use crate::domain::integration::{Auth, ClientAuthentication, SecretText, TokenClient};
+use crate::webhook::attempt::Outcome;
+use crate::webhook::client::{GuardedClient, Post};
+
+/// The most that is read of a server's answer, in bytes.
+const ANSWER_MAX: usize = 64 * 1_024;
+/// How long a token is good whose server does not say it.
+const LASTS_UNTOLD: Duration = Duration::from_mins(5);
+/// The longest that a token is kept, whatever its server says.
+const LASTS_MAX: Duration = Duration::from_hours(24);
+/// How long before its end a token is not used any more: a tenth of its time, and no more than this.
+const EARLY_MAX: Duration = Duration::from_mins(1);
+
+/// A token as it was given.
+#[derive(Debug, Clone)]
+pub struct Token {
+    pub access: SecretText,
+    /// How long it may be used from now on.
+    pub lasts: Duration,
+    /// What takes the place of the refresh token that was used.
+    pub refresh: Option<SecretText>,
+}
+
+/// Asks for a token. Authentication without tokens has none to ask for: the settings have changed.
+pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
+    let asking = auth.token_client().ok_or(AuthFault::Changed)?;
+    let (headers, body) = request(asking, auth);
+    let credentials = credentials(asking)?;
+    let post = Post { url: &asking.token_url, headers: &headers, body: body.as_bytes(), keep: ANSWER_MAX };
+    let attempt = client.post_as(post, &credentials).await;
+    let answer: Map<String, Value> = serde_json::from_str(&attempt.response_head).unwrap_or_default();
+    match attempt.outcome {
+        Outcome::Delivered => read(&answer),
+        Outcome::Forbidden(fault) => Err(AuthFault::TokenForbidden(fault)),
+        _ => Err(attempt.status.map_or(AuthFault::TokenUnreachable, |status| refusal(status, &answer))),
+    }
+}
+
+fn refusal(status: u16, answer: &Map<String, Value>) -> AuthFault {
+    match answer.get("error").and_then(Value::as_str).and_then(TokenError::parse) {
+        Some(error) => AuthFault::TokenRefused { status, error },
+        None => AuthFault::TokenStatus(status),
+    }
+}
+
+type Headers = Vec<(&'static str, String)>;
+
+fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
+    let headers = vec![
+        ("content-type", "application/x-www-form-urlencoded".to_owned()),
+        ("accept", "application/json".to_owned()),
+    ];
+    let mut form = Serializer::new(String::new());
+    match auth {
+        Auth::OAuth2 { refresh_token, .. } => {
+            form.append_pair("grant_type", "refresh_token")
+                .append_pair("refresh_token", refresh_token.expose());
+        }
+        _ => drop(form.append_pair("grant_type", "client_credentials")),
+    }
+    if let Some(scope) = &client.scope {
+        form.append_pair("scope", scope);
+    }
+    if client.authentication == ClientAuthentication::Body {
+        form.append_pair("client_id", &client.client_id)
+            .append_pair("client_secret", client.client_secret.expose());
+    }
+    (headers, form.finish())
+}
+
+/// Both parts are written as in a form before they are joined (RFC 6749, 2.3.1).
+fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
+    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    match client.authentication {
+        ClientAuthentication::Basic => {
+            Credentials::basic(&encoded(&client.client_id), &encoded(client.client_secret.expose()))
+        }
+        ClientAuthentication::Body => Ok(Credentials::none()),
+    }
+}
+
+fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
+    let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
+    let access =
+        text("access_token").filter(|token| is_bearer && token.bytes().all(|byte| byte.is_ascii_graphic()));
+    let secret = |text: &str| SecretText::from(text.to_owned());
+    Ok(Token {
+        access: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
+        lasts: lasts(answer.get("expires_in")),
+        refresh: text("refresh_token").map(secret),
+    })
+}
+
+/// Some servers write the seconds as a text.
+fn lasts(expires_in: Option<&Value>) -> Duration {
+    let seconds = expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
+    let told = seconds.map_or(LASTS_UNTOLD, Duration::from_secs).min(LASTS_MAX);
+    told.saturating_sub(EARLY_MAX.min(told / 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::json;
+
+    use super::*;
+    use crate::webhook::address::AddressPolicy;
+    use crate::webhook::destination::UrlFault;
+    use crate::webhook::testing::{Endpoint, Then};
+
+    fn client(url: &str, authentication: ClientAuthentication) -> TokenClient {
+        TokenClient {
+            token_url: url.into(),
+            client_id: "erp client".into(),
+            client_secret: "s:e&cret".to_owned().into(),
+            scope: Some("notify write".into()),
+            authentication,
+        }
+    }
+
+    fn guarded(allowed: &[&str]) -> GuardedClient {
+        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        GuardedClient::new(AddressPolicy::new(allowed), Duration::from_secs(10), ANSWER_MAX).unwrap()
+    }
+
+    async fn asked(url: &str) -> Result<Token, AuthFault> {
+        let auth = Auth::ClientCredentials { client: client(url, ClientAuthentication::Body) };
+        fetch(&guarded(&["127.0.0.0/8"]), &auth).await
+    }
+
+    #[test]
+    fn a_request_names_the_grant_and_the_client() {
+        let auth = Auth::ClientCredentials { client: client("", ClientAuthentication::Body) };
+        let (headers, form) = request(auth.token_client().unwrap(), &auth);
+        assert_eq!(
+            form,
+            "grant_type=client_credentials&scope=notify+write&client_id=erp+client&client_secret=s%3Ae%26cret"
+        );
+        assert_eq!(headers.len(), 2);
+        let client = client("", ClientAuthentication::Basic);
+        let auth = Auth::OAuth2 { client, refresh_token: "r=1".to_owned().into() };
+        let (headers, form) = request(auth.token_client().unwrap(), &auth);
+        assert_eq!(form, "grant_type=refresh_token&refresh_token=r%3D1&scope=notify+write");
+        assert_eq!(headers.len(), 2);
+        let sent = credentials(auth.token_client().unwrap()).unwrap().headers();
+        assert_eq!(sent["authorization"], format!("Basic {}", STANDARD.encode("erp+client:s%3Ae%26cret")));
+    }
+
+    #[test]
+    fn a_token_is_used_until_shortly_before_its_end() {
+        for (told, seconds) in [
+            (json!(3_600), 3_540),
+            (json!("3600"), 3_540),
+            (json!(100), 90),
+            (json!(1), 1),
+            (json!(0), 0),
+            (json!("soon"), 270),
+            (Value::Null, 270),
+            (json!(u64::MAX), 24 * 3_600 - 60),
+        ] {
+            assert_eq!(lasts(Some(&told)).as_millis().div_ceil(1_000), seconds, "{told}");
+        }
+        assert_eq!(lasts(None).as_secs(), 270);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_bearer_token_is_a_fault() {
+        let good =
+            json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
+        let server = Endpoint::answering(200, "", &good.to_string()).await;
+        let token = asked(&server.url("/token")).await.unwrap();
+        assert_eq!((token.access.expose(), token.refresh.unwrap().expose()), ("t1", "r1"));
+        assert!(server.connections()[0].contains("content-type: application/x-www-form-urlencoded"));
+        let long = json!({ "access_token": "x".repeat(ANSWER_MAX) }).to_string();
+        for answer in [
+            "",
+            "<html>",
+            "[]",
+            r#"{"access_token":""}"#,
+            r#"{"access_token":7}"#,
+            r#"{"access_token":"a\nb"}"#,
+            r#"{"access_token":"t","token_type":"mac"}"#,
+            &long,
+        ] {
+            let server = Endpoint::answering(200, "", answer).await;
+            let fault = asked(&server.url("/token")).await.unwrap_err();
+            assert_eq!(fault, AuthFault::TokenUnreadable, "{answer:.40}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_told_by_its_code_alone() {
+        for (status, answer, fault) in [
+            (
+                400,
+                r#"{"error":"invalid_grant","error_description":"token hush expired"}"#,
+                AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant },
+            ),
+            (
+                401,
+                r#"{"error":"invalid_client"}"#,
+                AuthFault::TokenRefused { status: 401, error: TokenError::InvalidClient },
+            ),
+            (400, r#"{"error":"hush"}"#, AuthFault::TokenStatus(400)),
+            (500, "hush", AuthFault::TokenStatus(500)),
+            (302, "", AuthFault::TokenStatus(302)),
+            (410, "", AuthFault::TokenStatus(410)),
+        ] {
+            let server = Endpoint::answering(status, "location: http://127.0.0.1:9/\r\n", answer).await;
+            let said = asked(&server.url("/token")).await.unwrap_err();
+            assert_eq!(said, fault);
+            assert!(!said.to_string().contains("hush"));
+        }
+        assert_eq!(asked("http://127.0.0.1:9/token").await.unwrap_err(), AuthFault::TokenUnreachable);
+        let cut = Endpoint::start("", Then::Close).await;
+        assert_eq!(asked(&cut.url("/")).await.unwrap_err(), AuthFault::TokenUnreachable);
+    }
+
+    #[tokio::test]
+    async fn a_token_endpoint_is_called_where_webhooks_may_be_called_and_nowhere_else() {
+        let server = Endpoint::answering(200, "", r#"{"access_token":"t"}"#).await;
+        let port = server.address.port();
+        for url in
+            [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")]
+        {
+            let auth = Auth::ClientCredentials { client: client(&url, ClientAuthentication::Basic) };
+            let fault = fetch(&guarded(&[]), &auth).await.unwrap_err();
+            assert!(
+                matches!(fault, AuthFault::TokenForbidden(UrlFault::AddressRefused | UrlFault::Scheme)),
+                "{url}"
+            );
+        }
+        assert_eq!(server.connections(), [""; 0]);
+        assert_eq!(fetch(&guarded(&[]), &Auth::None).await.unwrap_err(), AuthFault::Changed);
+    }
+}

@@ -1,0 +1,49 @@
+//! GraphQL over HTTP: a mutation whose variable `event` is the notification. Its errors come with a 200.
+//! <https://graphql.github.io/graphql-over-http/draft/>
+
+use serde_json::Value;
+
+pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
+
+pub(super) fn written(mutation: &str, notification: &str) -> String {
+    format!(r#"{{"query":{},"variables":{{"event":{notification}}}}}"#, Value::from(mutation))
+}
+
+/// Whether the answer has data, and no error.
+pub(super) fn is_taken(answer: &str) -> bool {
+    let Ok(Value::Object(answer)) = serde_json::from_str(answer) else { return false };
+    let is_silent = |errors: &Value| errors.is_null() || errors.as_array().is_some_and(Vec::is_empty);
+    answer.get("data").is_some_and(|data| !data.is_null()) && answer.get("errors").is_none_or(is_silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_event_is_a_variable_of_the_mutation() {
+        let mutation = "mutation ($event: JSON!) {\n  take(event: $event, as: \"erp\")\n}";
+        let text = written(mutation, r#"{"id":"e1","n":1.50}"#);
+        assert!(text.contains("1.50"));
+        let body: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&body["query"], &body["variables"]["event"]["id"]), (&json!(mutation), &json!("e1")));
+    }
+
+    #[test]
+    fn an_answer_with_errors_was_not_taken() {
+        for (answer, taken) in [
+            (r#"{"data":{"take":true}}"#, true),
+            (r#"{"data":{"take":null},"errors":[]}"#, true),
+            (r#"{"data":{"take":null},"errors":[{"message":"no"}]}"#, false),
+            (r#"{"data":{"take":null},"errors":"no"}"#, false),
+            (r#"{"data":null}"#, false),
+            (r#"{"errors":[{"message":"no"}]}"#, false),
+            ("{}", false),
+            ("<html>", false),
+        ] {
+            assert_eq!(is_taken(answer), taken, "{answer}");
+        }
+    }
+}
