@@ -12,6 +12,7 @@ use einvoice::actors::taxpayer::door::Taxpayers;
 use einvoice::app::House;
 use einvoice::domain::codes::{SettableStatus, UniqueNoType};
 use einvoice::domain::ids::{IntegratorId, TaxpayerId};
+use einvoice::domain::party::ProfileChange;
 use einvoice::store::accounts;
 use einvoice::store::ids::IdKind;
 use futures_util::future::join_all;
@@ -49,6 +50,7 @@ impl Crowd {
         let making = stream::iter(endpoints.clone()).map(async |number| {
             let id = TaxpayerId(house.store.ids().next(IdKind::Taxpayer).await.unwrap());
             house.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
+            house.taxpayers.change_profile(id, profile()).await.unwrap();
             house.taxpayers.set_webhook(id, sink.url(number), Some(vec![EVENT.into()])).await.unwrap();
             join_all((0..invoices).map(|invoice| seat(house, id, invoice))).await
         });
@@ -112,6 +114,12 @@ async fn seat(house: &House, taxpayer: TaxpayerId, number: usize) -> Seat {
     let draft = direct::draft(format!("D{number}"));
     let created = house.taxpayers.create(taxpayer, draft).await.unwrap();
     Seat { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
+}
+
+/// What an invoice needs to know of its seller.
+fn profile() -> ProfileChange {
+    let (city, country) = (Some("Lagos".to_owned()), Some("NG".into()));
+    ProfileChange { state: city.clone(), city, country, ..ProfileChange::default() }
 }
 
 fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboarding {

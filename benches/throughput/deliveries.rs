@@ -13,8 +13,8 @@ use tokio::time::sleep;
 use crate::crowd::Crowd;
 use crate::sink::Sink;
 
-/// About how long a figure takes.
-const SPAN: Duration = Duration::from_secs(3);
+/// About how long a figure takes, in seconds; `EINVOICE_BENCH_SPAN_S` says otherwise.
+const SPAN_S: f64 = 3.0;
 const CEILING_SPAN: Duration = Duration::from_secs(1);
 /// Events from which a pace is guessed, and the most that are drained.
 const GUESS: usize = 400;
@@ -27,8 +27,11 @@ const LATENCIES_MS: [u64; 3] = [0, 10, 50];
 struct Stage<'a> {
     crowd: &'a Crowd,
     sink: &'a Sink,
+    span_s: f64,
     /// The next event's number: each is used once in a run.
     next: usize,
+    /// Requests of the plain client.
+    plain: usize,
 }
 
 struct Drained {
@@ -40,23 +43,21 @@ struct Drained {
 pub(crate) async fn measure(name: &str, settings: &Settings) {
     let house = House::build(settings).await.unwrap();
     let sink = Sink::start();
-    let one = Crowd::gather(&house, &sink, 0..1, 256).await;
-    let thousand = Crowd::gather(&house, &sink, 1..1_001, 2).await;
+    let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
     println!("{name}: deliveries to a sink on this machine");
     println!("  endpoints  takes  at once   drained  of ceiling  committed    steady      p50       p99");
-    let mut next = 0;
-    for crowd in [&one, &thousand] {
+    let (mut next, mut plain) = (0, 0);
+    for (endpoints, invoices) in [(0..1, 256), (1..1_001, 2)] {
+        let crowd = Crowd::gather(&house, &sink, endpoints, invoices).await;
+        let mut stage = Stage { crowd: &crowd, sink: &sink, span_s, next, plain };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
-            let mut stage = Stage { crowd, sink: &sink, next };
             stage.row(latency).await;
-            next = stage.next;
         }
+        (next, plain) = (stage.next, stage.plain);
     }
     let (requests, fresh) = sink.seen();
-    println!(
-        "  {fresh} events, a notification of {} bytes each, came in {requests} requests",
-        sink.sample().len()
-    );
+    let (twice, bytes) = (requests - plain - fresh, sink.sample().len());
+    println!("  {fresh} events, {twice} of them came twice; a notification has {bytes} bytes");
     house.close().await;
 }
 
@@ -64,7 +65,7 @@ impl Stage<'_> {
     async fn row(&mut self, latency: Duration) {
         self.sink.takes(latency);
         let guess = self.drain(GUESS).await;
-        let backlog = guess.per_second * SPAN.as_secs_f64();
+        let backlog = guess.per_second * self.span_s;
         let drained = self.drain(whole(backlog).clamp(GUESS, BACKLOG_MAX)).await;
         let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
         let mut late = self.lateness(both / 2.0).await;
@@ -109,7 +110,7 @@ impl Stage<'_> {
     /// How long after its commit each event of a steady load arrived.
     async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let (_, before) = self.sink.seen();
-        let count = whole(per_second * SPAN.as_secs_f64()).max(1);
+        let count = whole(per_second * self.span_s).max(1);
         let committed = self.crowd.trickle(self.take(count), Duration::from_secs_f64(1.0 / per_second)).await;
         self.sink.have(before + count).await;
         let late = committed.into_iter().map(|(number, at)| {
@@ -120,7 +121,8 @@ impl Stage<'_> {
     }
 
     /// What a plain client gets out of the sink with as many requests at once.
-    async fn ceiling(&self, at_once: usize) -> f64 {
+    async fn ceiling(&mut self, at_once: usize) -> f64 {
+        let (before, _) = self.sink.seen();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
         let urls = self.crowd.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
         let (urls, body) = (urls.collect::<Vec<_>>(), self.sink.sample());
@@ -139,7 +141,9 @@ impl Stage<'_> {
                     rate(counts.into_iter().map(Result::unwrap).sum(), begun)
                 })
         };
-        tokio::task::spawn_blocking(load).await.unwrap()
+        let per_second = tokio::task::spawn_blocking(load).await.unwrap();
+        self.plain += self.sink.seen().0 - before;
+        per_second
     }
 }
 

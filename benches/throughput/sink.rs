@@ -177,7 +177,7 @@ fn number(body: &[u8]) -> Option<usize> {
 
 /// Reads until a whole request is there: where its body begins and ends.
 async fn request(stream: &TcpStream, buffer: &mut Vec<u8>) -> Option<(usize, usize)> {
-    let mut chunk = [0; 16 * 1_024];
+    let mut chunk = [0; 4 * 1_024];
     loop {
         if let Some(whole) = whole(buffer) {
             return Some(whole);
