@@ -24,6 +24,8 @@ use crate::sink::{Sink, remark};
 
 /// Taxpayers that are made at a time.
 const AT_ONCE: usize = 64;
+/// Commands that wait at a time; SQLite has one writer, and who waits for it longer than 5 s is refused.
+const COMMANDS_AT_ONCE: usize = 256;
 /// Events that are notified; the creation of an invoice is not.
 const EVENT: &str = "invoice.status-updated";
 
@@ -64,17 +66,15 @@ impl Crowd {
         Self { taxpayers: Arc::clone(&house.taxpayers), seats, endpoints }
     }
 
-    /// Causes an event of each number, as fast as it is taken.
+    /// Causes an event of each number, as fast as it is taken by so many commands at once.
     pub(crate) async fn fill(&self, numbers: Range<usize>) {
-        let acting = (0..self.seats.len()).map(|at| {
-            let numbers = self.share(at, numbers.clone());
-            async move {
-                for number in numbers {
-                    self.act(&self.seats[at], number).await;
-                }
+        let seats = self.seats.iter().enumerate();
+        let acting = stream::iter(seats).for_each_concurrent(COMMANDS_AT_ONCE, async |(at, seat)| {
+            for number in self.share(at, numbers.clone()) {
+                self.act(seat, number).await;
             }
         });
-        join_all(acting).await;
+        acting.await;
     }
 
     /// Causes them at a steady rate; when the transaction of each had returned.
