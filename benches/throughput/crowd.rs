@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use einvoice::actors::taxpayer::command::{NewContact, Onboarding, Which};
-use einvoice::actors::taxpayer::door::Taxpayers;
+use einvoice::actors::taxpayer::door::{Failure, Taxpayers};
 use einvoice::app::House;
 use einvoice::domain::codes::{SettableStatus, UniqueNoType};
 use einvoice::domain::ids::{IntegratorId, TaxpayerId};
 use einvoice::domain::party::ProfileChange;
 use einvoice::store::accounts;
+use einvoice::store::failure::StoreError;
 use einvoice::store::ids::IdKind;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
-use tokio::time::{Instant as Due, sleep_until};
+use tokio::time::{Instant as Due, sleep, sleep_until};
 
 use crate::direct;
 use crate::sink::{Sink, remark};
@@ -26,6 +27,7 @@ use crate::sink::{Sink, remark};
 const AT_ONCE: usize = 64;
 /// Commands that wait at a time; SQLite has one writer, and who waits for it longer than 5 s is refused.
 const COMMANDS_AT_ONCE: usize = 256;
+const COME_BACK: Duration = Duration::from_millis(100);
 /// Events that are notified; the creation of an invoice is not.
 const EVENT: &str = "invoice.status-updated";
 
@@ -40,6 +42,8 @@ pub(crate) struct Crowd {
     taxpayers: Arc<Taxpayers>,
     seats: Vec<Seat>,
     pub(crate) endpoints: Range<usize>,
+    /// Commands that were refused because the database was too busy, and sent again.
+    pub(crate) put_off: Cell<usize>,
 }
 
 impl Crowd {
@@ -63,7 +67,7 @@ impl Crowd {
         for _ in 0..invoices {
             seats.extend(rows.iter_mut().filter_map(VecDeque::pop_front));
         }
-        Self { taxpayers: Arc::clone(&house.taxpayers), seats, endpoints }
+        Self { taxpayers: Arc::clone(&house.taxpayers), seats, endpoints, put_off: Cell::new(0) }
     }
 
     /// Causes an event of each number, as fast as it is taken by so many commands at once.
@@ -104,7 +108,14 @@ impl Crowd {
     async fn act(&self, seat: &Seat, number: usize) {
         let status = seat.next.get();
         let which = Which { kind: UniqueNoType::Irn, text: seat.irn.clone() };
-        self.taxpayers.set_status(seat.taxpayer, which, status, remark(number)).await.unwrap();
+        // Refused where the database had no turn for it in 5 s; whoever is told so comes back.
+        while let Err(failure) =
+            self.taxpayers.set_status(seat.taxpayer, which.clone(), status, remark(number)).await
+        {
+            assert!(matches!(failure, Failure::Store(StoreError::Unavailable(_))), "{failure}");
+            self.put_off.set(self.put_off.get() + 1);
+            sleep(COME_BACK).await;
+        }
         let is_approved = status == SettableStatus::Approved;
         seat.next.set(if is_approved { SettableStatus::Draft } else { SettableStatus::Approved });
     }

@@ -54,6 +54,9 @@ pub(crate) async fn measure(name: &str, settings: &Settings) {
             stage.row(latency).await;
         }
         (next, plain) = (stage.next, stage.plain);
+        if crowd.put_off.get() > 0 {
+            println!("  {} commands were refused by a busy database and sent again", crowd.put_off.get());
+        }
     }
     let (requests, fresh) = sink.seen();
     let (twice, bytes) = (requests - plain - fresh, sink.sample().len());

@@ -44,7 +44,7 @@ async fn queue_before_another(backend: Backend) {
     let queued = size("EINVOICE_NOISY_RUNS", 300);
     let scene = Scene::with(backend, &[CONCURRENCY_MAX]).await;
     let books = Books::of(&scene).await;
-    let neighbour = scene.newcomer().await;
+    let neighbour = scene.newcomer(1).await;
     take(&scene, WHILE_QUEUEING_MS);
     let begun = Instant::now();
     queue(&scene, queued).await;

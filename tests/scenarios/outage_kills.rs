@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::Method;
@@ -19,6 +20,8 @@ use crate::support::scene::Scene;
 /// More than two parts of a walk.
 const SUBSCRIBERS: usize = 70;
 const KILLS: usize = 3;
+/// Subscribers that are made at a time.
+const AT_ONCE: usize = 4;
 const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";
 const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_QUIET_S", "2");
@@ -39,10 +42,8 @@ async fn each_taxpayer_is_told_once_on_postgresql_by_two_processes() {
 async fn kill_while_telling(backend: Backend) {
     let mut scene = Scene::with(backend, &[QUIET]).await;
     let second = if backend == Backend::Postgres { Some(scene.second_process().await) } else { None };
-    let mut subscribers = Vec::new();
-    for number in 0..SUBSCRIBERS {
-        subscribers.push(subscriber(&scene, number).await);
-    }
+    let making = stream::iter(0..SUBSCRIBERS).map(|number| subscriber(&scene, number));
+    let subscribers: Vec<_> = making.buffered(AT_ONCE).collect().await;
     let mut chance = StdRng::seed_from_u64(17);
     scene.authority.state().add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
     for number in 0..4 {
@@ -54,7 +55,7 @@ async fn kill_while_telling(backend: Backend) {
     kill_some_times(&mut scene, &subscribers, STARTED, &mut chance).await;
     all_told(&subscribers, STARTED).await;
     // Longer than the quiet that ends an outage, with breakers that are new.
-    sleep(Duration::from_secs(4)).await;
+    sleep(Duration::from_secs(3)).await;
     for subscriber in &subscribers {
         assert_eq!(told(subscriber).await, [STARTED], "the authority is still out");
     }

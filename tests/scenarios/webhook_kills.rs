@@ -1,7 +1,9 @@
 //! kill -9 while notifications are under way: each event arrives at least once, and those of one IRN in order.
+//!
+//! `EINVOICE_DELIVERY_KILLS` says how often: 5 times in the ordinary run.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use rand::rngs::StdRng;
@@ -12,11 +14,11 @@ use tokio::time::sleep;
 use crate::support::database::Backend;
 use crate::support::documents::invoice;
 use crate::support::patience::eventually;
-use crate::support::receiver::{Arrival, Receiver};
+use crate::support::receiver::{Arrival, Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
+use crate::support::size::size;
 
 const INVOICES: usize = 10;
-const KILLS: usize = 5;
 /// Moves of each invoice before a replay: more events than a replay queues in one part (250).
 const REPLAYED_ROUNDS: usize = 30;
 /// Enough attempts that a notification which is refused now and then is never given up.
@@ -34,32 +36,36 @@ async fn notifications_survive_kills_on_postgresql() {
     }
 }
 
+fn kills() -> usize {
+    size("EINVOICE_DELIVERY_KILLS", 5)
+}
+
 async fn kill_while_delivering(backend: Backend) {
+    let (kills, begun) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
-    let receiver = Receiver::start(7);
+    let receiver = Receiver::start(Manners::RELUCTANT, 7);
     scene.set_webhook(&receiver.url()).await;
     let before = scene.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("HOOK{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     let mut chance = StdRng::seed_from_u64(11);
-    for round in 0..KILLS {
+    for round in 0..kills {
         for status in ["approved", "draft"] {
             let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, status));
             assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
         }
-        let seen = receiver.arrivals().len();
+        let seen = receiver.seen();
         let what = format!("a notification in round {round}");
-        eventually(&what, async || (receiver.arrivals().len() > seen).then_some(())).await;
+        eventually(&what, async || (receiver.seen() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..150))).await;
         scene.restart_after_kill().await;
     }
     let events = scene.intact_events().await;
     let due: BTreeSet<i64> =
         events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
-    assert_eq!(due.len(), INVOICES * (1 + 2 * KILLS));
+    assert_eq!(due.len(), INVOICES * (1 + 2 * kills));
     eventually("every notification to be accepted", async || {
-        let accepted = receiver.arrivals().into_iter().filter(|arrival| arrival.is_accepted);
-        (accepted.map(|arrival| arrival.sequence).collect::<BTreeSet<_>>() == due).then_some(())
+        (receiver.accepted(scene.taxpayer_id()) == due).then_some(())
     })
     .await;
     let arrivals = receiver.arrivals();
@@ -68,7 +74,7 @@ async fn kill_while_delivering(backend: Backend) {
         let event = &events[usize::try_from(arrival.sequence - 1).unwrap()];
         assert_eq!(event["id"], json!(arrival.id), "a notification carries the id of its event");
     }
-    println!("{backend:?}: {KILLS} kills, {} events, {} arrivals", due.len(), arrivals.len());
+    println!("{backend:?}: {kills} kills while delivering, {}", figures(due.len(), &arrivals, begun));
     receiver.stop().await;
 }
 
@@ -86,8 +92,9 @@ async fn a_replay_survives_kills_on_postgresql() {
 
 /// Events from before there was a webhook, in more than one part, and live ones of the same IRNs beside them.
 async fn kill_while_replaying(backend: Backend) {
+    let (kills, started) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
-    let receiver = Receiver::start(7);
+    let receiver = Receiver::start(Manners::RELUCTANT, 7);
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("OLD{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     for round in 0..REPLAYED_ROUNDS {
@@ -104,25 +111,31 @@ async fn kill_while_replaying(backend: Backend) {
     let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, "approved"));
     assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
     let mut chance = StdRng::seed_from_u64(13);
-    for round in 0..KILLS {
-        let seen = receiver.arrivals().len();
+    for round in 0..kills {
+        let seen = receiver.seen();
         let what = format!("a replayed notification in round {round}");
-        eventually(&what, async || (receiver.arrivals().len() > seen).then_some(())).await;
+        eventually(&what, async || (receiver.seen() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..100))).await;
         scene.restart_after_kill().await;
     }
     let due = notified(&scene.intact_events().await);
     assert_eq!(due.len(), missing.len() + INVOICES);
     eventually("every notification to be accepted", async || {
-        let accepted = receiver.arrivals().into_iter().filter(|arrival| arrival.is_accepted);
-        (accepted.map(|arrival| arrival.sequence).collect::<BTreeSet<_>>() == due).then_some(())
+        (receiver.accepted(scene.taxpayer_id()) == due).then_some(())
     })
     .await;
-    assert_order(&receiver.arrivals());
+    let arrivals = receiver.arrivals();
+    assert_order(&arrivals);
+    println!("{backend:?}: {kills} kills while replaying, {}", figures(due.len(), &arrivals, started));
     let replay = scene.integrator.get(&path).await.unwrap().body["data"].clone();
     assert_eq!(replay["state"], json!("done"));
     assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
     receiver.stop().await;
+}
+
+fn figures(events: usize, arrivals: &[Arrival], begun: Instant) -> String {
+    let (count, twice) = (arrivals.len(), duplicates(arrivals));
+    format!("{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all", begun.elapsed())
 }
 
 /// The numbers of the events that a scene's webhook is told of.
@@ -130,25 +143,4 @@ fn notified(events: &[serde_json::Value]) -> BTreeSet<i64> {
     let names = ["invoice.created", "invoice.status-updated"];
     let is_named = |event: &&serde_json::Value| names.iter().any(|name| event["type"] == *name);
     events.iter().filter(is_named).map(|event| event["sequence"].as_i64().unwrap()).collect()
-}
-
-/// Within an IRN an event arrives for the first time only after the one before it was accepted.
-fn assert_order(arrivals: &[Arrival]) {
-    let mut by_irn: BTreeMap<&str, Vec<&Arrival>> = BTreeMap::new();
-    for arrival in arrivals {
-        by_irn.entry(&arrival.irn).or_default().push(arrival);
-    }
-    for (irn, arrivals) in by_irn {
-        let mut accepted = BTreeSet::new();
-        let mut first = BTreeSet::new();
-        for arrival in arrivals {
-            let is_new = first.insert(arrival.sequence);
-            assert!(!is_new || first.last() == Some(&arrival.sequence), "{irn}: an earlier event came later");
-            let earlier = first.range(..arrival.sequence);
-            assert!(earlier.into_iter().all(|sequence| accepted.contains(sequence)), "{irn}: not in order");
-            if arrival.is_accepted {
-                accepted.insert(arrival.sequence);
-            }
-        }
-    }
 }

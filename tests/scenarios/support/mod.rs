@@ -6,7 +6,7 @@
 //! | the binary as a child process | `service` |
 //! | the process with its authority, and what is always true of them | `scene` |
 //! | requests and their bodies | `client`, `documents` |
-//! | a webhook endpoint that outlives the kills | `receiver` |
+//! | a webhook endpoint that outlives the kills and fails as it is told, what it must have seen | `receiver` |
 //! | an authority of which many calls fail | `chaos` |
 //! | what the database says beside the process | `books` |
 //! | waiting for what must come; how much there is of it | `patience`, `size` |

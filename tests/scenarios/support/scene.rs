@@ -41,10 +41,11 @@ pub(crate) struct Scene {
 
 /// A taxpayer that is not the demo's.
 pub(crate) struct Newcomer {
+    pub(crate) id: i64,
     pub(crate) client: Client,
-    pub(crate) service_id: &'static str,
-    pub(crate) business_id: &'static str,
-    pub(crate) tin: &'static str,
+    pub(crate) service_id: String,
+    pub(crate) business_id: String,
+    pub(crate) tin: String,
 }
 
 impl Scene {
@@ -86,31 +87,41 @@ impl Scene {
         after.split_once(')').unwrap().0.parse().unwrap()
     }
 
-    /// Another taxpayer of the same integrator, with a key.
-    pub(crate) async fn newcomer(&self) -> Newcomer {
-        let (service_id, tin) = ("A0000001", "00000001-0001");
-        let business_id = "22222222-2222-4222-8222-222222222222";
+    /// Another taxpayer of the same integrator, with a key and a whole profile. Each has a number of its own.
+    pub(crate) async fn newcomer(&self, number: usize) -> Newcomer {
+        let (service_id, tin) = (format!("A{number:07}"), format!("{number:08}-0001"));
+        let business_id = format!("22222222-2222-4222-8222-{number:012}");
+        let (email, person) = (format!("accounts{number}@new.example"), format!("ada{number}@new.example"));
         let body = json!({
-            "name": "Neighbour Ltd", "email": "accounts@neighbour.example", "tin_no": tin,
+            "name": "Neighbour Ltd", "email": email, "tin_no": tin,
             "phone": "+2348010000000", "nature_of_business": "Wholesale of computers",
             "authority_service_id": service_id, "authority_business_id": business_id, "address": "2 Marina Road",
             "contact_person": {
-                "first_name": "Ada", "last_name": "Obi", "email": "ada@neighbour.example", "phone": "+2348020000000",
+                "first_name": "Ada", "last_name": "Obi", "email": person, "phone": "+2348020000000",
             },
         });
         let taxpayers = "/v1/system-integrators/taxpayers";
         let made = self.integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();
         assert_eq!(made.status, 201, "{made:?}");
-        let id = &made.body["data"]["id"];
+        let id = made.body["data"]["id"].as_i64().expect("an id");
+        let profile = format!("{taxpayers}/{id}/profile");
+        let place = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+        let changed = self.integrator.call(Method::PATCH, &profile, Some(&place)).await.unwrap();
+        assert_eq!(changed.status, 200, "{changed:?}");
         let rotate = format!("{taxpayers}/{id}/api-key/rotate");
         let rotated = self.integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
         let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
-        Newcomer { client: Client::new(self.service.url(), key), service_id, business_id, tin }
+        Newcomer { id, client: Client::new(self.service.url(), key), service_id, business_id, tin }
     }
 
-    /// Has the taxpayer's creates and moves notified to a URL.
+    /// Has the demo taxpayer's creates and moves notified to a URL.
     pub(crate) async fn set_webhook(&self, url: &str) {
-        let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id());
+        self.set_webhook_of(self.taxpayer_id(), url).await;
+    }
+
+    /// The same for any taxpayer.
+    pub(crate) async fn set_webhook_of(&self, taxpayer: i64, url: &str) {
+        let path = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook");
         let body =
             json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
         let answer = self.integrator.call(Method::PUT, &path, Some(&body)).await.unwrap();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use crate::support::client::plain_http;
 use crate::support::patience::eventually;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_einvoice");
@@ -23,13 +24,16 @@ pub(crate) struct Service {
     output: PathBuf,
     port: u16,
     child: Option<Child>,
+    /// Asks whether it is ready.
+    http: reqwest::Client,
 }
 
 impl Service {
     /// Not started yet.
     pub(crate) fn new(directory: PathBuf, name: &str, settings: Settings) -> Self {
         let output = directory.join(format!("{name}.out"));
-        Self { settings, directory, output, port: free_port(), child: None }
+        let http = plain_http();
+        Self { settings, directory, output, port: free_port(), child: None, http }
     }
 
     /// Starts it and waits until it is ready.
@@ -54,7 +58,7 @@ impl Service {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
                 panic!("the process ended by itself with {status}:\n{}", self.output());
             }
-            let answer = reqwest::get(&ready).await.ok()?;
+            let answer = self.http.get(&ready).send().await.ok()?;
             answer.status().is_success().then_some(())
         })
         .await;

@@ -1,0 +1,73 @@
+//! Events of many IRNs on their way to a receiver that fails about 30 of 100 times, in every way there is: each is
+//! accepted, and those of one IRN in their order.
+//!
+//! `EINVOICE_DELIVERY_EVENTS` says how many events: 200 in the ordinary run.
+
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{self, StreamExt};
+
+use crate::support::database::Backend;
+use crate::support::documents::invoice;
+use crate::support::patience::{PATIENCE, eventually_within};
+use crate::support::receiver::{Manners, Receiver, assert_order, duplicates};
+use crate::support::scene::Scene;
+use crate::support::size::size;
+
+/// Events of an invoice: its creation and its moves.
+const EACH: usize = 5;
+/// Requests under way at a time.
+const AT_ONCE: usize = 16;
+/// Enough attempts that none is given up, however the dice fall, and none waits long.
+const SCHEDULE: (&str, &str) =
+    ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_fails_at_random_gets_every_event_in_order_on_sqlite() {
+    deliver_to_an_erratic_receiver(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_fails_at_random_gets_every_event_in_order_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        deliver_to_an_erratic_receiver(backend).await;
+    }
+}
+
+async fn deliver_to_an_erratic_receiver(backend: Backend) {
+    let invoices = size("EINVOICE_DELIVERY_EVENTS", 200).div_ceil(EACH);
+    let scene = Scene::with(backend, &[SCHEDULE]).await;
+    let receiver = Receiver::start(Manners::ERRATIC, 3);
+    scene.set_webhook(&receiver.url()).await;
+    let before = scene.taxpayer.events().await.len();
+    let begun = Instant::now();
+    stream::iter(0..invoices).for_each_concurrent(AT_ONCE, async |number| live(&scene, number).await).await;
+    let events = scene.intact_events().await;
+    let due = events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+    let count = invoices * EACH;
+    let patience = PATIENCE + Duration::from_millis(20) * u32::try_from(count).unwrap();
+    eventually_within(patience, "every notification to be accepted", async || {
+        (receiver.accepted_count() >= count).then_some(())
+    })
+    .await;
+    let taken = begun.elapsed();
+    assert_eq!(receiver.accepted(scene.taxpayer_id()), due, "the accepted events and the log");
+    let arrivals = receiver.arrivals();
+    assert_order(&arrivals);
+    let refused = arrivals.iter().filter(|arrival| !arrival.is_accepted).count();
+    println!("{backend:?}: {count} events of {invoices} IRNs accepted in {taken:?}, each IRN in order");
+    println!(
+        "  {} arrivals, {refused} of them refused, {} of them duplicates",
+        arrivals.len(),
+        duplicates(&arrivals)
+    );
+    receiver.stop().await;
+}
+
+/// An invoice from its creation on, a notification for each thing that happens to it.
+async fn live(scene: &Scene, number: usize) {
+    let created = scene.taxpayer.created(&invoice(&format!("ORDER{number}"))).await;
+    for status in ["approved", "draft"].into_iter().cycle().take(EACH - 1) {
+        assert_eq!(scene.taxpayer.set_status(&created.irn, status).await.unwrap().status, 200);
+    }
+}
