@@ -207,6 +207,7 @@ mod tests {
             is_active,
             disabled_reason: None,
             disabled_after: None,
+            retry_schedule: None,
             created_at: at(0),
             updated_at: at(0),
         };

@@ -57,6 +57,7 @@ pub async fn save(
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
         disabled_after: endpoint.disabled_after,
+        retry_schedule: endpoint.retry_schedule.as_ref().map(json),
     };
     let changing = [
         Column::Url,
@@ -64,6 +65,7 @@ pub async fn save(
         Column::IsActive,
         Column::DisabledReason,
         Column::DisabledAfter,
+        Column::RetrySchedule,
         Column::UpdatedAt,
     ];
     Entity::insert(row.into_active_model())

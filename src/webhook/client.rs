@@ -54,6 +54,7 @@ pub struct GuardedClient {
     /// For plain http, which reaches the allow-list alone.
     plain: Client,
     max_body: usize,
+    timeout: Duration,
 }
 
 impl GuardedClient {
@@ -77,11 +78,16 @@ impl GuardedClient {
                 .map_err(BuildError)
         };
         let (secure, plain) = (build(Reach::Public)?, build(Reach::Allowed)?);
-        Ok(Self { policy, secure, plain, max_body })
+        Ok(Self { policy, secure, plain, max_body, timeout })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
         &self.policy
+    }
+
+    /// How long an attempt may take in all.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// Makes one attempt. It never fails as such: whatever happens is an outcome.

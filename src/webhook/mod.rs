@@ -11,11 +11,16 @@
 //! | The guarded HTTP client | `client`, its name resolution in `resolver` |
 //! | What came of an attempt | `attempt` |
 //! | When the attempts are made | `schedule` |
+//! | What a receiver is worth, and why | `grade`, `explanation` |
+//! | Why a delivery was given up, and what to do | `remedy` |
 
 mod address;
 mod attempt;
 mod client;
 mod destination;
+mod explanation;
+mod grade;
+mod remedy;
 mod resolver;
 mod schedule;
 mod signature;
@@ -26,5 +31,7 @@ pub use address::AddressPolicy;
 pub use attempt::{Attempt, Fault, Outcome};
 pub use client::{BuildError, GuardedClient, Post};
 pub use destination::UrlFault;
+pub use grade::{Check, Grade, Graded, Mark, graded};
+pub use remedy::Remedy;
 pub use schedule::Schedule;
 pub use signature::{Message, Secret, SecretFault, VerifyFault};

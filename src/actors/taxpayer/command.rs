@@ -12,7 +12,7 @@ use crate::domain::audit;
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
-use crate::domain::delivery::Endpoint;
+use crate::domain::delivery::{Endpoint, ScheduleChange};
 use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
@@ -45,7 +45,7 @@ pub enum Command {
     AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
-    SetWebhook { url: String, enabled_events: Option<Vec<String>> },
+    SetWebhook(Box<WebhookChange>),
     RotateSecret { secret: SecretString },
     RotateKey { key: SecretString },
     DisableEndpoint { reason: String },
@@ -73,7 +73,7 @@ impl Command {
             Self::AcknowledgeSupplierInvoice { .. } => "acknowledge-supplier-invoice",
             Self::ChangeProfile(_) => "change-profile",
             Self::SetSubscription(_) => "set-subscription",
-            Self::SetWebhook { .. } => "set-webhook",
+            Self::SetWebhook(_) => "set-webhook",
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
@@ -180,6 +180,15 @@ pub struct StepOutcome {
     pub attempt_id: uuid::Uuid,
     pub verdict: Verdict,
     pub duration_ms: i64,
+}
+
+/// What Update Webhook says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookChange {
+    pub url: String,
+    /// None leaves them as they are.
+    pub enabled_events: Option<Vec<String>>,
+    pub retry_schedule: ScheduleChange,
 }
 
 /// A replay that is wanted; where an operator wants it, of which delivery and why.

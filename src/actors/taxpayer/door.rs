@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
     Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration, ReplayOrder, Reply,
-    Revised, RunOrder, StepOutcome, Which,
+    Revised, RunOrder, StepOutcome, WebhookChange, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -164,15 +164,9 @@ impl Taxpayers {
         ask!(self, id, Command::SetSubscription(to), Reply::Taxpayer(taxpayer) => *taxpayer)
     }
 
-    /// Sets the URL and, where they are given, the events of the webhook.
-    pub async fn set_webhook(
-        &self,
-        id: TaxpayerId,
-        url: String,
-        enabled_events: Option<Vec<String>>,
-    ) -> Result<Endpoint, Failure> {
-        let command = Command::SetWebhook { url, enabled_events };
-        ask!(self, id, command, Reply::Endpoint(endpoint) => *endpoint)
+    /// Sets the URL and, where they are given, the events and the schedule of the webhook.
+    pub async fn set_webhook(&self, id: TaxpayerId, change: WebhookChange) -> Result<Endpoint, Failure> {
+        ask!(self, id, Command::SetWebhook(Box::new(change)), Reply::Endpoint(endpoint) => *endpoint)
     }
 
     pub async fn rotate_secret(&self, id: TaxpayerId, secret: SecretString) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::Desktop;
-use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, Which};
+use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, WebhookChange, Which};
 use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::wake::Wakers;
@@ -19,6 +19,7 @@ use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::clock::{Clock, SharedClock, SystemClock};
 use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
 use crate::domain::deadline::DeadlinePolicy;
+use crate::domain::delivery::ScheduleChange;
 use crate::domain::event::Head;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::invoice::{Draft, Line};
@@ -268,7 +269,9 @@ async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
         let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32])).text();
-        house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
+        let retry_schedule = ScheduleChange::Keep;
+        let change = WebhookChange { url: "https://a.example/".into(), enabled_events: None, retry_schedule };
+        house.taxpayers.set_webhook(ID, change).await.unwrap();
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }

@@ -69,7 +69,7 @@ impl Satchel {
         }
         let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let outcomes = self.attempt_all(&endpoint, &secrets, ready).await?;
-        let gone = self.record(lease, outcomes).await?;
+        let gone = self.record((lease, &endpoint), outcomes).await?;
         if gone {
             let reason = "the endpoint answered 410 Gone".to_owned();
             self.taxpayers.disable_endpoint(taxpayer, reason).await?;
@@ -103,7 +103,7 @@ impl Satchel {
     /// Writes what came of the attempts; whether the endpoint wants no more.
     async fn record(
         &self,
-        lease: &Lease,
+        (lease, endpoint): (&Lease, &Endpoint),
         attempts: Vec<(Delivery, Event, webhook::Attempt, Timestamp)>,
     ) -> Result<bool, StoreError> {
         let now = self.clock.now();
@@ -111,7 +111,7 @@ impl Satchel {
         let outcomes: Vec<Recorded> = attempts
             .into_iter()
             .map(|(delivery, event, attempt, at)| {
-                let delivery = self.after(delivery, &attempt, now);
+                let delivery = self.after(delivery, &attempt, (endpoint, now));
                 (delivery, event.kind, logged(&attempt, at))
             })
             .collect();
@@ -123,7 +123,12 @@ impl Satchel {
     }
 
     /// The delivery after an attempt: delivered, to be tried again, or a dead letter.
-    fn after(&self, mut delivery: Delivery, attempt: &webhook::Attempt, now: Timestamp) -> Delivery {
+    fn after(
+        &self,
+        mut delivery: Delivery,
+        attempt: &webhook::Attempt,
+        (endpoint, now): (&Endpoint, Timestamp),
+    ) -> Delivery {
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
         if attempt.is_delivered() {
@@ -131,7 +136,8 @@ impl Satchel {
             return delivery;
         }
         let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
-        match self.schedule.next(made, attempt.retry_after, clock::chance().random()) {
+        let schedule = Schedule::or_own(&self.schedule, endpoint.retry_schedule.as_deref());
+        match schedule.next(made, attempt.retry_after, clock::chance().random()) {
             Some(delay) => {
                 delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX));
             }

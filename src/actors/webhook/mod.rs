@@ -6,12 +6,15 @@
 //! | attempts, their order and their log | `courier` |
 //! | replays, part by part | `replay` |
 //! | one attempt, and the test of an endpoint | `rehearsal` |
+//! | the battery of tests that grades an endpoint | `grading` |
 
 mod courier;
+mod grading;
 mod rehearsal;
 mod replay;
 mod worker;
 
 pub use courier::Satchel;
+pub use grading::Grading;
 pub use rehearsal::NotSent;
 pub use worker::{WebhookActors, dispatcher};

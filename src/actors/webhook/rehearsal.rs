@@ -3,7 +3,7 @@
 //! not even when the endpoint answers 410.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::actors::webhook::courier::Satchel;
 use crate::domain::clock;
@@ -30,11 +30,21 @@ impl Satchel {
     /// Sends a test to the endpoint of a taxpayer, whether it is in service or not.
     pub async fn rehearse(&self, taxpayer: TaxpayerId) -> Result<webhook::Attempt, NotSent> {
         let now = self.clock.now();
+        let (endpoint, secrets) = self.tested(taxpayer, now).await?;
+        let event = test_of(&endpoint, (0, now), Value::Null);
+        Ok(self.attempt((&endpoint, &secrets), &event, now, Post::KEPT_FOR_TEST).await)
+    }
+
+    /// The endpoint that is tested, in service or not, and what signs for it.
+    pub(super) async fn tested(
+        &self,
+        taxpayer: TaxpayerId,
+        now: Timestamp,
+    ) -> Result<(Endpoint, Vec<Secret>), NotSent> {
         let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
         let (endpoint, secrets) = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
         let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let event = test_of(&endpoint, now);
-        Ok(self.attempt((&endpoint, &secrets), &event, now, Post::KEPT_FOR_TEST).await)
+        Ok((endpoint, secrets))
     }
 
     /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
@@ -45,25 +55,37 @@ impl Satchel {
         at: Timestamp,
         keep: usize,
     ) -> webhook::Attempt {
-        let body = event.notification();
-        let id = event.id.to_string();
+        let (id, body) = (event.id.to_string(), event.notification());
         let message = Message { id: &id, timestamp: at.as_second(), body: body.as_bytes() };
-        let headers = message.headers(secrets);
-        self.client.post(Post { url: &endpoint.url, headers: &headers, body: body.as_bytes(), keep }).await
+        self.post(endpoint, message, (&message.headers(secrets), keep)).await
+    }
+
+    /// Sends a message as it is, with these headers.
+    pub(super) async fn post(
+        &self,
+        endpoint: &Endpoint,
+        message: Message<'_>,
+        (headers, keep): (&[(&'static str, String)], usize),
+    ) -> webhook::Attempt {
+        self.client.post(Post { url: &endpoint.url, headers, body: message.body, keep }).await
     }
 }
 
-fn test_of(endpoint: &Endpoint, now: Timestamp) -> Event {
-    let data = json!({
+/// A test notification; `said` stands in its data beside what every test says.
+pub(super) fn test_of(endpoint: &Endpoint, (sequence, timestamp): (i64, Timestamp), said: Value) -> Event {
+    let mut data = json!({
         "taxpayer_id": endpoint.taxpayer_id,
         "message": "This is a test notification: nothing has happened.",
     });
+    if let (Some(data), Value::Object(said)) = (data.as_object_mut(), said) {
+        data.extend(said);
+    }
     Event {
         id: clock::new_id(),
         taxpayer_id: endpoint.taxpayer_id,
-        sequence: 0,
+        sequence,
         kind: EventKind::WebhookTest,
-        timestamp: now,
+        timestamp,
         irn: None,
         data: data.to_string(),
         hash: String::new(),

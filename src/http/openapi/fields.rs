@@ -83,6 +83,9 @@ fn kind(shape: &Shape) -> String {
         Shape::Object(_) => "object".to_owned(),
         Shape::Objects { min: 0, .. } => "array of objects".to_owned(),
         Shape::Objects { min, .. } => format!("array of at least {min} objects"),
+        Shape::WholeNumbers { items_max, max } => {
+            format!("array of 1 to {items_max} whole numbers from 0 to {max}")
+        }
         Shape::Texts { max } => format!("array of texts, at most {max} characters each"),
     }
 }

@@ -96,8 +96,15 @@ fn webhooks() -> Vec<Operation> {
             "Test Webhook: data is whatever the endpoint answered",
         )
         .also([Get])
+        .noted(
+            "With `grade=true` a battery of messages is sent instead, right ones and wrong ones, one after the other and \
+             within a minute. Data is then a grade from A to F, a score of 100, and a check for each message: \
+             name, passed, sent, expected, status, duration_ms, explanation.",
+        )
+        .query("grade", Kind::Text, "true for a grade of the endpoint")
         .shows(200, "Connection test successful! Response code: <status>", schema::envelope(schema::any()))
-        .fails(&[Code::WebhookNotConfigured, Code::WebhookUnreachable]),
+        .shows(200, "Webhook graded <grade>: <score> of 100 points", schema::envelope(schema::any()))
+        .fails(&[Code::WebhookNotConfigured, Code::WebhookUnreachable, Code::ValidationFailed]),
         Operation::new(
             Post,
             "/v1/system-integrators/taxpayers/{id}/webhook/secret",

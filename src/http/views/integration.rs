@@ -16,6 +16,8 @@ pub(crate) struct Integration<'a> {
     enabled_events: &'a [String],
     is_active: bool,
     disabled_reason: Option<&'a str>,
+    /// The delay before each attempt; null is the deployment's schedule.
+    retry_schedule_s: Option<&'a [u32]>,
     erp_system: Option<&'a str>,
     auth_type: &'a str,
     data_format: &'a str,
@@ -32,6 +34,7 @@ impl<'a> From<&'a Endpoint> for Integration<'a> {
             enabled_events: &endpoint.enabled_events,
             is_active: endpoint.is_active,
             disabled_reason: endpoint.disabled_reason.as_deref(),
+            retry_schedule_s: endpoint.retry_schedule.as_deref(),
             erp_system: None,
             auth_type: "none",
             data_format: "rest",

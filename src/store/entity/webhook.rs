@@ -22,6 +22,7 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub disabled_after: Option<i64>,
+    pub retry_schedule: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -38,6 +39,7 @@ impl TryFrom<Model> for Endpoint {
             id: row.id,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             enabled_events: at.json(&row.enabled_events)?,
+            retry_schedule: row.retry_schedule.as_deref().map(|text| at.json(text)).transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             url: row.url,

@@ -12,6 +12,7 @@ use actix_web::http::StatusCode;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use einvoice::domain::clock::{Clock, SystemClock};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
@@ -48,6 +49,8 @@ struct Desk {
     /// What is answered next; afterwards `always`.
     next: VecDeque<Reply>,
     always: Option<Reply>,
+    /// What is not signed with it, or not just now, is answered with 401.
+    secret: Option<String>,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -91,6 +94,11 @@ impl Receiver {
         self.desk.lock().unwrap().always = Some(reply);
     }
 
+    /// From now on what is not signed with this secret, or not just now, is refused with 401.
+    pub(crate) fn verify_with(&self, secret: &str) {
+        self.desk.lock().unwrap().secret = Some(secret.to_owned());
+    }
+
     pub(crate) fn received(&self) -> Vec<Received> {
         self.desk.lock().unwrap().received.clone()
     }
@@ -118,6 +126,13 @@ impl Received {
         self.body()["type"].as_str().unwrap().to_owned()
     }
 
+    /// Whether a receiver that is as careful as the standard says takes it.
+    fn is_right(&self, secret: &str) -> bool {
+        let now = SystemClock.now().as_second();
+        let is_recent = self.timestamp.parse().is_ok_and(|then: i64| now.abs_diff(then) <= 300);
+        is_recent && !self.id.is_empty() && self.is_signed_with(secret)
+    }
+
     /// Whether one of the signatures was made with this secret.
     pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
@@ -135,15 +150,19 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
     };
     let reply = {
         let mut desk = desk.lock().unwrap();
-        let answered = desk.next.pop_front().or(desk.always).unwrap_or(Reply::Status(204));
-        desk.received.push(Received {
+        let mut one = Received {
             id: header("webhook-id"),
             timestamp: header("webhook-timestamp"),
             signature: header("webhook-signature"),
             content_type: header("content-type"),
             bytes: body.to_vec(),
-            answered,
-        });
+            answered: Reply::Status(401),
+        };
+        if desk.secret.as_ref().is_none_or(|secret| one.is_right(secret)) {
+            one.answered = desk.next.pop_front().or(desk.always).unwrap_or(Reply::Status(204));
+        }
+        let answered = one.answered;
+        desk.received.push(one);
         answered
     };
     match reply {

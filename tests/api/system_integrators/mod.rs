@@ -6,6 +6,8 @@ mod get_taxpayer;
 mod list_taxpayers;
 mod profile;
 mod replay;
+mod retry_schedule;
 mod rotate_api_key;
 mod webhook;
+mod webhook_grade;
 mod webhook_test;

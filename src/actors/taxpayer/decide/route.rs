@@ -28,9 +28,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::AcknowledgeSupplierInvoice { irn } => supplier::acknowledge(desk, cause, irn),
         Command::ChangeProfile(change) => account::change_profile(desk, cause, change),
         Command::SetSubscription(subscription) => account::set_subscription(desk, *subscription),
-        Command::SetWebhook { url, enabled_events } => {
-            account::set_webhook(desk, url, enabled_events.as_deref())
-        }
+        Command::SetWebhook(change) => account::set_webhook(desk, change),
         Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
         Command::RotateKey { key } => account::rotate_key(desk, cause, key),
         Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
