@@ -14,6 +14,7 @@ words! {
         RetryRun = "run.retry",
         CancelRun = "run.cancel",
         ReplayDelivery = "delivery.replay",
+        ReplayDeadLetters = "dead-letters.replay",
         Reconcile = "taxpayer.reconcile",
     }
 }
@@ -33,7 +34,7 @@ pub struct AuditEntry {
     pub operator_id: i64,
     pub action: AuditAction,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The id of the run, the delivery or the reconciliation.
+    /// The id of the run, the delivery, the replay or the reconciliation.
     pub subject: String,
     pub from_state: Option<String>,
     pub to_state: Option<String>,

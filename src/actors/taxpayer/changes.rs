@@ -54,6 +54,7 @@ pub(crate) struct Changes {
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
     pub(crate) replays: Vec<Replay>,
+    pub(crate) cancelled_replays: Vec<uuid::Uuid>,
     pub(crate) audit: Vec<AuditEntry>,
     /// News of outages, and the events that told it.
     pub(crate) told_outages: Vec<(News, i64)>,
@@ -100,7 +101,8 @@ fn waiting(run: &Run) -> Waiting {
 impl Changes {
     /// Whether the endpoint has something to do: also what waited for one that was disabled.
     pub(crate) fn wakes_endpoint(&self) -> bool {
-        !self.deliveries.is_empty() || self.endpoint.is_some() || !self.replays.is_empty()
+        let replays = self.replays.len() + self.cancelled_replays.len();
+        !self.deliveries.is_empty() || self.endpoint.is_some() || replays > 0
     }
 
     /// Whether there is anything to write.
@@ -114,6 +116,7 @@ impl Changes {
             && self.endpoint.is_none()
             && self.events.is_empty()
             && self.replays.is_empty()
+            && self.cancelled_replays.is_empty()
             && self.audit.is_empty()
             && self.ended_steps.is_empty()
             && self.received.is_empty()
@@ -222,6 +225,7 @@ impl Desk {
         if !changes.wakes_endpoint() {
             return Ok(());
         }
-        lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await
+        lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
+        replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await
     }
 }

@@ -51,6 +51,7 @@ pub enum Command {
     DisableEndpoint { reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),
+    CancelReplay { id: uuid::Uuid },
     MoveRun(Box<RunOrder>),
     TellOutage(Box<OutageNotice>),
     Reconsider(Reconsideration),
@@ -79,6 +80,7 @@ impl Command {
             Self::DisableEndpoint { .. } => "disable-endpoint",
             Self::EnableEndpoint { .. } => "enable-endpoint",
             Self::Replay(_) => "replay",
+            Self::CancelReplay { .. } => "cancel-replay",
             Self::MoveRun(_) => "move-run",
             Self::TellOutage(_) => "tell-outage",
             Self::Reconsider(_) => "reconsider",
@@ -191,11 +193,11 @@ pub struct WebhookChange {
     pub retry_schedule: ScheduleChange,
 }
 
-/// A replay that is wanted; where an operator wants it, of which delivery and why.
+/// A replay that is wanted; where an operator wants it, why, and of which delivery if it is of one.
 #[derive(Debug, Clone)]
 pub struct ReplayOrder {
     pub range: ReplayRange,
-    pub by: Option<(audit::Order, uuid::Uuid)>,
+    pub by: Option<(audit::Order, Option<uuid::Uuid>)>,
 }
 
 /// A move of a run that an operator wants.

@@ -196,6 +196,11 @@ impl Taxpayers {
         ask!(self, id, Command::Replay(Box::new(order)), Reply::Replay(replay) => *replay)
     }
 
+    /// Ends a replay that is under way.
+    pub async fn cancel_replay(&self, id: TaxpayerId, replay: uuid::Uuid) -> Result<Replay, Failure> {
+        ask!(self, id, Command::CancelReplay { id: replay }, Reply::Replay(replay) => *replay)
+    }
+
     /// Moves a run as an operator wants it.
     pub async fn move_run(&self, id: TaxpayerId, order: RunOrder) -> Result<Run, Failure> {
         ask!(self, id, Command::MoveRun(Box::new(order)), Reply::Run(run) => *run)

@@ -105,7 +105,9 @@ impl Wanted {
             Command::TellOutage(notice) => self.outages.push((notice.outage, notice.edge)),
             Command::MoveRun(order) => self.add_irn(&order.irn),
             Command::Reconsider(order) => self.add_irn(&order.irn),
-            Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
+            Command::Replay(_)
+            | Command::CancelReplay { .. }
+            | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }
     }

@@ -17,7 +17,7 @@ use crate::webhook::AddressPolicy;
 
 pub(super) fn operations() -> Vec<Operation> {
     let own = |operation: Operation| operation.fails(&[Code::TaxpayerNotFound]);
-    let of_one = taxpayer().into_iter().chain(webhooks()).chain(deliveries());
+    let of_one = taxpayer().into_iter().chain(webhooks()).chain(replays()).chain(deliveries());
     let all = taxpayers().into_iter().chain(of_one.map(own));
     all.map(|operation| operation.by(Key::Integrator)).collect()
 }
@@ -158,6 +158,7 @@ fn deliveries() -> Vec<Operation> {
         .query("per_page", Kind::Lenient, "15 by default, 100 at most")
         .query("state", Kind::Text, "pending, delivered or dead")
         .query("event", Kind::Text, "the name of an event")
+        .query("irn", Kind::Text, "the IRN of an invoice")
         .query("since", Kind::Text, "a sequence, or a moment as RFC 3339 writes it")
         .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
         .fails(&[Code::ValidationFailed]),
@@ -170,5 +171,37 @@ fn deliveries() -> Vec<Operation> {
         .gives::<ReplayView>(200, "Webhook delivery queued successfully")
         .writes()
         .fails(&[Code::DeliveryNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]),
+    ]
+}
+
+/// What was asked for, and how far it has come.
+fn replays() -> Vec<Operation> {
+    vec![
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replays",
+            "list_replays",
+            "Every replay with its progress, newest first",
+        )
+        .query("page", Kind::Lenient, "from 1, the default")
+        .query("per_page", Kind::Lenient, "15 by default, 100 at most")
+        .gives_page::<ReplayView>("Webhook replays retrieved successfully"),
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}",
+            "find_replay",
+            "How far a replay is",
+        )
+        .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
+        .fails(&[Code::ReplayNotFound]),
+        Operation::new(
+            Post,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel",
+            "cancel_replay",
+            "End a replay: what it has queued is delivered, nothing more is",
+        )
+        .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
+        .writes()
+        .fails(&[Code::ReplayNotFound, Code::InvalidTransition]),
     ]
 }

@@ -6,6 +6,7 @@ mod get_taxpayer;
 mod list_taxpayers;
 mod profile;
 mod replay;
+mod replays;
 mod retry_schedule;
 mod rotate_api_key;
 mod webhook;

@@ -69,8 +69,20 @@ fn dead_letters_are_replayed_with_the_id_of_their_event() {
         let answer = integrator.replay(taxpayer.id, json!(0), "failed").await.expect_status(200);
         assert_eq!(answer.message(), "Webhook replay started successfully");
         let fields: Vec<_> = answer.data().as_object().unwrap().keys().map(String::as_str).collect();
-        let expected =
-            ["created_at", "id", "only", "queued", "reached", "since", "state", "until", "updated_at"];
+        let expected = [
+            "created_at",
+            "id",
+            "only",
+            "percent",
+            "queued",
+            "reached",
+            "remaining",
+            "since",
+            "state",
+            "until",
+            "updated_at",
+            "waits_for",
+        ];
         assert_eq!(fields, expected);
         let replay = settled(&integrator, &taxpayer).await;
         assert_eq!((&replay["id"], &replay["queued"]), (&answer.data()["id"], &json!(3)));

@@ -34,7 +34,7 @@ fn an_endpoint_is_tried_by_its_own_schedule_until_it_has_the_deployments_again()
                 "webhook_url": receiver.url(), "enabled_events": [CREATED], "retry_schedule_s": schedule,
             });
             let answer = integrator.send("PUT", &path, &body).await.expect_status(200);
-            assert_eq!((&answer.data()["retry_schedule_s"], answer.warnings()), (&schedule, ""));
+            assert_eq!((&answer.data()["retry_schedule_s"], answer.warnings().as_str()), (&schedule, ""));
             assert_eq!(attempts(&taxpayer, &integrator).await, made, "{schedule}");
         }
     });

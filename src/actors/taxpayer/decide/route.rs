@@ -34,6 +34,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
         Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
         Command::Replay(order) => webhook::replay(desk, order),
+        Command::CancelReplay { id } => webhook::cancel_replay(desk, *id),
         Command::TellOutage(notice) => Ok(outage::tell(desk, cause, notice)),
         Command::MoveRun(order) => operate::move_run(desk, cause, order),
         Command::Reconsider(order) => reconsider::reconsider(desk, order),
