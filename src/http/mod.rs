@@ -77,7 +77,7 @@ const TRY: [Method; 2] = [Method::POST, Method::GET];
 #[rustfmt::skip]
 fn table() -> Vec<Path> {
     use {app as ap, system_integrators as si, tax_payers as tp};
-    vec![
+    let mut paths = vec![
         path("/v1/core/commons/invoice-categories").get(core::invoice_categories),
         path("/v1/core/commons/enums").get(core::enums),
         path("/v1/core/resources/{list}").get(core::resources),
@@ -96,23 +96,11 @@ fn table() -> Vec<Path> {
         path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline),
         path("/v1/tax-payers/supplier-invoices").get(tp::list_supplier_invoices),
         path("/v1/tax-payers/events").get(tp::list_events),
-        path("/v1/tax-payers/webhook/dead-letters").get(tp::list_own_dead_letters),
-        path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(tp::replay_own_dead_letter),
 
         path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),
-        path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
         path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(si::get_integration_setup),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replays").get(si::list_replays),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}").get(si::find_replay),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel").post(si::cancel_replay),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery),
         path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
 
         path("/v1/app/invoices/validate").post(ap::validate),
@@ -148,6 +136,28 @@ fn table() -> Vec<Path> {
         path("/ops/reconciliations").get(ops::list_reconciliations).post(ops::create_reconciliation),
         path("/ops/reconciliations/{id}").get(ops::get_reconciliation),
         path("/ops/audit").get(ops::list_audit),
+    ];
+    paths.extend(webhooks());
+    paths
+}
+
+/// The paths of a taxpayer's webhook.
+#[rustfmt::skip]
+fn webhooks() -> Vec<Path> {
+    use {system_integrators as si, tax_payers as tp};
+    vec![
+        path("/v1/tax-payers/webhook/dead-letters").get(tp::list_own_dead_letters),
+        path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(tp::replay_own_dead_letter),
+        path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replays").get(si::list_replays),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}").get(si::find_replay),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel").post(si::cancel_replay),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery),
     ]
 }
 

@@ -129,7 +129,8 @@ impl GuardedClient {
     }
 }
 
-fn unanswered(outcome: Outcome) -> Attempt {
+/// What an attempt came to that had no answer.
+pub(super) fn unanswered(outcome: Outcome) -> Attempt {
     Attempt {
         outcome,
         status: None,

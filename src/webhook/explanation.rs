@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use super::attempt::Outcome;
+use super::attempt::{Attempt, Outcome};
 use super::grade::Check;
 
 pub(super) const NOT_SENT: &str = "It was not sent, or its answer not waited for: the time for the whole battery was over. \
      Answer quicker and ask for the grade again.";
+
+const CHECK_FIRST: &str =
+    "check the headers before anything else is done, and answer 400 or 401 where they do not fit.";
 
 /// What a check that was passed shows.
 pub(super) fn of_passed(check: Check) -> &'static str {
@@ -23,36 +26,39 @@ pub(super) fn of_passed(check: Check) -> &'static str {
 }
 
 /// Why a message that is right was not taken.
-pub(super) fn of_not_accepted(check: Check, outcome: Outcome, timeout: Duration) -> String {
-    let what = match outcome {
-        Outcome::Delivered => "It was taken.".to_owned(),
-        Outcome::Gone => "It answered 410, which switches the endpoint off at once: answer it only where no \
-             more messages are wanted."
-            .to_owned(),
-        Outcome::Rejected(status @ 300..=399) => format!(
-            "It answered {status}. Redirects are not followed: set the URL that it leads to as the webhook's."
-        ),
-        Outcome::Rejected(status @ (404 | 405)) => {
-            format!("It answered {status}: let the path of the webhook's URL take POST.")
-        }
-        Outcome::Rejected(429) => {
-            "It answered 429: do not count deliveries against a limit, or a busy day turns into retries."
-                .to_owned()
-        }
-        Outcome::Rejected(status @ 500..) => {
-            format!("It answered {status}: its own log says what broke. Whatever is not a 2xx is sent again.")
-        }
-        Outcome::Rejected(status) => format!("It answered {status}, which refuses it."),
-        Outcome::TimedOut => format!(
+pub(super) fn of_not_accepted(check: Check, answer: &Attempt, timeout: Duration) -> String {
+    let what = match answer.status {
+        Some(status) => of_status(status),
+        None if answer.outcome == Outcome::TimedOut => format!(
             "It did not answer within {} s: store the message, answer 2xx, and work on it afterwards.",
             timeout.as_secs()
         ),
-        Outcome::Unreachable(_) | Outcome::Forbidden(_) => {
-            let why = outcome.failure().unwrap_or_default();
-            format!("It could not be asked ({why}), although the first message came through.")
-        }
+        None => format!(
+            "It could not be asked ({}), although the first message came through.",
+            answer.outcome.failure().unwrap_or_default()
+        ),
     };
     format!("{what} {}", how_to_accept(check))
+}
+
+fn of_status(status: u16) -> String {
+    match status {
+        410 => {
+            "It answered 410, which switches the endpoint off at once: answer it only where no more messages \
+             are wanted."
+                .to_owned()
+        }
+        300..=399 => format!(
+            "It answered {status}. Redirects are not followed: set the URL that it leads to as the webhook's."
+        ),
+        404 | 405 => format!("It answered {status}: let the path of the webhook's URL take POST."),
+        429 => "It answered 429: do not count deliveries against a limit, or a busy day turns into retries."
+            .to_owned(),
+        500.. => {
+            format!("It answered {status}: its own log says what broke. Whatever is not a 2xx is sent again.")
+        }
+        _ => format!("It answered {status}, which refuses it."),
+    }
 }
 
 fn how_to_accept(check: Check) -> &'static str {
@@ -83,34 +89,27 @@ fn how_to_accept(check: Check) -> &'static str {
 }
 
 /// Why a message that is wrong was not refused as it should be.
-pub(super) fn of_not_refused(check: Check, outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Delivered => how_to_refuse(check).to_owned(),
-        Outcome::Gone => {
-            "It answered 410, which switches the endpoint off at once: anybody who sends nonsense could \
-             make it do that. Answer 400 or 401."
+pub(super) fn of_not_refused(check: Check, answer: &Attempt) -> String {
+    match answer.status {
+        Some(200..=299) => how_to_refuse(check).to_owned(),
+        Some(410) => {
+            "It answered 410, which switches the endpoint off at once: anybody who sends nonsense could make \
+             it do that. Answer 400 or 401."
                 .to_owned()
         }
-        Outcome::Rejected(429 | 408) => {
-            "It was turned away for another reason than its signature, so that this shows \
-             nothing: ask for the grade again."
+        Some(429 | 408) => {
+            "It was turned away for another reason than its signature, so that this shows nothing: ask \
+             for the grade again."
                 .to_owned()
         }
-        Outcome::Rejected(status @ 400..=499) => format!(
+        Some(status @ 400..=499) => format!(
             "It answered {status}, but to what is right as well, so that this shows nothing: mend that first."
         ),
-        Outcome::Rejected(status) => format!(
-            "It answered {status}, which is no refusal: check the headers before anything else is done, and answer \
-             400 or 401 where they do not fit."
-        ),
-        Outcome::TimedOut => {
-            "It did not answer in time: check the headers before anything else is done, and answer \
-             400 or 401 where they do not fit."
-                .to_owned()
-        }
-        Outcome::Unreachable(_) | Outcome::Forbidden(_) => format!(
+        Some(status) => format!("It answered {status}, which is no refusal: {CHECK_FIRST}"),
+        None if answer.outcome == Outcome::TimedOut => format!("It did not answer in time: {CHECK_FIRST}"),
+        None => format!(
             "It ended the connection ({}): answer 400 or 401 instead, which says that the message was read.",
-            outcome.failure().unwrap_or_default()
+            answer.outcome.failure().unwrap_or_default()
         ),
     }
 }

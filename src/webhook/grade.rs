@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::Attempt;
 use super::explanation;
 use crate::domain::codes::words;
 
@@ -146,19 +146,19 @@ fn mark(check: Check, answer: Option<&Attempt>, (takes_right_ones, timeout): (bo
     let passed = match check.expectation() {
         Expected::Accepted | Expected::Quick => answer.is_delivered(),
         // Where everything is refused, a refusal shows nothing.
-        Expected::Refused => takes_right_ones && is_refusal(answer.outcome),
+        Expected::Refused => takes_right_ones && answer.status.is_some_and(is_refusal),
     };
     let explanation = match check.expectation() {
         _ if passed => explanation::of_passed(check).to_owned(),
-        Expected::Accepted | Expected::Quick => explanation::of_not_accepted(check, answer.outcome, timeout),
-        Expected::Refused => explanation::of_not_refused(check, answer.outcome),
+        Expected::Accepted | Expected::Quick => explanation::of_not_accepted(check, answer, timeout),
+        Expected::Refused => explanation::of_not_refused(check, answer),
     };
     Mark { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
 }
 
 /// A 429 and a 408 are refused for other reasons than the message, and a 410 says more than that.
-fn is_refusal(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Rejected(status @ 400..=499) if status != 408 && status != 429)
+fn is_refusal(status: u16) -> bool {
+    (400..500).contains(&status) && ![408, 410, 429].contains(&status)
 }
 
 fn speed(slowest: Option<Duration>, timeout: Duration) -> Mark {
@@ -169,22 +169,19 @@ fn speed(slowest: Option<Duration>, timeout: Duration) -> Mark {
 
 #[cfg(test)]
 mod tests {
+    use super::super::attempt::Outcome;
+    use super::super::client::unanswered;
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(10);
 
     fn answer(status: u16) -> Attempt {
-        Attempt {
-            outcome: Outcome::of_status(status),
-            status: Some(status),
-            duration: Duration::from_millis(20),
-            retry_after: None,
-            response_head: String::new(),
-        }
-    }
-
-    fn unanswered(outcome: Outcome) -> Attempt {
-        Attempt { outcome, status: None, duration: TIMEOUT, ..answer(200) }
+        let outcome = match status {
+            200..=299 => Outcome::Delivered,
+            410 => Outcome::Gone,
+            other => Outcome::Rejected(other),
+        };
+        Attempt { status: Some(status), duration: Duration::from_millis(20), ..unanswered(outcome) }
     }
 
     /// A receiver that is right but for these answers.
@@ -194,8 +191,8 @@ mod tests {
             .filter(|check| **check != Check::Speed)
             .map(|check| {
                 let right = if check.expectation() == Expected::Refused { 401 } else { 204 };
-                let changed = changes.iter().find(|(other, _)| other == check);
-                (*check, changed.map_or(Some(answer(right)), |(_, answer)| answer.clone()))
+                let wrong = changes.iter().find(|(other, _)| other == check);
+                (*check, wrong.map_or(Some(answer(right)), |(_, answer)| answer.clone()))
             })
             .collect();
         graded(&answers, TIMEOUT)
@@ -222,7 +219,7 @@ mod tests {
     #[test]
     fn each_fault_costs_what_it_is_worth() {
         let slow = Attempt { duration: Duration::from_millis(5_001), ..answer(204) };
-        let late = unanswered(Outcome::TimedOut);
+        let late = Attempt { duration: TIMEOUT, ..unanswered(Outcome::TimedOut) };
         for (check, answer, grade, score) in [
             (Check::Duplicate, Some(answer(409)), Grade::B, 95),
             (Check::Reordered, Some(answer(422)), Grade::B, 95),

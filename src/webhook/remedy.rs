@@ -17,6 +17,9 @@ impl Remedy {
         };
         let why = match (failure, status) {
             ("gone", _) => "The endpoint answered 410, which says that it wants no more".to_owned(),
+            ("aborted", Some(status)) => {
+                format!("The endpoint answered {status} and wants this message no more")
+            }
             (_, Some(status @ 300..=399)) => {
                 format!("The endpoint answered {status}, and redirects are not followed")
             }
@@ -36,6 +39,7 @@ impl Remedy {
 fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
     match (failure, status) {
         ("gone", _) => "Where messages are wanted after all, enable the webhook, then replay this one.",
+        ("aborted", _) => "Where the endpoint wants it after all, replay this one.",
         (_, Some(300..=399)) => "Set the URL that it leads to as the webhook's, then replay this one.",
         (_, Some(401 | 403)) => {
             "Let the endpoint take messages that are signed with the webhook's secret: the test with `grade=true` \
@@ -103,6 +107,8 @@ mod tests {
         let remedy = Remedy::of(Some("circuit_open"), None);
         assert_eq!(remedy.why, "The last attempt failed: circuit_open");
         assert!(remedy.what_to_do.contains("test"));
+        let aborted = Remedy::of(Some("aborted"), Some(422));
+        assert_eq!(aborted.why, "The endpoint answered 422 and wants this message no more");
         assert_eq!(Remedy::of(None, None).what_to_do, "Replay it.");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::answer::Answer;
 use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, on_every_database};
+use crate::support::world::{World, apart, on_every_database};
 
 const CHECKS: [&str; 9] = [
     "good",
@@ -178,6 +178,17 @@ fn an_endpoint_that_cannot_be_reached_has_no_grade() {
         let none = world.newcomer().await;
         let path = format!("{}/test?grade=true", webhook(none.id));
         scene.integrator.call("POST", &path).await.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
+    });
+}
+
+#[test]
+fn a_battery_counts_as_one_test() {
+    apart("rate-grades", &[("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "2")], async |world: &World| {
+        let scene = Scene::of(world).await;
+        scene.grade().await.expect_status(200);
+        scene.integrator.test_webhook(scene.taxpayer.id).await.expect_status(200);
+        scene.grade().await.expect_refusal(429, "RATE_LIMITED");
+        assert_eq!(scene.receiver.received().len(), 9 + 1);
     });
 }
 
