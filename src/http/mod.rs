@@ -4,7 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | what handlers work with | `state` |
-//! | the route table | here, a line of it in `route` |
+//! | the route table | here and, of webhooks, in `webhook_paths`; a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
 //! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
 //! | what comes in | `body`, `twins`, `query`, `ident`, `since`, `patience`, `forms` |
@@ -56,6 +56,7 @@ mod tests;
 mod turnstile;
 mod twins;
 mod views;
+mod webhook_paths;
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -71,7 +72,6 @@ pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
-const TRY: [Method; 2] = [Method::POST, Method::GET];
 
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
@@ -137,28 +137,8 @@ fn table() -> Vec<Path> {
         path("/ops/reconciliations/{id}").get(ops::get_reconciliation),
         path("/ops/audit").get(ops::list_audit),
     ];
-    paths.extend(webhooks());
+    paths.extend(webhook_paths::table());
     paths
-}
-
-/// The paths of a taxpayer's webhook.
-#[rustfmt::skip]
-fn webhooks() -> Vec<Path> {
-    use {system_integrators as si, tax_payers as tp};
-    vec![
-        path("/v1/tax-payers/webhook/dead-letters").get(tp::list_own_dead_letters),
-        path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(tp::replay_own_dead_letter),
-        path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replays").get(si::list_replays),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}").get(si::find_replay),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel").post(si::cancel_replay),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery),
-    ]
 }
 
 pub fn routes(config: &mut web::ServiceConfig) {
