@@ -1,13 +1,26 @@
 //! Durable creates per second through HTTP, against the same rows written straight to the same database in the
-//! same run. The figures of a machine mean little; their ratio is what to compare.
+//! same run; webhook deliveries per second and how late they are, against what the receiver itself can take. The
+//! figures of a machine mean little; their ratio is what to compare.
+//!
+//! `EINVOICE_BENCH` names one of them: `creates` or `deliveries`; else both are measured.
 //!
 //! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to report")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on has nothing to report"
+)]
 #![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
 
+#[path = "throughput/crowd.rs"]
+mod crowd;
+#[path = "throughput/deliveries.rs"]
+mod deliveries;
 #[path = "throughput/direct.rs"]
 mod direct;
+#[path = "throughput/sink.rs"]
+mod sink;
 #[path = "throughput/through_http.rs"]
 mod through_http;
 
@@ -42,14 +55,26 @@ async fn measure(name: &str, server: Option<&str>) {
         ("EINVOICE__DATABASE__URL", &url),
         ("EINVOICE__HTTP__BIND", "127.0.0.1:0"),
         ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
+        // A backlog is made while the receiver answers nothing.
+        ("EINVOICE__WEBHOOKS__TIMEOUT_S", "120"),
         ("EINVOICE__LOG__LEVEL", "warn"),
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = Settings::load(None, environment.into_iter()).unwrap().with_local_secrets().unwrap();
 
-    let one = direct::creates_per_second(&settings, 1, SPAN).await;
-    let eight = direct::creates_per_second(&settings, 8, SPAN).await;
-    let http = through_http::creates(&settings, CLIENTS, SPAN).await;
+    let only = std::env::var("EINVOICE_BENCH").ok();
+    if only.as_deref() != Some("deliveries") {
+        measure_creates(name, &settings).await;
+    }
+    if only.as_deref() != Some("creates") {
+        deliveries::measure(name, &settings).await;
+    }
+}
+
+async fn measure_creates(name: &str, settings: &Settings) {
+    let one = direct::creates_per_second(settings, 1, SPAN).await;
+    let eight = direct::creates_per_second(settings, 8, SPAN).await;
+    let http = through_http::creates(settings, CLIENTS, SPAN).await;
     println!("{name}: {CLIENTS} clients, {} s each", SPAN.as_secs());
     println!("  straight to the database, 1 create a commit   {one:>8.0} /s");
     println!("  straight to the database, 8 creates a commit  {eight:>8.0} /s");

@@ -154,6 +154,10 @@ pub struct Webhooks {
     pub allowed_networks: Vec<AllowedNetwork>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
+    pub in_flight_max: usize,
+    pub park_after_s: u64,
+    pub park_max_s: u64,
+    pub disable_after_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -37,12 +37,10 @@ pub(crate) async fn creates_per_second(settings: &Settings, batch: i64, span: Du
     f64::from(written) / start.elapsed().as_secs_f64()
 }
 
-/// The same invoice that the clients post, numbered.
-fn invoice(number: i64) -> Invoice {
-    let invoice_no = format!("B{number}");
+/// The same invoice that the clients post.
+pub(crate) fn draft(invoice_no: String) -> Draft {
     let date = "2026-01-15".parse().unwrap();
-    let irn = Irn::of_invoice(&invoice_no, "94CD90AA", date).unwrap();
-    let draft = Draft {
+    Draft {
         invoice_no,
         irn: None,
         category: Category::B2B,
@@ -64,7 +62,13 @@ fn invoice(number: i64) -> Invoice {
         declared: DeclaredPaymentStatus::Pending,
         extras: serde_json::Map::new(),
         batch_no: None,
-    };
+    }
+}
+
+/// That invoice with a number.
+fn invoice(number: i64) -> Invoice {
+    let draft = draft(format!("B{number}"));
+    let irn = Irn::of_invoice(&draft.invoice_no, "94CD90AA", draft.invoice_date).unwrap();
     let customer = InvoiceCustomer {
         id: CustomerId(1),
         external_customer_no: draft.customer.no.clone(),

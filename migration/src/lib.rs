@@ -22,6 +22,7 @@ mod m0013_replays;
 mod m0014_operators;
 mod m0015_reconciliations;
 mod m0016_resolved_by;
+mod m0017_circuits;
 mod m0020_endpoint_schedule;
 
 /// All migrations, in order.
@@ -47,6 +48,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0014_operators::Migration),
             Box::new(m0015_reconciliations::Migration),
             Box::new(m0016_resolved_by::Migration),
+            Box::new(m0017_circuits::Migration),
             Box::new(m0020_endpoint_schedule::Migration),
         ]
     }

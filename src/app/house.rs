@@ -25,6 +25,7 @@ use crate::app::upstream::{Upstream, retry_policy};
 use crate::authority::Authority;
 use crate::config::Settings;
 use crate::domain::catalog::SharedCatalog;
+use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::deadline::DeadlinePolicy;
 use crate::store::database::Store;
@@ -104,7 +105,7 @@ impl House {
         // The embedded authority answers at once: the first request finds the lists there.
         let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
-        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock))?);
+        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
         let gear = Gear {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
@@ -250,6 +251,7 @@ fn satchel(
     settings: &Settings,
     urls: &AddressPolicy,
     (store, taxpayers, clock): (&Store, &Arc<Taxpayers>, &SharedClock),
+    wakers: &Wakers,
 ) -> Result<Satchel, StartError> {
     let webhooks = &settings.webhooks;
     let timeout = Duration::from_secs(webhooks.timeout_s);
@@ -258,6 +260,13 @@ fn satchel(
         taxpayers: Arc::clone(taxpayers),
         client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
         schedule: Schedule::new(webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect()),
+        circuit: CircuitPolicy {
+            park_after: Duration::from_secs(webhooks.park_after_s),
+            park_max: Duration::from_secs(webhooks.park_max_s),
+            disable_after: Duration::from_secs(webhooks.disable_after_s),
+        },
+        at_once: webhooks.in_flight_max,
+        bells: wakers.couriers.clone(),
         clock: clock.clone(),
     })
 }

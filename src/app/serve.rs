@@ -24,6 +24,8 @@ use crate::http;
 const SHUTDOWN_S: u64 = 10;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
+/// Open files that are asked for.
+const OPEN_FILES: u64 = 65_536;
 
 /// The service, listening.
 pub struct Application {
@@ -41,6 +43,14 @@ fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(bind)?;
     socket.listen(BACKLOG)?.into_std()
+}
+
+/// Each connection is a file to the system, and the limit that a process starts with is often a thousand. Where it
+/// cannot be raised the service runs with what there is.
+fn raise_open_files() {
+    if let Err(error) = rlimit::increase_nofile_limit(OPEN_FILES) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
 }
 
 /// Where the embedded authority sends its notices: to this process itself, on whatever address it listens.
@@ -103,6 +113,7 @@ fn rates(settings: &Settings) -> http::Rates {
 impl Application {
     /// Builds the house and begins to listen; port 0 is any free one.
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
+        raise_open_files();
         let bind = settings.http.bind;
         let listener = listen(bind).map_err(|source| StartError::Bind { bind, source })?;
         let address = listener.local_addr()?;

@@ -29,7 +29,7 @@ const CHORES_EVERY: Duration = Duration::from_secs(1);
 /// How long an actor that gave up stays down before it may start again: the window of its budget of restarts.
 const REST: Duration = Duration::from_mins(1);
 /// Endpoints served at once.
-const ENDPOINTS_AT_ONCE: usize = 256;
+const ENDPOINTS_AT_ONCE: usize = 2_048;
 
 /// The actors that nobody else holds on to.
 pub(super) struct Staff {

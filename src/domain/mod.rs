@@ -15,7 +15,7 @@
 //! | an outage of the authority | `outage` |
 //! | what suppliers sent | `supplier_invoice` |
 //! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
-//! | the event log, its deliveries and their replay | `event`, `delivery`, `replay` |
+//! | the event log, its deliveries and their replay; how an endpoint fares | `event`, `delivery`, `replay`, `circuit` |
 //! | what operators do | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
@@ -28,6 +28,7 @@ pub mod audit;
 pub mod batch;
 pub mod caller;
 pub mod catalog;
+pub mod circuit;
 pub mod claim;
 pub mod clock;
 pub mod codes;

@@ -23,6 +23,7 @@ use crate::actors::webhook::Satchel;
 use crate::authority::{Authority, Settings as Upstream};
 use crate::domain::caller::KeyKind;
 use crate::domain::catalog::SharedCatalog;
+use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{MockClock, SharedClock};
 use crate::domain::codes::Subscription;
 use crate::domain::deadline::DeadlinePolicy;
@@ -95,6 +96,9 @@ pub(crate) async fn house() -> House {
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
     let satchel = Arc::new(Satchel {
+        bells: wakers.couriers.clone(),
+        at_once: 4,
+        circuit: CircuitPolicy::default(),
         store: store.clone(),
         taxpayers: Arc::clone(&taxpayers),
         client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),

@@ -45,6 +45,9 @@ pub struct Lease {
     pub epoch: i64,
 }
 
+/// The gate of a lane that is not woken by new work, only by its time.
+pub const PARKED: &str = "parked";
+
 /// Locks a lane for the rest of the transaction and returns its version, one higher than before.
 pub async fn lock(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
     let statement = Query::insert()
@@ -87,6 +90,23 @@ pub async fn make_due(tx: &DatabaseTransaction, kind: LaneKind, keys: &[String])
         statement.values_panic(row);
     }
     statement.on_conflict(OnConflict::columns(["kind", "key"]).update_column("next_due_at").to_owned());
+    tx.execute(&statement).await?;
+    Ok(())
+}
+
+/// Makes a lane due now because there is new work for it, creating it if it does not exist; one that is parked stays
+/// so until its time.
+pub async fn wake(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+    let now = now(tx.get_database_backend());
+    let is_parked =
+        Expr::col(("lanes", "gate")).eq(PARKED).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
+    let due = Expr::case(is_parked, Expr::col(("lanes", "next_due_at"))).finally(now.clone());
+    let statement = Query::insert()
+        .into_table("lanes")
+        .columns(["kind", "key", "epoch", "version", "next_due_at"])
+        .values_panic([kind.as_str().into(), key.into(), 0_i64.into(), 0_i64.into(), now])
+        .on_conflict(OnConflict::columns(["kind", "key"]).value("next_due_at", due).to_owned())
+        .to_owned();
     tx.execute(&statement).await?;
     Ok(())
 }
@@ -258,10 +278,14 @@ fn changed(rows: u64) -> Result<(), StoreError> {
 
 /// The database's clock, in microseconds since 1970.
 pub(super) fn now(backend: DbBackend) -> Expr {
-    Expr::cust(match backend {
+    Expr::cust(clock(backend))
+}
+
+pub(super) fn clock(backend: DbBackend) -> &'static str {
+    match backend {
         DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
         _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-    })
+    }
 }
 
 pub(super) fn later(now: &Expr, by: Duration) -> Expr {

@@ -7,8 +7,8 @@
 //! | sealed secrets | `vault` |
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
-//! | lanes: lock, lease, schedule | `lanes` |
-//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
+//! | lanes: lock, lease, schedule; many at once; whose turn it is | `lanes`, `leases`, `turns` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub(crate) mod any;
@@ -18,6 +18,7 @@ pub mod customers;
 pub mod database;
 pub mod deliveries;
 pub mod delivery_log;
+pub mod delivery_queue;
 pub mod entity;
 pub mod events;
 pub mod failure;
@@ -28,6 +29,7 @@ pub mod invoices;
 pub mod items;
 pub mod keys;
 pub mod lanes;
+pub mod leases;
 pub mod ledger_days;
 pub mod outages;
 pub mod payments;

@@ -2,11 +2,13 @@
 //! the delivery that signs with them.
 
 use jiff::Timestamp;
-use sea_orm::sea_query::OnConflict;
-use sea_orm::{ActiveValue, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel};
-
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::circuit::Failing;
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::Store;
@@ -24,21 +26,60 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// The endpoint and the secrets that sign for it at this moment, the newest first.
-pub async fn with_secrets(
+/// What it takes to deliver to an endpoint: where it is, what signs for it, and how it has fared.
+#[derive(Clone)]
+pub struct Recipient {
+    pub endpoint: Endpoint,
+    /// Those that sign at this moment, the newest first.
+    pub secrets: Vec<String>,
+    pub failing: Option<Failing>,
+}
+
+pub async fn recipient(
     store: &Store,
     taxpayer: TaxpayerId,
     now: Timestamp,
-) -> Result<Option<(Endpoint, Vec<String>)>, StoreError> {
+) -> Result<Option<Recipient>, StoreError> {
     let Some(row) = Entity::find_by_id(taxpayer.0).one(store.reader()).await? else { return Ok(None) };
     let owner = row.taxpayer_id.to_string();
     let previous = previous(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
-    Ok(Some((Endpoint::try_from(row)?, secrets)))
+    let failing = failing(&row)?;
+    Ok(Some(Recipient { endpoint: Endpoint::try_from(row)?, secrets, failing }))
 }
 
-/// Writes an endpoint as it is now; a new one starts with this secret.
+/// How an endpoint has fared, and the endpoint.
+pub async fn with_failing(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Option<(Endpoint, Option<Failing>)>, StoreError> {
+    let Some(row) = Entity::find_by_id(taxpayer.0).one(connection).await? else { return Ok(None) };
+    let failing = failing(&row)?;
+    Ok(Some((Endpoint::try_from(row)?, failing)))
+}
+
+fn failing(row: &Model) -> Result<Option<Failing>, StoreError> {
+    let at = Row { table: "webhooks", id: row.taxpayer_id };
+    row.failing.as_deref().map(|text| at.json(text)).transpose()
+}
+
+/// Notes how an endpoint fares, unless somebody has changed it since it was read.
+pub async fn set_failing(
+    tx: &DatabaseTransaction,
+    endpoint: &Endpoint,
+    failing: Option<&Failing>,
+) -> Result<(), StoreError> {
+    Entity::update_many()
+        .col_expr(Column::Failing, Expr::value(failing.map(json)))
+        .filter(Column::TaxpayerId.eq(endpoint.taxpayer_id.0))
+        .filter(Column::UpdatedAt.eq(endpoint.updated_at.as_microsecond()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+/// Writes an endpoint as it is now; a new one starts with this secret. Who puts one into service trusts it again.
 pub async fn save(
     store: &Store,
     tx: &DatabaseTransaction,
@@ -57,6 +98,7 @@ pub async fn save(
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
         disabled_after: endpoint.disabled_after,
+        failing: None,
         retry_schedule: endpoint.retry_schedule.as_ref().map(json),
     };
     let changing = [
@@ -68,10 +110,11 @@ pub async fn save(
         Column::RetrySchedule,
         Column::UpdatedAt,
     ];
-    Entity::insert(row.into_active_model())
-        .on_conflict(OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned())
-        .exec_without_returning(tx)
-        .await?;
+    let mut known = OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned();
+    if endpoint.is_active {
+        known.update_column(Column::Failing);
+    }
+    Entity::insert(row.into_active_model()).on_conflict(known).exec_without_returning(tx).await?;
     Ok(())
 }
 

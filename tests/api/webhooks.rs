@@ -1,11 +1,13 @@
 //! Deliveries of notifications (Standard Webhooks 1.0.0).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::support::bodies::{self, submission};
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver, Reply};
-use crate::support::world::{World, eventually, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
@@ -169,6 +171,74 @@ fn gone_takes_the_endpoint_out_of_service_at_once() {
             async || fresh.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
         eventually("a notification at the new URL", arrived).await;
         assert_eq!(receiver.received().len(), 1, "the old URL is left alone");
+    });
+}
+
+#[test]
+fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
+    let settings = [
+        ("WEBHOOKS__PARK_AFTER_S", "0"),
+        ("WEBHOOKS__PARK_MAX_S", "1"),
+        ("WEBHOOKS__IN_FLIGHT_MAX", "1"),
+        ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]"),
+    ];
+    apart("parked", &settings, async |world| {
+        let receiver = Receiver::start();
+        let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
+        receiver.answer_always(Reply::Status(503));
+        for _ in 0..9 {
+            taxpayer.invoice(&bodies::invoice()).await;
+        }
+        let health = async || world.integrator().webhook(taxpayer.id).await.data()["health"].clone();
+        let parked = async || Some(health().await).filter(|health| health["state"] == json!("parked"));
+        let health_now = eventually("a parked endpoint", parked).await;
+        assert!(health_now["failures"].as_u64().unwrap() >= 5, "{health_now}");
+        assert!(health_now["parked_until"].is_string() && health_now["failing_since"].is_string());
+        let log = world.integrator().deliveries(taxpayer.id, "?per_page=50").await.expect_status(200);
+        let attempts = |one: &Value| one["attempts"].as_array().unwrap().len();
+        let untried = log.data()["data"].as_array().unwrap().iter().filter(|one| attempts(one) == 0).count();
+        assert!(untried >= 1, "{}", log.text);
+        receiver.answer_always(Reply::Status(200));
+        let accepted = async || {
+            let all = receiver.received();
+            let accepted: BTreeSet<_> = all
+                .iter()
+                .filter(|one| one.answered == Reply::Status(200))
+                .map(|one| one.id.clone())
+                .collect();
+            (accepted.len() == 9).then_some(all)
+        };
+        let all = eventually("everything, as soon as a probe succeeds", accepted).await;
+        assert!(all.iter().all(|one| one.is_signed_with(&secret)));
+        let well = async || (health().await["state"] == json!("ok")).then_some(());
+        eventually("an endpoint that is well again", well).await;
+    });
+}
+
+#[test]
+fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service() {
+    let settings =
+        [("WEBHOOKS__DISABLE_AFTER_S", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 0, 1, 1, 3600]")];
+    apart("hopeless", &settings, async |world| {
+        let receiver = Receiver::start();
+        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+        receiver.answer_always(Reply::Status(500));
+        taxpayer.invoice(&bodies::invoice()).await;
+        let disabled = async || {
+            let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
+            (record.data()["is_active"] == json!(false)).then_some(record)
+        };
+        let record = eventually("a disabled endpoint", disabled).await;
+        let reason = record.data()["disabled_reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains("nothing but fail"), "{reason}");
+        assert_eq!(record.data()["health"]["state"], json!("failing"), "it is shown why");
+        receiver.answer_always(Reply::Status(200));
+        let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
+        assert_eq!(answer.data()["health"]["state"], json!("ok"), "whoever enables it trusts it again");
+        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let arrived =
+            async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
+        eventually("a notification of what comes after", arrived).await;
     });
 }
 

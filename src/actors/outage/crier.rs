@@ -114,7 +114,7 @@ mod tests {
     use crate::domain::event::{Event, Head};
     use crate::domain::outage::{OutageEdge, Sighting};
     use crate::store::testing::{TestStore, stores};
-    use crate::store::{deliveries, events};
+    use crate::store::{deliveries, events, webhooks};
 
     const QUIET: Duration = Duration::from_mins(1);
     const STARTED: &str = "authority.outage-started";
@@ -216,7 +216,9 @@ mod tests {
             replica.subscribe(2, &["invoice.created"]).await;
             replica.subscribe(3, &[ENDED]).await;
             replica.subscribe(4, &[STARTED]).await;
-            replica.crier.taxpayers.disable_endpoint(TaxpayerId(4), "it is gone".into()).await.unwrap();
+            let endpoint = webhooks::owned_by(test.store.reader(), TaxpayerId(4)).await.unwrap().unwrap();
+            let gone = (TaxpayerId(4), endpoint.updated_at, "it is gone".into());
+            replica.crier.taxpayers.disable_endpoint(gone.0, gone.1, gone.2).await.unwrap();
             replica.sees_it_fail().await;
             replica.tell_all().await;
             assert_eq!((names(&test, 1).await, names(&test, 3).await), (vec![STARTED], vec![]));

@@ -12,7 +12,7 @@ use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
 use crate::authority::{Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
 use crate::domain::codes::UniqueNoType;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, Request, Run};
@@ -28,7 +28,7 @@ pub struct Pipeline {
     pub taxpayers: Arc<Taxpayers>,
     pub store: Store,
     pub authority: Authority,
-    pub waiters: Waiters,
+    pub waiters: Waiters<RunId>,
     pub backlog: Backlog,
 }
 

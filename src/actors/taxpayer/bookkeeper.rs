@@ -160,6 +160,7 @@ impl Bookkeeper {
         }
         if desk.changes.wakes_endpoint() {
             wakers.endpoints.notify_one();
+            wakers.couriers.wake(self.id);
         }
         for run in &desk.changes.runs {
             wakers.waiters.wake(*run);

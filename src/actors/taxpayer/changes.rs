@@ -225,7 +225,11 @@ impl Desk {
         if !changes.wakes_endpoint() {
             return Ok(());
         }
-        lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
+        let lane = self.id.to_string();
+        match changes.endpoint {
+            Some(_) => lanes::make_due(tx, LaneKind::Endpoint, &[lane]).await?,
+            None => lanes::wake(tx, LaneKind::Endpoint, &lane).await?,
+        }
         replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await
     }
 }

@@ -33,25 +33,51 @@ use crate::store::lanes::Lease;
 pub enum Command {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
-    Revise { which: Which, revision: Box<Revision> },
+    Revise {
+        which: Which,
+        revision: Box<Revision>,
+    },
     CreateBatch(Vec<Candidate>),
-    SetStatus { which: Which, status: SettableStatus, remark: String },
+    SetStatus {
+        which: Which,
+        status: SettableStatus,
+        remark: String,
+    },
     Pay(PaymentUpdate),
     OpenRun(Box<Request>),
     RecordStep(Box<StepOutcome>),
-    RecordReceipt { irn: Irn },
-    RecordTransit { irn: Irn, is_delivered: bool },
+    RecordReceipt {
+        irn: Irn,
+    },
+    RecordTransit {
+        irn: Irn,
+        is_delivered: bool,
+    },
     ReceiveSupplierInvoice(Box<SupplierDocument>),
-    AcknowledgeSupplierInvoice { irn: Irn },
+    AcknowledgeSupplierInvoice {
+        irn: Irn,
+    },
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
     SetWebhook(Box<WebhookChange>),
-    RotateSecret { secret: SecretString },
-    RotateKey { key: SecretString },
-    DisableEndpoint { reason: String },
-    EnableEndpoint { replay: Option<ReplayScope> },
+    RotateSecret {
+        secret: SecretString,
+    },
+    RotateKey {
+        key: SecretString,
+    },
+    /// Unless somebody has changed it since it was read.
+    DisableEndpoint {
+        as_of: Timestamp,
+        reason: String,
+    },
+    EnableEndpoint {
+        replay: Option<ReplayScope>,
+    },
     Replay(Box<ReplayOrder>),
-    CancelReplay { id: uuid::Uuid },
+    CancelReplay {
+        id: uuid::Uuid,
+    },
     MoveRun(Box<RunOrder>),
     TellOutage(Box<OutageNotice>),
     Reconsider(Reconsideration),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use jiff::Timestamp;
+
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
     Command, Created, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration, ReplayOrder, Reply,
@@ -177,8 +179,13 @@ impl Taxpayers {
         ask!(self, id, Command::RotateKey { key }, Reply::Done => ())
     }
 
-    pub async fn disable_endpoint(&self, id: TaxpayerId, reason: String) -> Result<(), Failure> {
-        ask!(self, id, Command::DisableEndpoint { reason }, Reply::Done => ())
+    pub async fn disable_endpoint(
+        &self,
+        id: TaxpayerId,
+        as_of: Timestamp,
+        reason: String,
+    ) -> Result<(), Failure> {
+        ask!(self, id, Command::DisableEndpoint { as_of, reason }, Reply::Done => ())
     }
 
     /// Puts the webhook back into service, and replays what it did not get.

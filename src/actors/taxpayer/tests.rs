@@ -30,7 +30,8 @@ use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Operation, Request};
 use crate::domain::refusal::Refusal;
 use crate::store::testing::{TestStore, stores};
-use crate::store::{events, idempotency, webhooks};
+use crate::store::webhooks::{self, Recipient};
+use crate::store::{events, idempotency};
 use crate::webhook::Secret;
 
 struct House {
@@ -275,13 +276,14 @@ async fn every_secret_replaced_within_a_day_signs_along() {
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }
-        let (_, secrets) =
-            webhooks::with_secrets(&house.test.store, ID, SystemClock.now()).await.unwrap().unwrap();
+        let Recipient { secrets, .. } =
+            webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap().unwrap();
         let expected = [3, 2, 1].map(|n| secret(n).expose_secret().to_owned());
         assert_eq!(secrets[..3], expected);
         assert_eq!(secrets.len(), 4, "the first one, drawn with the record, too");
         let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();
-        let (_, secrets) = webhooks::with_secrets(&house.test.store, ID, later).await.unwrap().unwrap();
+        let Recipient { secrets, .. } =
+            webhooks::recipient(&house.test.store, ID, later).await.unwrap().unwrap();
         assert_eq!(secrets, expected[..1]);
         house.close().await;
     }

@@ -1,28 +1,31 @@
-//! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. An
-//! attempt's outcome is written under the endpoint's lane; a process that dies in between delivers again. Where
-//! there is room beside what is due, a replay queues its next part (`replay`).
+//! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round begins
+//! what there is room for, waits until something has ended or has come, and reports what has ended (`recorder`); a
+//! process that dies in between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use jiff::Timestamp;
-use rand::RngExt;
+use tokio::time::sleep;
 
 use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::domain::clock::{self, SharedClock};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
-use crate::domain::event::{Event, EventKind};
+use crate::actors::waiters::Waiters;
+use crate::actors::webhook::flight::{Flight, Landed};
+use crate::actors::webhook::recorder::{Noted, Recorder, Report};
+use crate::domain::circuit::{CircuitPolicy, Failing, Passage};
+use crate::domain::clock::SharedClock;
+use crate::domain::delivery::{Delivery, Endpoint};
+use crate::domain::event::Event;
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::{Store, Transaction};
+use crate::store::database::Store;
 use crate::store::failure::StoreError;
-use crate::store::lanes::{self, Lease};
-use crate::store::{deliveries, events, replays, webhooks};
+use crate::store::lanes::Lease;
+use crate::store::webhooks::Recipient;
+use crate::store::{delivery_queue, replays, webhooks};
 use crate::webhook::{self, GuardedClient, Outcome, Post, Schedule, Secret};
 
-/// Deliveries to one endpoint at once.
-const AT_ONCE: usize = 16;
+/// How often to look for what has become due while attempts are under way.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// What delivering takes.
 pub struct Satchel {
@@ -30,6 +33,10 @@ pub struct Satchel {
     pub taxpayers: Arc<Taxpayers>,
     pub client: GuardedClient,
     pub schedule: Schedule,
+    pub circuit: CircuitPolicy,
+    /// Deliveries to one endpoint at once.
+    pub at_once: usize,
+    pub bells: Waiters<TaxpayerId>,
     pub clock: SharedClock,
 }
 
@@ -44,146 +51,124 @@ pub(super) enum Stop {
     Secret(#[from] webhook::SecretFault),
 }
 
-type Recorded = (Delivery, EventKind, Attempt);
+/// Who serves one endpoint.
+pub(super) struct Courier {
+    pub(super) satchel: Arc<Satchel>,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) flight: Flight,
+}
 
-impl Satchel {
-    /// Delivers what is ready, once around. When nothing is, the lane is released until the next delivery is due.
-    pub(super) async fn deliver(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
-        let now = self.clock.now();
-        let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
-        let Some((endpoint, secrets)) = found.filter(|(endpoint, _)| endpoint.is_active) else {
-            self.release(lease, taxpayer).await?;
-            return Ok(Handled::Released);
+impl Courier {
+    /// One round. The lane is released when nothing is due; a round with attempts under way is never the last.
+    pub(super) async fn deliver(&mut self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
+        self.flight.under(lease.epoch);
+        let place = self.satchel.bells.join(taxpayer);
+        // From before anything is looked at, so that no new work goes unseen.
+        let more = place.changed();
+        let now = self.satchel.clock.now();
+        let Some(recipient) = webhooks::recipient(&self.satchel.store, taxpayer, now).await? else {
+            return self.note(Report::nothing(lease, taxpayer)).await;
         };
-        let ready = deliveries::ready_owned_by(&self.store, taxpayer, now, AT_ONCE as u64).await?;
-        let replays = replays::open_owned_by(self.store.reader(), taxpayer).await?;
-        let ready = self.keep_order(ready, &replays).await?;
-        let has_room = ready.len() < AT_ONCE;
-        let is_replaying = has_room && self.queue_next(lease, &endpoint, replays).await?;
-        if ready.is_empty() {
-            if is_replaying {
-                return Ok(Handled::More);
-            }
-            self.release(lease, taxpayer).await?;
-            return Ok(Handled::Released);
+        let passage = recipient.failing.as_ref().map_or(Passage::Open, |failing| failing.passage(now));
+        let is_all = !recipient.endpoint.is_active || self.fill(lease, &recipient, passage).await?;
+        let landed = tokio::select! {
+            biased;
+            landed = self.flight.landed() => landed,
+            () = more => Vec::new(),
+            () = sleep(LOOK_EVERY) => Vec::new(),
+        };
+        let rest = (is_all && self.flight.is_empty()).then_some(passage);
+        if landed.is_empty() && rest.is_none() {
+            return Ok(Handled::More);
         }
-        let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let outcomes = self.attempt_all(&endpoint, &secrets, ready).await?;
-        let gone = self.record((lease, &endpoint), outcomes).await?;
-        if gone {
-            let reason = "the endpoint answered 410 Gone".to_owned();
-            self.taxpayers.disable_endpoint(taxpayer, reason).await?;
-        }
-        Ok(Handled::More)
+        let Recipient { endpoint, failing, .. } = recipient;
+        self.report(lease, (endpoint, failing), landed, rest).await
     }
 
-    async fn attempt_all(
-        &self,
-        endpoint: &Endpoint,
-        secrets: &[Secret],
-        ready: Vec<Delivery>,
-    ) -> Result<Vec<(Delivery, Event, webhook::Attempt, Timestamp)>, StoreError> {
-        let sequences = ready.iter().map(|delivery| delivery.sequence).collect();
-        let events = events::owned_by_with_sequences(&self.store, endpoint.taxpayer_id, sequences).await?;
-        let pairs = ready.into_iter().map(|delivery| {
-            match events.iter().find(|event| event.sequence == delivery.sequence) {
-                Some(event) => Ok((delivery, event.clone())),
-                None => Err(without_event(&delivery)),
-            }
-        });
-        let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
-        Ok(join_all(pairs.into_iter().map(|(delivery, event)| async move {
-            let at = self.clock.now();
-            let attempt = self.attempt((endpoint, secrets), &event, at, Post::KEPT_FOR_LOG).await;
-            (delivery, event, attempt, at)
-        }))
-        .await)
+    /// Begins what there is room for; whether nothing that is due is left behind.
+    async fn fill(&mut self, lease: &Lease, to: &Recipient, passage: Passage) -> Result<bool, Stop> {
+        let places = match passage {
+            Passage::Open => self.satchel.at_once,
+            Passage::Probe => 1,
+            Passage::Parked(_) => return Ok(true),
+        };
+        let room = places.saturating_sub(self.flight.len());
+        if room == 0 {
+            return Ok(false);
+        }
+        let satchel = Arc::clone(&self.satchel);
+        let (store, taxpayer, now) = (&satchel.store, to.endpoint.taxpayer_id, satchel.clock.now());
+        // Those under way are among what is found.
+        let found_max = room + self.flight.len();
+        let found = delivery_queue::next_owned_by(store, taxpayer, now, found_max).await?;
+        let is_all = found.len() < found_max;
+        let next =
+            found.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).take(room).collect();
+        let replays = replays::open_owned_by(store.reader(), taxpayer).await?;
+        let next = satchel.keep_order(next, &replays).await?;
+        let is_replaying = next.len() < room && satchel.queue_next(lease, &to.endpoint, replays).await?;
+        self.begin(to, next)?;
+        Ok(is_all && !is_replaying)
     }
 
-    /// Writes what came of the attempts; whether the endpoint wants no more.
-    async fn record(
-        &self,
-        (lease, endpoint): (&Lease, &Endpoint),
-        attempts: Vec<(Delivery, Event, webhook::Attempt, Timestamp)>,
-    ) -> Result<bool, StoreError> {
-        let now = self.clock.now();
-        let gone = attempts.iter().any(|(_, _, attempt, _)| attempt.outcome == Outcome::Gone);
-        let outcomes: Vec<Recorded> = attempts
-            .into_iter()
-            .map(|(delivery, event, attempt, at)| {
-                let delivery = self.after(delivery, &attempt, (endpoint, now));
-                (delivery, event.kind, logged(&attempt, at))
+    fn begin(&mut self, to: &Recipient, next: Vec<(Delivery, Event)>) -> Result<(), Stop> {
+        if next.is_empty() {
+            return Ok(());
+        }
+        let secrets = to.secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let to = Arc::new((to.endpoint.clone(), secrets));
+        for (delivery, event) in next {
+            let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(&to));
+            self.flight.begin(delivery.id, async move {
+                let at = satchel.clock.now();
+                let attempt = satchel.attempt((&to.0, &to.1), &event, at, Post::KEPT_FOR_LOG).await;
+                Landed { delivery, kind: event.kind, attempt, at }
+            });
+        }
+        Ok(())
+    }
+
+    /// Has written what came of the attempts, and puts an endpoint out of service that wants no more or is hopeless.
+    async fn report(
+        &mut self,
+        lease: &Lease,
+        (endpoint, failing): (Endpoint, Option<Failing>),
+        landed: Vec<Landed>,
+        rest: Option<Passage>,
+    ) -> Result<Handled, Stop> {
+        let satchel = Arc::clone(&self.satchel);
+        let is_gone = landed.iter().any(|one| one.attempt.outcome == Outcome::Gone);
+        let fares = satchel.fares(failing.clone(), &landed);
+        let is_hopeless = fares.as_ref().is_some_and(|failing| failing.is_hopeless(&satchel.circuit));
+        let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
+        let handled = self
+            .note(Report {
+                lease: lease.clone(),
+                taxpayer,
+                outcomes: landed.into_iter().map(|one| satchel.outcome(one, &endpoint)).collect(),
+                is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
+                failing: (fares != failing).then_some((endpoint, fares)),
+                rest,
             })
-            .collect();
-        let tx = self.store.begin().await?;
-        lanes::fence(&tx, lease).await?;
-        deliveries::record(&tx, &outcomes, now).await?;
-        tx.commit().await?;
-        Ok(gone)
+            .await?;
+        if let Some(reason) = reason_to_disable(is_gone, is_hopeless) {
+            satchel.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
+        }
+        Ok(handled)
     }
 
-    /// The delivery after an attempt: delivered, to be tried again, or a dead letter.
-    fn after(
-        &self,
-        mut delivery: Delivery,
-        attempt: &webhook::Attempt,
-        (endpoint, now): (&Endpoint, Timestamp),
-    ) -> Delivery {
-        delivery.attempts += 1;
-        delivery.next_attempt_at = None;
-        if attempt.is_delivered() {
-            delivery.state = DeliveryState::Delivered;
-            return delivery;
+    async fn note(&self, report: Report) -> Result<Handled, Stop> {
+        match self.recorder.note(report).await? {
+            Noted::Held => Ok(Handled::More),
+            Noted::Released => Ok(Handled::Released),
         }
-        let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
-        let schedule = Schedule::or_own(&self.schedule, endpoint.retry_schedule.as_deref());
-        match schedule.next(made, attempt.retry_after, clock::chance().random()) {
-            Some(delay) => {
-                delivery.next_attempt_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX));
-            }
-            None => delivery.state = DeliveryState::Dead,
-        }
-        delivery
-    }
-
-    /// Gives the lane back: due when there is something to do next, or not by itself. The lane is locked before
-    /// anything is looked at, so that what is added afterwards makes it due again.
-    async fn release(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), StoreError> {
-        let tx = self.store.begin().await?;
-        lanes::fence(&tx, lease).await?;
-        let delay = self.idle_time(&tx, taxpayer).await?;
-        lanes::release(&tx, lease, delay).await?;
-        tx.commit().await.map_err(StoreError::from)
-    }
-
-    /// How long there is nothing to do; `None` where there is nothing at all.
-    async fn idle_time(
-        &self,
-        tx: &Transaction,
-        taxpayer: TaxpayerId,
-    ) -> Result<Option<Duration>, StoreError> {
-        if !webhooks::owned_by(tx, taxpayer).await?.is_some_and(|endpoint| endpoint.is_active) {
-            return Ok(None);
-        }
-        if !replays::open_owned_by(tx, taxpayer).await?.is_empty() {
-            return Ok(Some(Duration::ZERO));
-        }
-        let (next, now) = (deliveries::next_due_owned_by(tx, taxpayer).await?, self.clock.now());
-        Ok(next.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default()))
     }
 }
 
-fn without_event(delivery: &Delivery) -> StoreError {
-    let reason = format!("event {} is not in the log", delivery.sequence);
-    StoreError::Corrupt { table: "deliveries", id: delivery.id.to_string(), reason }
-}
-
-fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
-    Attempt {
-        at,
-        status: attempt.status,
-        failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
-        duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
-        response: attempt.response_head.replace('\0', " "),
+fn reason_to_disable(is_gone: bool, is_hopeless: bool) -> Option<&'static str> {
+    match (is_gone, is_hopeless) {
+        (true, _) => Some("the endpoint answered 410 Gone"),
+        (false, true) => Some("the endpoint has done nothing but fail for days"),
+        (false, false) => None,
     }
 }

@@ -3,15 +3,21 @@
 //! | Concept | File |
 //! |---|---|
 //! | the actor of an endpoint, and who feeds it | `worker` |
-//! | attempts, their order and their log | `courier` |
+//! | attempts and their order | `courier` |
+//! | what follows from them | `verdict` |
+//! | the attempts under way | `flight` |
+//! | what came of them, written for all endpoints together | `recorder` |
 //! | replays, part by part | `replay` |
 //! | one attempt, and the test of an endpoint | `rehearsal` |
 //! | the battery of tests that grades an endpoint | `grading` |
 
 mod courier;
+mod flight;
 mod grading;
+mod recorder;
 mod rehearsal;
 mod replay;
+mod verdict;
 mod worker;
 
 pub use courier::Satchel;

@@ -12,7 +12,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::refusal::Refusal;
 use crate::store::failure::StoreError;
-use crate::store::webhooks;
+use crate::store::webhooks::{self, Recipient};
 use crate::webhook::{self, Message, Post, Secret};
 
 /// Why a test was not sent.
@@ -41,8 +41,9 @@ impl Satchel {
         taxpayer: TaxpayerId,
         now: Timestamp,
     ) -> Result<(Endpoint, Vec<Secret>), NotSent> {
-        let found = webhooks::with_secrets(&self.store, taxpayer, now).await?;
-        let (endpoint, secrets) = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
+        let found = webhooks::recipient(&self.store, taxpayer, now).await?;
+        let Recipient { endpoint, secrets, .. } =
+            found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
         let secrets = secrets.iter().map(|text| Secret::parse(text)).collect::<Result<Vec<_>, _>>()?;
         Ok((endpoint, secrets))
     }

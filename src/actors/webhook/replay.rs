@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use crate::actors::webhook::courier::Satchel;
 use crate::domain::delivery::{Delivery, Endpoint};
+use crate::domain::event::Event;
 use crate::domain::replay::Replay;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, Lease};
@@ -15,12 +16,12 @@ impl Satchel {
     /// Puts aside the deliveries that a replay has older events for.
     pub(super) async fn keep_order(
         &self,
-        ready: Vec<Delivery>,
+        next: Vec<(Delivery, Event)>,
         replays: &[Replay],
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<(Delivery, Event)>, StoreError> {
         let mut held = HashSet::new();
         for replay in replays {
-            let newer = ready.iter().filter(|delivery| delivery.sequence > replay.reached);
+            let newer = next.iter().map(|(delivery, _)| delivery).filter(|one| one.sequence > replay.reached);
             let irns: Vec<_> = newer.filter_map(Delivery::irn).map(str::to_owned).collect();
             if irns.is_empty() {
                 continue;
@@ -29,9 +30,11 @@ impl Satchel {
             let is_held = |delivery: &&Delivery| {
                 delivery.sequence > replay.reached && delivery.irn().is_some_and(|irn| ahead.contains(irn))
             };
-            held.extend(ready.iter().filter(is_held).map(|delivery| delivery.id));
+            held.extend(
+                next.iter().map(|(delivery, _)| delivery).filter(is_held).map(|delivery| delivery.id),
+            );
         }
-        Ok(ready.into_iter().filter(|delivery| !held.contains(&delivery.id)).collect())
+        Ok(next.into_iter().filter(|(delivery, _)| !held.contains(&delivery.id)).collect())
     }
 
     /// Queues the next part of the replay that is nearest to its end, so that a small one does not wait for a

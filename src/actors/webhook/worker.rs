@@ -8,7 +8,9 @@ use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
-use crate::actors::webhook::courier::{Satchel, Stop};
+use crate::actors::webhook::courier::{Courier, Satchel, Stop};
+use crate::actors::webhook::flight::Flight;
+use crate::actors::webhook::recorder::Recorder;
 use crate::domain::ids::TaxpayerId;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
@@ -21,7 +23,7 @@ pub struct Deliver(pub Lease);
 pub type WebhookActors = Registry<String, Deliver, Handled>;
 
 struct WebhookActor {
-    satchel: Arc<Satchel>,
+    courier: Courier,
 }
 
 impl Worker for WebhookActor {
@@ -32,7 +34,7 @@ impl Worker for WebhookActor {
         "deliver"
     }
 
-    async fn work(self, batch: Batch<Deliver>) -> (Self, Vec<(CommandId, Handled)>) {
+    async fn work(mut self, batch: Batch<Deliver>) -> (Self, Vec<(CommandId, Handled)>) {
         let mut replies = Vec::new();
         for task in batch.tasks() {
             replies.push((task.id, self.deliver(&task.0).await));
@@ -42,16 +44,19 @@ impl Worker for WebhookActor {
 }
 
 impl WebhookActor {
-    async fn deliver(&self, lease: &Lease) -> Handled {
+    /// Whoever stops has nothing under way: what was is delivered again.
+    async fn deliver(&mut self, lease: &Lease) -> Handled {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Handled::Unfinished };
-        match self.satchel.deliver(lease, taxpayer).await {
-            Ok(handled) => handled,
-            Err(Stop::Store(StoreError::Stale)) => Handled::Released,
-            Err(stop) => {
-                tracing::warn!(%taxpayer, error = %stop, "deliveries stopped; they will go on later");
-                Handled::Unfinished
-            }
+        let stop = match self.courier.deliver(lease, taxpayer).await {
+            Ok(handled) => return handled,
+            Err(stop) => stop,
+        };
+        self.courier.flight = Flight::default();
+        if matches!(stop, Stop::Store(StoreError::Stale)) {
+            return Handled::Released;
         }
+        tracing::warn!(%taxpayer, error = %stop, "deliveries stopped; they will go on later");
+        Handled::Unfinished
     }
 }
 
@@ -66,9 +71,16 @@ pub fn dispatcher(
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
     let store = satchel.store.clone();
+    let recorder = Arc::new(Recorder::start((store.clone(), satchel.clock.clone()), tree, arbiters));
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
-        let satchel = Arc::clone(&satchel);
-        serial::start(seat, 1, move || WebhookActor { satchel: Arc::clone(&satchel) })
+        let (satchel, recorder) = (Arc::clone(&satchel), Arc::clone(&recorder));
+        serial::start(seat, 1, move || WebhookActor {
+            courier: Courier {
+                satchel: Arc::clone(&satchel),
+                recorder: Arc::clone(&recorder),
+                flight: Flight::default(),
+            },
+        })
     }));
     let registry = Arc::clone(&actors);
     let dispatcher = Dispatcher::new(store, duty, move |lease| {

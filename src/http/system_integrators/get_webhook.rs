@@ -17,7 +17,8 @@ pub(crate) async fn get_webhook(
     id: web::Path<String>,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
-    let endpoint = endpoint.ok_or(Refusal::WebhookNotConfigured)?;
-    Ok(Answer::ok("Webhook retrieved successfully", Integration::from(&endpoint)))
+    let found = webhooks::with_failing(state.store.reader(), taxpayer.id).await?;
+    let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
+    let view = Integration::new(&endpoint, failing.as_ref());
+    Ok(Answer::ok("Webhook retrieved successfully", view))
 }

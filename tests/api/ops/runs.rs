@@ -160,9 +160,12 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
     let entries = audit.data()["data"].as_array().unwrap();
     let told: Vec<_> =
         entries.iter().map(|entry| [&entry["action"], &entry["from_state"], &entry["to_state"]]).collect();
+    // It was asking once more or waiting to, at the moment it was paused.
+    let before = entries[1]["from_state"].clone();
+    assert!(["waiting", "running"].map(|state| json!(state)).contains(&before), "{}", audit.text);
     let expected = [
         [&json!("run.resume"), &json!("paused"), &json!("running")],
-        [&json!("run.pause"), &json!("waiting"), &json!("paused")],
+        [&json!("run.pause"), &before, &json!("paused")],
     ];
     assert_eq!(told, expected, "{}", audit.text);
     let fields: Vec<_> = entries[0].as_object().unwrap().keys().map(String::as_str).collect();

@@ -26,6 +26,12 @@ fn the_first_call_creates_an_active_record_with_no_auth_and_rest() {
                 "invoice.created"
               ],
               "erp_system": null,
+              "health": {
+                "failing_since": null,
+                "failures": 0,
+                "parked_until": null,
+                "state": "ok"
+              },
               "id": "…",
               "is_active": true,
               "retry_schedule_s": null,

@@ -3,6 +3,8 @@
 use secrecy::SecretString;
 use serde_json::json;
 
+use jiff::Timestamp;
+
 use crate::actors::taxpayer::command::{Onboarding, Reply, WebhookChange};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::clock;
@@ -17,7 +19,7 @@ use crate::webhook::Secret;
 
 impl Onboarding {
     /// The taxpayer that this onboarding makes.
-    pub(crate) fn taxpayer(&self, id: TaxpayerId, now: jiff::Timestamp) -> Taxpayer {
+    pub(crate) fn taxpayer(&self, id: TaxpayerId, now: Timestamp) -> Taxpayer {
         Taxpayer {
             id,
             integrator_id: self.integrator_id,
@@ -121,11 +123,14 @@ pub(super) fn rotate_secret(desk: &mut Desk, secret: &SecretString) -> Result<Re
     Ok(Reply::Done)
 }
 
-pub(super) fn disable_endpoint(desk: &mut Desk, reason: &str) -> Result<Reply, Refusal> {
+pub(super) fn disable_endpoint(desk: &mut Desk, as_of: Timestamp, reason: &str) -> Result<Reply, Refusal> {
     let mut endpoint = desk.books.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)?;
-    if endpoint.is_active {
-        endpoint.disabled_after = Some(desk.books.head.sequence);
+    // The database keeps microseconds, the books may know it more exactly.
+    let is_changed = endpoint.updated_at.as_microsecond() != as_of.as_microsecond();
+    if is_changed || !endpoint.is_active {
+        return Ok(Reply::Done);
     }
+    endpoint.disabled_after = Some(desk.books.head.sequence);
     endpoint.is_active = false;
     endpoint.disabled_reason = Some(reason.to_owned());
     endpoint.updated_at = desk.now;

@@ -31,7 +31,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::SetWebhook(change) => account::set_webhook(desk, change),
         Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
         Command::RotateKey { key } => account::rotate_key(desk, cause, key),
-        Command::DisableEndpoint { reason } => account::disable_endpoint(desk, reason),
+        Command::DisableEndpoint { as_of, reason } => account::disable_endpoint(desk, *as_of, reason),
         Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
         Command::Replay(order) => webhook::replay(desk, order),
         Command::CancelReplay { id } => webhook::cancel_replay(desk, *id),

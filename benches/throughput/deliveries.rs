@@ -1,0 +1,167 @@
+//! Webhook deliveries a second, and the time from a commit to its arrival, at a sink whose own ceiling is taken in the
+//! same run by a plain client: how fast a backlog drains, and how late notifications come under a steady load of
+//! half of what commits and deliveries together can do.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use einvoice::app::House;
+use einvoice::config::Settings;
+use futures_util::future::join_all;
+use tokio::time::sleep;
+
+use crate::crowd::Crowd;
+use crate::sink::Sink;
+
+/// About how long a figure takes, in seconds; `EINVOICE_BENCH_SPAN_S` says otherwise.
+const SPAN_S: f64 = 3.0;
+const CEILING_SPAN: Duration = Duration::from_secs(1);
+/// Events from which a pace is guessed, and the most that are drained.
+const GUESS: usize = 400;
+const BACKLOG_MAX: usize = 20_000;
+/// How long a shut sink is given until as much is in hand as can be.
+const SETTLE: Duration = Duration::from_millis(500);
+const LATENCIES_MS: [u64; 3] = [0, 10, 50];
+
+/// A crowd at work.
+struct Stage<'a> {
+    crowd: &'a Crowd,
+    sink: &'a Sink,
+    span_s: f64,
+    /// The next event's number: each is used once in a run.
+    next: usize,
+    /// Requests of the plain client.
+    plain: usize,
+}
+
+struct Drained {
+    fill_per_second: f64,
+    per_second: f64,
+    at_once: usize,
+}
+
+pub(crate) async fn measure(name: &str, settings: &Settings) {
+    let house = House::build(settings).await.unwrap();
+    let sink = Sink::start();
+    let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
+    println!("{name}: deliveries to a sink on this machine");
+    println!("  endpoints  takes  at once   drained  of ceiling  committed    steady      p50       p99");
+    let (mut next, mut plain) = (0, 0);
+    for (endpoints, invoices) in [(0..1, 256), (1..1_001, 2)] {
+        let crowd = Crowd::gather(&house, &sink, endpoints, invoices).await;
+        let mut stage = Stage { crowd: &crowd, sink: &sink, span_s, next, plain };
+        for latency in LATENCIES_MS.map(Duration::from_millis) {
+            stage.row(latency).await;
+        }
+        (next, plain) = (stage.next, stage.plain);
+    }
+    let (requests, fresh) = sink.seen();
+    let (twice, bytes) = (requests - plain - fresh, sink.sample().len());
+    println!("  {fresh} events, {twice} of them came twice; a notification has {bytes} bytes");
+    house.close().await;
+}
+
+impl Stage<'_> {
+    async fn row(&mut self, latency: Duration) {
+        self.sink.takes(latency);
+        let guess = self.drain(GUESS).await;
+        let backlog = guess.per_second * self.span_s;
+        let drained = self.drain(whole(backlog).clamp(GUESS, BACKLOG_MAX)).await;
+        let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
+        let mut late = self.lateness(both / 2.0).await;
+        late.sort_unstable();
+        let ms = |per_mille: usize| late[(late.len() - 1) * per_mille / 1_000].as_secs_f64() * 1_000.0;
+        let ceiling = self.ceiling(drained.at_once).await;
+        println!(
+            "  {:>9} {:>3} ms {:>8} {:>7.0}/s {:>11.2} {:>8.0}/s {:>7.0}/s {:>5.1} ms {:>6.1} ms",
+            self.crowd.endpoints.len(),
+            latency.as_millis(),
+            drained.at_once,
+            drained.per_second,
+            drained.per_second / ceiling,
+            drained.fill_per_second,
+            both / 2.0,
+            ms(500),
+            ms(990),
+        );
+    }
+
+    fn take(&mut self, count: usize) -> Range<usize> {
+        let numbers = self.next..self.next + count;
+        self.next = numbers.end;
+        numbers
+    }
+
+    /// Commits so many events while the sink answers nothing, then lets it.
+    async fn drain(&mut self, count: usize) -> Drained {
+        let (_, before) = self.sink.seen();
+        self.sink.open(false);
+        let begun = Instant::now();
+        self.crowd.fill(self.take(count)).await;
+        let fill_per_second = rate(count, begun);
+        sleep(SETTLE).await;
+        let at_once = self.sink.in_hand();
+        let begun = Instant::now();
+        self.sink.open(true);
+        self.sink.have(before + count).await;
+        Drained { fill_per_second, per_second: rate(count, begun), at_once }
+    }
+
+    /// How long after its commit each event of a steady load arrived.
+    async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
+        let (_, before) = self.sink.seen();
+        let count = whole(per_second * self.span_s).max(1);
+        let committed = self.crowd.trickle(self.take(count), Duration::from_secs_f64(1.0 / per_second)).await;
+        self.sink.have(before + count).await;
+        let late = committed.into_iter().map(|(number, at)| {
+            let received = self.sink.received(number).expect("each number has come");
+            received.saturating_duration_since(at)
+        });
+        late.collect()
+    }
+
+    /// What a plain client gets out of the sink with as many requests at once.
+    async fn ceiling(&mut self, at_once: usize) -> f64 {
+        let (before, _) = self.sink.seen();
+        let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
+        let urls = self.crowd.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
+        let (urls, body) = (urls.collect::<Vec<_>>(), self.sink.sample());
+        let load = move || {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap()
+                .block_on(async {
+                    let begun = Instant::now();
+                    let posting = urls.into_iter().map(|url| {
+                        tokio::spawn(post_until(client.clone(), url, body.clone(), begun + CEILING_SPAN))
+                    });
+                    let counts = join_all(posting).await;
+                    rate(counts.into_iter().map(Result::unwrap).sum(), begun)
+                })
+        };
+        let per_second = tokio::task::spawn_blocking(load).await.unwrap();
+        self.plain += self.sink.seen().0 - before;
+        per_second
+    }
+}
+
+async fn post_until(client: reqwest::Client, url: String, body: Vec<u8>, until: Instant) -> usize {
+    let mut count = 0;
+    while Instant::now() < until {
+        let request = client.post(&url).header("content-type", "application/json").body(body.clone());
+        assert_eq!(request.send().await.unwrap().status(), 204);
+        count += 1;
+    }
+    count
+}
+
+fn rate(count: usize, begun: Instant) -> f64 {
+    f64::from(u32::try_from(count).unwrap()) / begun.elapsed().as_secs_f64()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of events, rounded")]
+fn whole(number: f64) -> usize {
+    number as usize
+}

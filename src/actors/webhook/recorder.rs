@@ -1,0 +1,179 @@
+//! Writes what came of attempts, of all endpoints together: whatever has gathered while one transaction was committed
+//! is in the next. Each endpoint's part is fenced by its lane; one whose lane another has taken leaves nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::actors::supervision::{
+    Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Tree, Worker, serial,
+};
+use crate::domain::circuit::{Failing, Passage};
+use crate::domain::clock::SharedClock;
+use crate::domain::delivery::{Attempt, Delivery, Endpoint};
+use crate::domain::event::EventKind;
+use crate::domain::ids::TaxpayerId;
+use crate::store::database::{Store, Transaction};
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::leases::{self, Rest};
+use crate::store::{deliveries, delivery_queue, webhooks};
+
+/// Endpoints in one transaction at most.
+const TOGETHER_MAX: usize = 256;
+
+/// What came of an endpoint's attempts since it last reported.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) lease: Lease,
+    pub(super) taxpayer: TaxpayerId,
+    pub(super) outcomes: Vec<(Delivery, EventKind, Attempt)>,
+    /// How it fares now, and the endpoint that it was, where that has changed.
+    pub(super) failing: Option<(Endpoint, Option<Failing>)>,
+    /// Whether what waits for another attempt is due at once, since the endpoint is back.
+    pub(super) is_back: bool,
+    /// Whether the lane may be given back if there is nothing to do now, and when it is due again at the earliest.
+    pub(super) rest: Option<Passage>,
+}
+
+impl Report {
+    /// Of an endpoint that is not there.
+    pub(super) fn nothing(lease: &Lease, taxpayer: TaxpayerId) -> Self {
+        let (lease, rest) = (lease.clone(), Some(Passage::Open));
+        Self { lease, taxpayer, outcomes: Vec::new(), failing: None, is_back: false, rest }
+    }
+}
+
+/// Whether the lane is still ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Noted {
+    Held,
+    Released,
+}
+
+/// The one actor that writes for all endpoints.
+pub(super) struct Recorder(Registry<&'static str, Report, Result<Noted, StoreError>>);
+
+impl Recorder {
+    pub(super) fn start((store, clock): (Store, SharedClock), tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
+        // As many as there are endpoints at work: who is at work is limited before.
+        let limits = Limits { per_key_max: 16_384, process_max: 16_384, ..Limits::default() };
+        let admission = Admission::new(limits, Arc::clone(tree.counters()));
+        let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
+        Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
+            let (store, clock) = (store.clone(), clock.clone());
+            serial::start(seat, TOGETHER_MAX, move || Writer { store: store.clone(), clock: clock.clone() })
+        }))
+    }
+
+    /// Writes a report; when this returns it is on the disk. A lane that another has taken is stale.
+    pub(super) async fn note(&self, report: Report) -> Result<Noted, StoreError> {
+        self.0.send(&"recorder", report).await.unwrap_or(Err(StoreError::Unsettled))
+    }
+}
+
+struct Writer {
+    store: Store,
+    clock: SharedClock,
+}
+
+type Answers = Vec<(CommandId, Result<Noted, StoreError>)>;
+
+impl Worker for Writer {
+    type Command = Report;
+    type Reply = Result<Noted, StoreError>;
+
+    fn name(_: &Report) -> &'static str {
+        "record"
+    }
+
+    async fn work(self, batch: Batch<Report>) -> (Self, Answers) {
+        let reports: Vec<&Report> = batch.tasks().iter().map(|task| &**task).collect();
+        let results = match self.together(&reports).await {
+            Ok(noted) => noted.into_iter().collect(),
+            Err(_) if reports.len() > 1 => self.one_by_one(&reports).await,
+            Err(error) => vec![Err(error); reports.len()],
+        };
+        let answers = batch.tasks().iter().map(|task| task.id).zip(results).collect();
+        (self, answers)
+    }
+}
+
+impl Writer {
+    /// What only one endpoint's report brings must not fail the others.
+    async fn one_by_one(&self, reports: &[&Report]) -> Vec<Result<Noted, StoreError>> {
+        let mut results = Vec::with_capacity(reports.len());
+        for report in reports {
+            let alone = self.together(std::slice::from_ref(report)).await;
+            results.push(alone.and_then(|mut noted| noted.pop().unwrap_or(Err(StoreError::Stale))));
+        }
+        results
+    }
+
+    async fn together(&self, reports: &[&Report]) -> Result<Vec<Result<Noted, StoreError>>, StoreError> {
+        let (tx, now) = (self.store.begin().await?, self.clock.now());
+        let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
+        let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
+        let ours: Vec<&Report> =
+            reports.iter().copied().filter(|report| held.contains(&report.lease.key)).collect();
+        let outcomes: Vec<_> = ours.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
+        deliveries::record(&tx, &outcomes, now).await?;
+        for report in &ours {
+            if let Some((endpoint, failing)) = &report.failing {
+                webhooks::set_failing(&tx, endpoint, failing.as_ref()).await?;
+            }
+            if report.is_back {
+                delivery_queue::hurry(&tx, report.taxpayer, now).await?;
+            }
+        }
+        let rests = rests(&tx, &ours, now).await?;
+        leases::release_all(&tx, LaneKind::Endpoint, &rests).await?;
+        tx.commit().await?;
+        let released: HashSet<_> = rests.iter().map(|rest| rest.lease.key.as_str()).collect();
+        let noted = |report: &&Report| match report.lease.key.as_str() {
+            key if released.contains(key) => Ok(Noted::Released),
+            key if held.contains(key) => Ok(Noted::Held),
+            _ => Err(StoreError::Stale),
+        };
+        Ok(reports.iter().map(noted).collect())
+    }
+}
+
+/// How the lanes are given back whose endpoints have nothing to do now. They are locked: what is added from here on
+/// makes them due again.
+async fn rests(tx: &Transaction, reports: &[&Report], now: Timestamp) -> Result<Vec<Rest>, StoreError> {
+    let resting: Vec<_> = reports.iter().filter_map(|report| Some((*report, report.rest?))).collect();
+    if resting.is_empty() {
+        return Ok(Vec::new());
+    }
+    let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
+    let serving = delivery_queue::in_service(tx, &taxpayers).await?;
+    let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
+    let rest = |(report, passage): (&Report, Passage)| {
+        let delay = idle_time(report.taxpayer, passage, (&serving, &due), now);
+        if delay == Some(Duration::ZERO) {
+            return None;
+        }
+        let gate = matches!(passage, Passage::Parked(_)).then_some(lanes::PARKED);
+        Some(Rest { lease: report.lease.clone(), delay, gate })
+    };
+    Ok(resting.into_iter().filter_map(rest).collect())
+}
+
+/// How long there is nothing to do; `None` where there is nothing at all.
+fn idle_time(
+    taxpayer: TaxpayerId,
+    passage: Passage,
+    (serving, due): (&HashMap<TaxpayerId, bool>, &HashMap<TaxpayerId, Timestamp>),
+    now: Timestamp,
+) -> Option<Duration> {
+    let is_replaying = *serving.get(&taxpayer)?;
+    let next = if is_replaying { Some(now) } else { due.get(&taxpayer).copied() }?;
+    let next = match passage {
+        Passage::Parked(until) => next.max(until),
+        Passage::Open | Passage::Probe => next,
+    };
+    Some(Duration::try_from(next.duration_since(now)).unwrap_or_default())
+}

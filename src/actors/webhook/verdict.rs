@@ -1,0 +1,64 @@
+//! What follows from attempts: for the delivery, for the endpoint, and for the log.
+
+use jiff::Timestamp;
+use rand::RngExt;
+
+use crate::actors::webhook::courier::Satchel;
+use crate::actors::webhook::flight::Landed;
+use crate::domain::circuit::{self, Failing};
+use crate::domain::clock;
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
+use crate::domain::event::EventKind;
+use crate::webhook::{self, Schedule};
+
+impl Satchel {
+    /// How the endpoint fares after these attempts, in the order in which they ended.
+    pub(super) fn fares(&self, before: Option<Failing>, landed: &[Landed]) -> Option<Failing> {
+        let at = self.clock.now();
+        landed.iter().fold(before, |before, one| {
+            if one.attempt.is_delivered() {
+                return None;
+            }
+            let jitter = clock::chance().random();
+            let failure = circuit::Failure { at, asked: one.attempt.retry_after, jitter };
+            Some(Failing::after(before, failure, &self.circuit))
+        })
+    }
+
+    /// The delivery after an attempt: delivered, to be tried again, or a dead letter; and what is logged of it.
+    pub(super) fn outcome(&self, landed: Landed, endpoint: &Endpoint) -> (Delivery, EventKind, Attempt) {
+        let Landed { mut delivery, kind, attempt, at } = landed;
+        delivery.attempts += 1;
+        delivery.next_attempt_at = None;
+        if attempt.is_delivered() {
+            delivery.state = DeliveryState::Delivered;
+        } else if let Some(next) = self.next_attempt(&delivery, &attempt, endpoint) {
+            delivery.next_attempt_at = Some(next);
+        } else {
+            delivery.state = DeliveryState::Dead;
+        }
+        (delivery, kind, logged(&attempt, at))
+    }
+
+    fn next_attempt(
+        &self,
+        delivery: &Delivery,
+        attempt: &webhook::Attempt,
+        endpoint: &Endpoint,
+    ) -> Option<Timestamp> {
+        let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
+        let schedule = Schedule::or_own(&self.schedule, endpoint.retry_schedule.as_deref());
+        let delay = schedule.next(made, attempt.retry_after, clock::chance().random())?;
+        Some(self.clock.now().saturating_add(delay).unwrap_or(Timestamp::MAX))
+    }
+}
+
+fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
+    Attempt {
+        at,
+        status: attempt.status,
+        failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
+        duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
+        response: attempt.response_head.replace('\0', " "),
+    }
+}

@@ -1,0 +1,186 @@
+//! How an endpoint fares. One that has done nothing but fail for a while is parked: what is due to it waits without
+//! an attempt, and from time to time one delivery that is due goes out as a probe. The first success ends it, and
+//! days of nothing but failure put the endpoint out of service. Deliveries keep their own schedules throughout.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Failures below this number say little, however long they go on.
+const FAILURES_MIN: u32 = 5;
+/// The wait before the first probe; it doubles with each that fails.
+const PARK_MIN: Duration = Duration::from_secs(5);
+/// The longest wait that an endpoint may ask for.
+const ASKED_MAX: Duration = Duration::from_hours(24);
+/// An endpoint that nobody has called for so long starts afresh: longer than any wait of the default schedule.
+const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
+
+/// When an endpoint is parked, for how long at most, and when it is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CircuitPolicy {
+    pub park_after: Duration,
+    pub park_max: Duration,
+    pub disable_after: Duration,
+}
+
+impl Default for CircuitPolicy {
+    /// A minute, five minutes, five days.
+    fn default() -> Self {
+        Self {
+            park_after: Duration::from_mins(1),
+            park_max: Duration::from_mins(5),
+            disable_after: Duration::from_hours(120),
+        }
+    }
+}
+
+/// Nothing but failure, since when and how often. An endpoint that is well has none of this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failing {
+    pub since: Timestamp,
+    pub last: Timestamp,
+    pub failures: u32,
+    /// Probes that failed.
+    pub probes: u32,
+    pub parked_until: Option<Timestamp>,
+}
+
+/// What may be sent to an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// Whatever is due.
+    Open,
+    /// One delivery, to see how it fares.
+    Probe,
+    /// Nothing before this moment.
+    Parked(Timestamp),
+}
+
+/// One failed attempt: when it ended, the wait the endpoint asked for, and a random number over the whole range of
+/// u32 that draws the wait between its half and its whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Failure {
+    pub at: Timestamp,
+    pub asked: Option<Duration>,
+    pub jitter: u32,
+}
+
+impl Failing {
+    /// After one more failure.
+    pub fn after(before: Option<Self>, failure: Failure, policy: &CircuitPolicy) -> Self {
+        let at = failure.at;
+        let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
+        let mut failing = before.filter(|old| at.duration_since(old.last) < FORGET_AFTER).unwrap_or(begun);
+        failing.last = at;
+        failing.failures = failing.failures.saturating_add(1);
+        let lasted = at.duration_since(failing.since);
+        let is_parked = failing.parked_until.is_some_and(|until| until > at);
+        if failing.failures >= FAILURES_MIN && reaches(lasted, policy.park_after) && !is_parked {
+            let wait =
+                failing.wait(failure.jitter, policy).max(failure.asked.unwrap_or_default().min(ASKED_MAX));
+            failing.parked_until = Some(at.saturating_add(wait).unwrap_or(Timestamp::MAX));
+            failing.probes = failing.probes.saturating_add(1);
+        }
+        failing
+    }
+
+    fn wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
+        let whole = PARK_MIN.saturating_mul(1 << self.probes.min(16)).min(policy.park_max);
+        let drawn = whole.as_millis() * u128::from(jitter) / (u128::from(u32::MAX) * 2);
+        whole / 2 + Duration::from_millis(u64::try_from(drawn).unwrap_or(0))
+    }
+
+    /// Whether it was parked at all: only then have others waited for a success.
+    pub fn was_parked(&self) -> bool {
+        self.parked_until.is_some()
+    }
+
+    /// Whether the endpoint is to be put out of service.
+    pub fn is_hopeless(&self, policy: &CircuitPolicy) -> bool {
+        self.failures >= FAILURES_MIN && reaches(self.last.duration_since(self.since), policy.disable_after)
+    }
+
+    pub fn passage(&self, now: Timestamp) -> Passage {
+        match self.parked_until {
+            None => Passage::Open,
+            Some(until) if until > now => Passage::Parked(until),
+            Some(_) => Passage::Probe,
+        }
+    }
+}
+
+fn reaches(lasted: SignedDuration, limit: Duration) -> bool {
+    Duration::try_from(lasted).is_ok_and(|lasted| lasted >= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn fail(before: Option<Failing>, at: i64) -> Failing {
+        Failing::after(
+            before,
+            Failure { at: second(at), asked: None, jitter: u32::MAX },
+            &CircuitPolicy::default(),
+        )
+    }
+
+    fn after(seconds: impl IntoIterator<Item = i64>) -> Failing {
+        seconds.into_iter().fold(None, |before, at| Some(fail(before, at))).unwrap()
+    }
+
+    #[test]
+    fn a_minute_of_nothing_but_failure_parks_an_endpoint() {
+        assert_eq!(after([0, 1, 2, 3, 4, 59]).passage(second(59)), Passage::Open, "too soon");
+        assert_eq!(after([0, 60, 120, 180]).passage(second(180)), Passage::Open, "too few");
+        let failing = after([0, 1, 2, 3, 60]);
+        assert_eq!(failing.passage(second(60)), Passage::Parked(second(65)));
+        assert_eq!(failing.passage(second(65)), Passage::Probe);
+    }
+
+    #[test]
+    fn each_probe_that_fails_doubles_the_wait_up_to_its_limit() {
+        let mut failing = after([0, 1, 2, 3, 60]);
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            let until = failing.parked_until.unwrap();
+            failing = fail(Some(failing), until.as_second());
+            waits.push(failing.parked_until.unwrap().as_second() - until.as_second());
+        }
+        assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+    }
+
+    #[test]
+    fn failures_of_what_was_under_way_prolong_nothing() {
+        let failing = after([0, 1, 2, 3, 60]);
+        assert_eq!(fail(Some(failing.clone()), 61).parked_until, failing.parked_until);
+    }
+
+    #[test]
+    fn a_wait_is_drawn_from_its_upper_half_and_lengthened_up_to_a_day_on_request() {
+        let wait = |jitter, asked| {
+            let failure = Failure { at: second(60), asked: Some(Duration::from_secs(asked)), jitter };
+            let failing = Failing::after(Some(after([0, 1, 2, 3])), failure, &CircuitPolicy::default());
+            failing.parked_until.unwrap().duration_since(second(60)).as_millis()
+        };
+        assert_eq!((wait(0, 0), wait(u32::MAX, 0)), (2_500, 5_000));
+        assert_eq!((wait(0, 90), wait(0, 1_000_000)), (90_000, 86_400_000));
+    }
+
+    #[test]
+    fn five_days_of_nothing_but_failure_are_hopeless() {
+        let day = 86_400;
+        assert!(!after((0..5).map(|n| n * day)).is_hopeless(&CircuitPolicy::default()));
+        assert!(after((0..6).map(|n| n * day)).is_hopeless(&CircuitPolicy::default()));
+        assert!(!after([0, 5 * day]).is_hopeless(&CircuitPolicy::default()), "nobody called in between");
+        assert!(
+            !after([0, 1, 2, 3, 4, 3 * day]).is_hopeless(&CircuitPolicy::default()),
+            "it starts afresh after silence"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The deliveries that wait: which are next, and when the next one is. Of one order key (an IRN) only the earliest
+//! that waits can be next; that is what keeps the order. What came of an attempt is written by `deliveries`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use sea_orm::{
+    ConnectionTrait, DatabaseTransaction, DbBackend, FromQueryResult, IdenStatic, Iterable, QueryResult,
+    Statement, Value,
+};
+
+use crate::domain::delivery::Delivery;
+use crate::domain::event::Event;
+use crate::domain::ids::TaxpayerId;
+use crate::store::database::Store;
+use crate::store::entity::column::{Row, json};
+use crate::store::entity::{delivery, event};
+use crate::store::failure::StoreError;
+
+/// Whether a delivery is the first of its order key. The word stands in the text, not among the values: only so do
+/// the databases see that their indexes of what waits serve.
+const IS_FIRST: &str = "d.state = 'pending' AND NOT EXISTS (SELECT 1 FROM deliveries AS earlier \
+    WHERE earlier.taxpayer_id = d.taxpayer_id AND earlier.state = 'pending' \
+    AND earlier.order_key = d.order_key AND earlier.sequence < d.sequence)";
+
+static NEXT: LazyLock<String> = LazyLock::new(|| {
+    let deliveries = delivery::Column::iter().map(|column| named("d", column.as_str()));
+    let events = event::Column::iter().map(|column| named("e", column.as_str()));
+    let columns = deliveries.chain(events).collect::<Vec<_>>().join(", ");
+    format!(
+        "SELECT {columns} FROM deliveries AS d \
+         LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence \
+         WHERE d.taxpayer_id = $1 AND d.next_attempt_at <= $2 AND {IS_FIRST} \
+         ORDER BY d.next_attempt_at, d.sequence LIMIT $3"
+    )
+});
+
+fn named(table: &str, column: &str) -> String {
+    format!("{table}.{column} AS {table}_{column}")
+}
+
+/// The deliveries that are due and first of their order key, the longest due first, each with its event.
+pub async fn next_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Delivery, Event)>, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values: [Value; 3] = [taxpayer.0.into(), now.as_microsecond().into(), limit.into()];
+    let statement = Statement::from_sql_and_values(store.backend(), NEXT.as_str(), values);
+    let rows = store.reader().query_all_raw(statement).await?;
+    rows.iter().map(read).collect()
+}
+
+fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
+    let delivery = Delivery::try_from(delivery::Model::from_query_result(row, "d_")?)?;
+    let Some(event) = event::Model::from_query_result_optional(row, "e_")? else {
+        let reason = format!("event {} is not in the log", delivery.sequence);
+        return Err(StoreError::Corrupt { table: "deliveries", id: delivery.id.to_string(), reason });
+    };
+    Ok((delivery, Event::try_from(event)?))
+}
+
+/// When the next delivery of each of these can be attempted; those that have none waiting are left out.
+pub async fn next_due_owned_by_each(
+    tx: &DatabaseTransaction,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, Timestamp>, StoreError> {
+    let these = these(tx.get_database_backend());
+    let sql = format!(
+        "SELECT d.taxpayer_id AS id, MIN(d.next_attempt_at) AS due FROM deliveries AS d \
+         WHERE d.taxpayer_id IN {these} AND {IS_FIRST} GROUP BY d.taxpayer_id"
+    );
+    let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
+    let mut found = HashMap::new();
+    for row in tx.query_all_raw(statement).await? {
+        let id: i64 = row.try_get("", "id")?;
+        let at = Row { table: "deliveries", id };
+        found.insert(TaxpayerId(id), at.moment(row.try_get("", "due")?)?);
+    }
+    Ok(found)
+}
+
+/// Of these taxpayers those whose endpoint is in service, and whether a replay is under way there.
+pub async fn in_service(
+    tx: &DatabaseTransaction,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
+    let these = these(tx.get_database_backend());
+    let sql = format!(
+        "SELECT w.taxpayer_id AS id, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
+         AND r.state = 'running') AS is_replaying FROM webhooks AS w WHERE w.taxpayer_id IN {these} AND w.is_active"
+    );
+    let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
+    let rows = tx.query_all_raw(statement).await?;
+    rows.iter()
+        .map(|row| Ok((TaxpayerId(row.try_get("", "id")?), row.try_get("", "is_replaying")?)))
+        .collect()
+}
+
+/// The numbers of a list of JSON that is the first value: one statement, however many there are.
+fn these(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => {
+            "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST($1 AS JSON)) AS given(value))"
+        }
+        _ => "(SELECT value FROM json_each($1))",
+    }
+}
+
+/// Makes due at once what waits for another attempt.
+pub async fn hurry(tx: &DatabaseTransaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
+    let sql = "UPDATE deliveries SET next_attempt_at = $2 \
+        WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
+    let values: [Value; 2] = [taxpayer.0.into(), now.as_microsecond().into()];
+    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::clock;
+    use crate::domain::delivery::DeliveryState;
+    use crate::domain::event::{EventKind, Head, Occurrence, Seal};
+    use crate::store::testing::{TestStore, stores};
+    use crate::store::{deliveries, events};
+
+    const ID: TaxpayerId = TaxpayerId(7);
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Events of these IRNs, each with a delivery that is due at its number.
+    async fn queue(test: &TestStore, irns: &[&str]) -> Vec<Delivery> {
+        let (mut head, now) = (Head::default(), second(0));
+        let event = |irn: &&str| {
+            let kind = EventKind::InvoiceCreated;
+            let occurrence = Occurrence { kind, irn: Some((*irn).to_owned()), data: serde_json::json!({}) };
+            let id = clock::new_id();
+            head.append(occurrence, Seal { id, taxpayer_id: ID, command_id: id, now })
+        };
+        let log: Vec<_> = irns.iter().map(event).collect();
+        let due: Vec<_> = log
+            .iter()
+            .map(|event| (Delivery::due(clock::new_id(), event, second(event.sequence)), event.kind))
+            .collect();
+        let tx = test.store.begin().await.unwrap();
+        events::append(&tx, &log).await.unwrap();
+        deliveries::add(&tx, &due, now).await.unwrap();
+        tx.commit().await.unwrap();
+        due.into_iter().map(|(delivery, _)| delivery).collect()
+    }
+
+    async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
+        let next = next_owned_by(&test.store, ID, second(at), limit).await.unwrap();
+        assert!(next.iter().all(|(delivery, event)| delivery.sequence == event.sequence));
+        next.into_iter().map(|(delivery, _)| delivery.sequence).collect()
+    }
+
+    async fn end(test: &TestStore, delivery: &Delivery) {
+        let ended = Delivery { state: DeliveryState::Delivered, next_attempt_at: None, ..delivery.clone() };
+        let tx = test.store.begin().await.unwrap();
+        let row = delivery::Model::of(&ended, EventKind::InvoiceCreated.as_str(), second(0));
+        let sql = "UPDATE deliveries SET state = $1, next_attempt_at = NULL WHERE id = $2";
+        let values: [Value; 2] = [row.state.into(), row.id.into()];
+        tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn of_each_irn_the_earliest_that_waits_is_next() {
+        for test in stores().await {
+            let due = queue(&test, &["A", "A", "B", "A", "C"]).await;
+            assert_eq!(next(&test, 9, 9).await, [1, 3, 5]);
+            assert_eq!(next(&test, 9, 2).await, [1, 3]);
+            assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
+            end(&test, &due[0]).await;
+            assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
+            assert_eq!(next_owned_by(&test.store, TaxpayerId(8), second(9), 9).await.unwrap(), []);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_moment_is_that_of_the_first_of_an_irn() {
+        for test in stores().await {
+            queue(&test, &["A", "B"]).await;
+            let tx = test.store.begin().await.unwrap();
+            let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)]).await.unwrap();
+            assert_eq!(due, HashMap::from([(ID, second(1))]));
+            assert_eq!(in_service(&tx, &[ID]).await.unwrap(), HashMap::new(), "no endpoint");
+            hurry(&tx, ID, second(0)).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(next(&test, 0, 9).await, [1, 2]);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Many lanes of one kind at once: a statement for all of them.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
+
+use crate::store::entity::column::json;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+
+/// How a lane is given back: when it is due again, or not by itself, and at which gate it stands until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    pub lease: Lease,
+    pub delay: Option<Duration>,
+    pub gate: Option<&'static str>,
+}
+
+/// Locks those of these lanes that we hold for the rest of the transaction; their keys.
+pub async fn fence_all(
+    tx: &DatabaseTransaction,
+    kind: LaneKind,
+    leases: &[Lease],
+) -> Result<HashSet<String>, StoreError> {
+    let sql = format!(
+        "UPDATE lanes SET version = version + 1 FROM {} \
+         WHERE lanes.kind = $1 AND lanes.key = given.name AND lanes.epoch = given.epoch RETURNING lanes.key AS name",
+        given(tx.get_database_backend())
+    );
+    let leases: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&leases).into()];
+    let rows =
+        tx.query_all_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
+}
+
+/// Gives back lanes that are fenced in this transaction.
+pub async fn release_all(tx: &DatabaseTransaction, kind: LaneKind, rests: &[Rest]) -> Result<(), StoreError> {
+    if rests.is_empty() {
+        return Ok(());
+    }
+    let backend = tx.get_database_backend();
+    let sql = format!(
+        "UPDATE lanes SET owner = NULL, lease_until = NULL, gate = given.gate, next_due_at = {} + given.delay \
+         FROM {} WHERE lanes.kind = $1 AND lanes.key = given.name AND lanes.epoch = given.epoch",
+        lanes::clock(backend),
+        given(backend)
+    );
+    let rests: Vec<_> = rests
+        .iter()
+        .map(|rest| {
+            let delay = rest.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
+            (&rest.lease.key, rest.lease.epoch, delay, rest.gate)
+        })
+        .collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&rests).into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    Ok(())
+}
+
+/// The second value, a list of JSON, as a table: names and epochs of lanes, and how they are given back.
+fn given(backend: DbBackend) -> String {
+    let rows = match backend {
+        DbBackend::Postgres => "json_array_elements(CAST($2 AS JSON)) AS rows(value)",
+        _ => "json_each($2)",
+    };
+    format!(
+        "(SELECT value ->> 0 AS name, CAST(value ->> 1 AS BIGINT) AS epoch, CAST(value ->> 2 AS BIGINT) AS delay, \
+         value ->> 3 AS gate FROM {rows}) AS given"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn lanes_that_are_ours_are_fenced_and_given_back_together() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2", "3"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            leases[2].epoch -= 1;
+            let tx = store.begin().await.unwrap();
+            let held = fence_all(&tx, LaneKind::Endpoint, &leases).await.unwrap();
+            assert_eq!(held, HashSet::from(["1".to_owned(), "2".to_owned()]), "the third is another's");
+            let rests: Vec<_> = [Some(Duration::ZERO), None, Some(Duration::ZERO)]
+                .into_iter()
+                .zip(&leases)
+                .map(|(delay, lease)| Rest { lease: lease.clone(), delay, gate: None })
+                .collect();
+            release_all(&tx, LaneKind::Endpoint, &rests).await.unwrap();
+            tx.commit().await.unwrap();
+            let again = lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            assert_eq!(again.iter().map(|lease| lease.key.as_str()).collect::<Vec<_>>(), ["1"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lane_that_is_parked_is_not_woken_before_its_time() {
+        for test in stores().await {
+            let store = &test.store;
+            let key = "7".to_owned();
+            let claim = async || lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            tx.commit().await.unwrap();
+            let lease = claim().await.remove(0);
+            let tx = store.begin().await.unwrap();
+            let rest = Rest { lease, delay: Some(Duration::from_mins(1)), gate: Some(lanes::PARKED) };
+            release_all(&tx, LaneKind::Endpoint, &[rest]).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim().await, []);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &[key]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim().await.len(), 1, "unless somebody says so");
+        }
+    }
+}
