@@ -10,6 +10,8 @@ use crate::support::world::{World, eventually, on_every_database};
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
 const BOTH: [&str; 2] = [CREATED, UPDATED];
+/// Deliveries to one endpoint at once.
+const AT_ONCE: usize = 32;
 
 async fn settled(integrator: &Integrator, taxpayer: &Taxpayer) -> Value {
     let look = async || {
@@ -354,10 +356,11 @@ fn a_request_that_is_sent_twice_is_one_replay() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_next(&[Reply::Slow]);
-        taxpayer.invoice(&bodies::invoice()).await;
-        receiver.wait_for(1).await;
-        // The endpoint is busy with its slow attempt: both find the replay not begun yet.
+        receiver.answer_next(&[Reply::Slow; AT_ONCE]);
+        let many: Vec<_> = (0..AT_ONCE).map(|_| bodies::invoice()).collect();
+        taxpayer.create_batch(&many).await.expect_status(201);
+        receiver.wait_for(AT_ONCE).await;
+        // There is no room beside the slow attempts: both find the replay not begun yet.
         let first = integrator.replay(taxpayer.id, json!(1), "failed").await.expect_status(200);
         let second = integrator.replay(taxpayer.id, json!(1), "failed").await.expect_status(200);
         assert_eq!(first.data()["id"], second.data()["id"]);
