@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use einvoice::actors::taxpayer::command::{NewContact, Onboarding, Which};
+use einvoice::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange, Which};
 use einvoice::actors::taxpayer::door::{Failure, Taxpayers};
 use einvoice::app::House;
 use einvoice::domain::codes::{SettableStatus, UniqueNoType};
+use einvoice::domain::delivery::ScheduleChange;
 use einvoice::domain::ids::{IntegratorId, TaxpayerId};
 use einvoice::domain::party::ProfileChange;
 use einvoice::store::accounts;
@@ -57,7 +58,12 @@ impl Crowd {
             let id = TaxpayerId(house.store.ids().next(IdKind::Taxpayer).await.unwrap());
             house.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
             house.taxpayers.change_profile(id, profile()).await.unwrap();
-            house.taxpayers.set_webhook(id, sink.url(number), Some(vec![EVENT.into()])).await.unwrap();
+            let change = WebhookChange {
+                url: sink.url(number),
+                enabled_events: Some(vec![EVENT.into()]),
+                retry_schedule: ScheduleChange::Keep,
+            };
+            house.taxpayers.set_webhook(id, change).await.unwrap();
             join_all((0..invoices).map(|invoice| seat(house, id, invoice))).await
         });
         let seats: Vec<Vec<Seat>> = making.buffered(AT_ONCE).collect().await;

@@ -25,6 +25,7 @@ mod m0016_resolved_by;
 mod m0017_circuits;
 mod m0018_integrations;
 mod m0019_phases_and_public_keys;
+mod m0020_endpoint_schedule;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -52,6 +53,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0017_circuits::Migration),
             Box::new(m0018_integrations::Migration),
             Box::new(m0019_phases_and_public_keys::Migration),
+            Box::new(m0020_endpoint_schedule::Migration),
         ]
     }
 }

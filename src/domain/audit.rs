@@ -14,6 +14,7 @@ words! {
         RetryRun = "run.retry",
         CancelRun = "run.cancel",
         ReplayDelivery = "delivery.replay",
+        ReplayDeadLetters = "dead-letters.replay",
         Reconcile = "taxpayer.reconcile",
         SetIntegration = "taxpayer.set-integration",
     }

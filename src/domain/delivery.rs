@@ -109,8 +109,31 @@ pub struct Endpoint {
     pub disabled_after: Option<i64>,
     /// What verifies the newest signature, where that is made with a key pair.
     pub public_key: Option<String>,
+    /// The delay before each attempt, in seconds; None is the deployment's schedule.
+    pub retry_schedule: Option<Vec<u32>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// What is said about the retry schedule of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScheduleChange {
+    /// Nothing: it stays as it is.
+    Keep,
+    /// The deployment's.
+    Shared,
+    Own(Vec<u32>),
+}
+
+impl ScheduleChange {
+    /// The schedule after it.
+    pub fn applied(self, before: Option<Vec<u32>>) -> Option<Vec<u32>> {
+        match self {
+            Self::Keep => before,
+            Self::Shared => None,
+            Self::Own(delays) => Some(delays),
+        }
+    }
 }
 
 impl Endpoint {

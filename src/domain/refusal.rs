@@ -47,6 +47,10 @@ pub enum Refusal {
     WebhookDisabled,
     #[error("Too many replays of this webhook are under way: wait for one of them to end")]
     TooManyReplays,
+    #[error("Replay not found")]
+    ReplayNotFound,
+    #[error("The replay has ended already")]
+    ReplayEnded,
     #[error("Delivery not found")]
     DeliveryNotFound,
     #[error("A run that is {from} takes no {to}")]

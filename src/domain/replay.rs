@@ -29,7 +29,7 @@ impl AfterEnable {
 }
 
 words! {
-    ReplayState { Running = "running", Done = "done" }
+    ReplayState { Running = "running", Done = "done", Cancelled = "cancelled" }
 }
 
 /// Replays of one taxpayer that are under way at most.
@@ -108,6 +108,12 @@ impl Replay {
         Self { reached, state, queued, updated_at: now, ..self }
     }
 
+    /// Ended before its end: what it has queued is still delivered, nothing more is.
+    #[must_use]
+    pub fn cancelled(self, now: Timestamp) -> Self {
+        Self { state: ReplayState::Cancelled, updated_at: now, ..self }
+    }
+
     pub fn is_open(&self) -> bool {
         self.state == ReplayState::Running
     }
@@ -122,6 +128,19 @@ impl Replay {
     /// Events that are left to look at.
     pub fn remaining(&self) -> i64 {
         self.until - self.reached
+    }
+
+    /// How much of it was looked at, in percent.
+    pub fn percent(&self) -> i64 {
+        match self.until - self.after {
+            0 => 100,
+            whole => (self.reached - self.after).saturating_mul(100) / whole,
+        }
+    }
+
+    /// Whether the log has nothing from there on.
+    pub fn is_empty(&self) -> bool {
+        self.after == self.until
     }
 }
 
@@ -160,6 +179,20 @@ mod tests {
         assert_eq!((replay.reached, replay.queued, replay.is_open(), replay.remaining()), (4, 3, true, 6));
         let replay = replay.advanced(2, 0, now).advanced(99, 2, now);
         assert_eq!((replay.reached, replay.queued, replay.is_open()), (10, 5, false));
+    }
+
+    #[test]
+    fn its_progress_is_told_in_percent() {
+        let now = Timestamp::UNIX_EPOCH;
+        let replay = open(ReplayRange::since(ReplayScope::All, 3), 10);
+        for (reached, percent, remaining) in [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)] {
+            let replay = replay.clone().advanced(reached, 0, now);
+            assert_eq!((replay.percent(), replay.remaining()), (percent, remaining), "{reached}");
+        }
+        let nothing = open(ReplayRange::since(ReplayScope::All, 11), 10);
+        assert_eq!((nothing.percent(), nothing.is_empty(), replay.is_empty()), (100, true, false));
+        let cancelled = replay.advanced(6, 2, now).cancelled(now);
+        assert_eq!((cancelled.is_open(), cancelled.percent(), cancelled.queued), (false, 50, 2));
     }
 
     #[test]

@@ -185,7 +185,9 @@ impl From<Refusal> for ApiError {
             | Refusal::RunUnsettled(_)
             | Refusal::RunTookEffect
             | Refusal::WebhookDisabled
+            | Refusal::ReplayEnded
             | Refusal::TooManyReplays => (Code::InvalidTransition, Faults::default()),
+            Refusal::ReplayNotFound => (Code::ReplayNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (Code::DeliveryNotFound, Faults::default()),
             Refusal::IrnContentChanged => (Code::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (Code::WebhookNotConfigured, Faults::default()),

@@ -4,7 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | what handlers work with | `state` |
-//! | the route table | here, a line of it in `route` |
+//! | the route table | here and, of webhooks, in `webhook_paths`; a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
 //! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
 //! | what comes in | `body`, `twins`, `query`, `ident`, `since`, `patience`, `forms` |
@@ -56,6 +56,7 @@ mod tests;
 mod turnstile;
 mod twins;
 mod views;
+mod webhook_paths;
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -71,13 +72,12 @@ pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
-const TRY: [Method; 2] = [Method::POST, Method::GET];
 
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
 fn table() -> Vec<Path> {
     use {app as ap, system_integrators as si, tax_payers as tp};
-    vec![
+    let mut paths = vec![
         path("/v1/core/commons/invoice-categories").get(core::invoice_categories),
         path("/v1/core/commons/enums").get(core::enums),
         path("/v1/core/resources/{list}").get(core::resources),
@@ -100,14 +100,7 @@ fn table() -> Vec<Path> {
         path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),
-        path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
         path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(si::get_integration_setup),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries").get(si::list_deliveries),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay").post(si::replay_delivery),
         path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
 
         path("/v1/app/invoices/validate").post(ap::validate),
@@ -136,6 +129,7 @@ fn table() -> Vec<Path> {
         path("/ops/pipeline/runs/{id}/retry").post(ops::retry_run),
         path("/ops/pipeline/runs/{id}/cancel").post(ops::cancel_run),
         path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
+        path("/ops/webhooks/dead-letters/replay").post(ops::replay_dead_letters),
         path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
         path("/ops/taxpayers/{id}/integration").get(ops::get_integration).on([Method::PUT], ops::set_integration),
         path("/ops/breakers").get(ops::breakers),
@@ -143,7 +137,9 @@ fn table() -> Vec<Path> {
         path("/ops/reconciliations").get(ops::list_reconciliations).post(ops::create_reconciliation),
         path("/ops/reconciliations/{id}").get(ops::get_reconciliation),
         path("/ops/audit").get(ops::list_audit),
-    ]
+    ];
+    paths.extend(webhook_paths::table());
+    paths
 }
 
 pub fn routes(config: &mut web::ServiceConfig) {

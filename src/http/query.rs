@@ -87,6 +87,15 @@ impl Query {
         self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
 
+    /// Whether something is wanted; a word that is neither yes nor no is a fault.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
+        match self.filled(name).map(str::to_ascii_lowercase).as_deref() {
+            Some("true" | "1") => Ok(true),
+            None | Some("false" | "0") => Ok(false),
+            Some(_) => Err(Fault::new(name, "boolean", format!("The {name} field must be true or false."))),
+        }
+    }
+
     /// A text of this name that is not blank.
     fn filled(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
@@ -165,6 +174,24 @@ mod tests {
             assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
         }
         assert!(Query::of("limit=0").whole("limit", 1).is_err());
+    }
+
+    #[test]
+    fn a_flag_is_yes_or_no_and_nothing_else() {
+        let flag = |text: &str| Query::of(text).flag("grade").map_err(|fault| fault.rule);
+        for (text, expected) in [
+            ("", Ok(false)),
+            ("grade=", Ok(false)),
+            ("grade=true", Ok(true)),
+            ("grade=TRUE", Ok(true)),
+            ("grade=1", Ok(true)),
+            ("grade=1&grade=0", Ok(false)),
+            ("grade=false", Ok(false)),
+            ("grade=yes", Err("boolean")),
+            ("grade=%00", Err("boolean")),
+        ] {
+            assert_eq!(flag(text), expected, "{text}");
+        }
     }
 
     #[test]

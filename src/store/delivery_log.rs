@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
 };
@@ -9,10 +10,11 @@ use sea_orm::{
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::irn::Irn;
 use crate::store::database::Store;
-use crate::store::entity::attempt;
 use crate::store::entity::column::Row;
 use crate::store::entity::delivery::{Column, Entity, Model};
+use crate::store::entity::{attempt, event};
 use crate::store::failure::StoreError;
 
 /// The last attempts that are shown of a delivery; one that was replayed often has more.
@@ -24,6 +26,8 @@ pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
     /// The name of an event; one that there is not finds nothing.
     pub event: Option<String>,
+    /// Of the invoice with this IRN, in any of its spellings; a text that is none finds nothing.
+    pub irn: Option<String>,
     /// From this event on.
     pub since: Option<i64>,
 }
@@ -50,11 +54,25 @@ pub async fn page_owned_by(
     if let Some(event) = filter.event {
         found = found.filter(Column::Kind.eq(event));
     }
+    if let Some(irn) = filter.irn {
+        found = found.filter(Column::Sequence.in_subquery(sequences_of(taxpayer, irn)));
+    }
     if let Some(since) = filter.since {
         found = found.filter(Column::Sequence.gte(since));
     }
     let total = found.clone().count(store.reader()).await?;
     Ok((read(store, found.order_by_desc(Column::Sequence), page).await?, total))
+}
+
+/// The numbers of the events about an IRN: the log of events has an index for them, deliveries have none.
+fn sequences_of(taxpayer: TaxpayerId, irn: String) -> SelectStatement {
+    let key = Irn::parse(&irn).map(|irn| irn.key()).ok();
+    Query::select()
+        .column(event::Column::Sequence)
+        .from(event::Entity)
+        .and_where(Expr::col(event::Column::TaxpayerId).eq(taxpayer.0))
+        .and_where(Expr::col(event::Column::Irn).is_in([irn].into_iter().chain(key)))
+        .to_owned()
 }
 
 /// A page of the dead letters of one taxpayer or of all, the newest first, and how many there are.
@@ -79,6 +97,16 @@ pub async fn owned_by_with_id(
 ) -> Result<Option<Delivery>, StoreError> {
     let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
     found.map(Delivery::try_from).transpose()
+}
+
+/// A dead letter of a taxpayer.
+pub async fn dead_owned_by_with_id(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<Delivery>, StoreError> {
+    let found = owned_by_with_id(store, taxpayer, id).await?;
+    Ok(found.filter(|delivery| delivery.state == DeliveryState::Dead))
 }
 
 /// A dead letter, whose ever it is.

@@ -6,15 +6,14 @@ use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use sea_orm::{
-    ConnectionTrait, DatabaseTransaction, DbBackend, FromQueryResult, IdenStatic, Iterable, QueryResult,
-    Statement, Value,
+    ConnectionTrait, DatabaseTransaction, DbBackend, FromQueryResult, QueryResult, Statement, Value,
 };
 
 use crate::domain::delivery::Delivery;
 use crate::domain::event::Event;
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::Store;
-use crate::store::entity::column::{Row, json};
+use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
 
@@ -25,20 +24,15 @@ const IS_FIRST: &str = "d.state = 'pending' AND NOT EXISTS (SELECT 1 FROM delive
     AND earlier.order_key = d.order_key AND earlier.sequence < d.sequence)";
 
 static NEXT: LazyLock<String> = LazyLock::new(|| {
-    let deliveries = delivery::Column::iter().map(|column| named("d", column.as_str()));
-    let events = event::Column::iter().map(|column| named("e", column.as_str()));
-    let columns = deliveries.chain(events).collect::<Vec<_>>().join(", ");
     format!(
-        "SELECT {columns} FROM deliveries AS d \
+        "SELECT {}, {} FROM deliveries AS d \
          LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence \
          WHERE d.taxpayer_id = $1 AND d.next_attempt_at <= $2 AND {IS_FIRST} \
-         ORDER BY d.next_attempt_at, d.sequence LIMIT $3"
+         ORDER BY d.next_attempt_at, d.sequence LIMIT $3",
+        named::<delivery::Column>("d"),
+        named::<event::Column>("e")
     )
 });
-
-fn named(table: &str, column: &str) -> String {
-    format!("{table}.{column} AS {table}_{column}")
-}
 
 /// The deliveries that are due and first of their order key, the longest due first, each with its event.
 pub async fn next_owned_by(

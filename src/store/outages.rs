@@ -208,6 +208,7 @@ mod tests {
             disabled_reason: None,
             disabled_after: None,
             public_key: None,
+            retry_schedule: None,
             created_at: at(0),
             updated_at: at(0),
         };

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::domain::clock;
@@ -15,6 +15,7 @@ use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::replay::{Replay, ReplayScope, ReplayState};
+use crate::store::database::Store;
 use crate::store::deliveries;
 use crate::store::entity::replay::{Column, Entity, Model};
 use crate::store::entity::{delivery, event};
@@ -46,6 +47,49 @@ pub async fn latest_owned_by(
     found.one(connection).await?.map(Replay::try_from).transpose()
 }
 
+/// The replays that were asked for, the newest first, and how many there are.
+pub async fn page_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<Replay>, u64), StoreError> {
+    let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+    let total = found.clone().count(store.reader()).await?;
+    let offset = page.saturating_sub(1).saturating_mul(per_page);
+    let rows = found.order_by_desc(Column::Id).offset(offset).limit(per_page).all(store.reader()).await?;
+    Ok((rows.into_iter().map(Replay::try_from).collect::<Result<_, _>>()?, total))
+}
+
+pub async fn owned_by_with_id(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<Replay>, StoreError> {
+    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    found.map(Replay::try_from).transpose()
+}
+
+/// Ends replays that are still under way. The endpoint's lane is locked before, as for a part of them, so that
+/// neither waits for the other in a circle.
+pub async fn cancel(
+    tx: &DatabaseTransaction,
+    taxpayer: TaxpayerId,
+    (ids, now): (&[uuid::Uuid], Timestamp),
+) -> Result<(), StoreError> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(ReplayState::Cancelled.as_str()))
+        .col_expr(Column::UpdatedAt, Expr::value(now.as_microsecond()))
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.is_in(ids.iter().map(ToString::to_string)))
+        .filter(Column::State.eq(ReplayState::Running.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
 /// Writes replays as they are now, new and changed ones alike.
 pub async fn save(tx: &DatabaseTransaction, replays: &[Replay]) -> Result<(), StoreError> {
     if replays.is_empty() {
@@ -61,13 +105,19 @@ pub async fn save(tx: &DatabaseTransaction, replays: &[Replay]) -> Result<(), St
     Ok(())
 }
 
-/// Queues the next part of a replay and moves its place on.
+/// Queues the next part of a replay and moves its place on; of one that was cancelled meanwhile nothing.
 pub async fn queue(
     tx: &DatabaseTransaction,
     replay: Replay,
     enabled: &[EventKind],
     now: Timestamp,
 ) -> Result<Replay, StoreError> {
+    let key = (replay.taxpayer_id.0, replay.id.to_string());
+    let held = Entity::find_by_id(key).lock_exclusive().one(tx).await?.ok_or(StoreError::Stale)?;
+    let replay = Replay::try_from(held)?;
+    if !replay.is_open() {
+        return Ok(replay);
+    }
     let (reached, queued) = match replay.scope {
         ReplayScope::Failed => again(tx, &replay, (Some(DeliveryState::Dead), replay.until), now).await?,
         ReplayScope::Missing => missing(tx, &replay, enabled, now).await?,

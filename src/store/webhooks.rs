@@ -1,10 +1,13 @@
 //! Webhook endpoints and their signing secrets. The secrets are sealed on the way in and opened only for
 //! the delivery that signs with them.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter,
+    ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, FromQueryResult,
+    IntoActiveModel, QueryFilter, Statement,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +16,7 @@ use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::Integration;
 use crate::store::database::Store;
-use crate::store::entity::column::{Row, json};
+use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -37,15 +40,28 @@ pub struct Recipient {
     /// How its ERP takes notifications; where nothing was set, signed JSON without more.
     pub integration: Integration,
     pub failing: Option<Failing>,
+    pub is_replaying: bool,
 }
+
+static RECIPIENT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {}, {}, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
+         AND r.state = 'running') AS is_replaying \
+         FROM webhooks AS w LEFT JOIN integrations AS i ON i.taxpayer_id = w.taxpayer_id WHERE w.taxpayer_id = $1",
+        named::<Column>("w"),
+        named::<integration::Column>("i")
+    )
+});
 
 pub async fn recipient(
     store: &Store,
     taxpayer: TaxpayerId,
     now: Timestamp,
 ) -> Result<Option<Recipient>, StoreError> {
-    let found = Entity::find_by_id(taxpayer.0).find_also_related(integration::Entity);
-    let Some((row, settings)) = found.one(store.reader()).await? else { return Ok(None) };
+    let statement = Statement::from_sql_and_values(store.backend(), RECIPIENT.as_str(), [taxpayer.0.into()]);
+    let Some(found) = store.reader().query_one_raw(statement).await? else { return Ok(None) };
+    let row = Model::from_query_result(&found, "w_")?;
+    let settings = integration::Model::from_query_result_optional(&found, "i_")?;
     let owner = row.taxpayer_id.to_string();
     let previous = previous(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
@@ -53,7 +69,8 @@ pub async fn recipient(
     let settings = settings.map(|settings| integrations::open(store.vault(), settings)).transpose()?;
     let failing = failing(&row)?;
     let integration = settings.unwrap_or_default();
-    Ok(Some(Recipient { endpoint: Endpoint::try_from(row)?, secrets, integration, failing }))
+    let is_replaying = found.try_get("", "is_replaying")?;
+    Ok(Some(Recipient { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying }))
 }
 
 /// How an endpoint has fared, and the endpoint.
@@ -107,6 +124,7 @@ pub async fn save(
         disabled_after: endpoint.disabled_after,
         failing: None,
         public_key: None,
+        retry_schedule: endpoint.retry_schedule.as_ref().map(json),
     };
     let changing = [
         Column::Url,
@@ -114,6 +132,7 @@ pub async fn save(
         Column::IsActive,
         Column::DisabledReason,
         Column::DisabledAfter,
+        Column::RetrySchedule,
         Column::UpdatedAt,
     ];
     let mut known = OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned();

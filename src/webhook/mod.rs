@@ -13,18 +13,23 @@
 //! | What came of an attempt, and when | `attempt`, `phases`, `retry_after` |
 //! | How a notification is written, how a request authenticates itself | `format`, `auth` |
 //! | When the attempts are made | `schedule` |
+//! | What a receiver is worth, and why | `grade`, `explanation` |
+//! | Why a delivery was given up, and what to do | `remedy` |
 
 mod address;
 mod attempt;
 pub mod auth;
 mod client;
 mod destination;
+mod explanation;
 #[cfg(test)]
 mod forgery;
 pub mod format;
 mod gate;
+mod grade;
 mod passage;
 mod phases;
+mod remedy;
 mod resolver;
 mod retry_after;
 mod schedule;
@@ -37,7 +42,9 @@ pub use address::AddressPolicy;
 pub use attempt::{Attempt, Fault, Outcome};
 pub use client::{BuildError, GuardedClient, Post};
 pub use destination::UrlFault;
+pub use grade::{Check, Grade, Graded, Mark, graded};
 pub use phases::Phases;
+pub use remedy::Remedy;
 pub use schedule::Schedule;
 pub use secret::{Secret, SecretFault};
 pub use signature::{Message, VerifyFault};

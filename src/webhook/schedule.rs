@@ -1,6 +1,7 @@
 //! When the attempts at a delivery are made: a list of delays, each before its attempt. After the last
 //! attempt the delivery is a dead letter. `webhooks.retry_schedule_s`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// The longest Retry-After that is honoured.
@@ -13,6 +14,13 @@ pub struct Schedule(Vec<Duration>);
 impl Schedule {
     pub fn new(delays: Vec<Duration>) -> Self {
         Self(delays)
+    }
+
+    /// An endpoint's own delays in seconds where it has some, else those of the deployment.
+    pub fn or_own<'s>(shared: &'s Self, own: Option<&[u32]>) -> Cow<'s, Self> {
+        let Some(delays) = own else { return Cow::Borrowed(shared) };
+        let delays = delays.iter().map(|seconds| Duration::from_secs(u64::from(*seconds)));
+        Cow::Owned(Self(delays.collect()))
     }
 
     /// How many attempts a delivery has.
@@ -54,6 +62,15 @@ mod tests {
         assert_eq!(schedule.attempts(), 3);
         assert_eq!(Schedule::default().attempts(), 10);
         assert_eq!(Schedule::new(Vec::new()).next(0, None, 0), None);
+    }
+
+    #[test]
+    fn an_endpoint_may_have_its_own() {
+        let shared = Schedule::default();
+        assert_eq!(*Schedule::or_own(&shared, None), shared);
+        let own = Schedule::or_own(&shared, Some(&[0, 60]));
+        assert_eq!((own.attempts(), own.next(1, None, 0)), (2, Some(Duration::from_mins(1))));
+        assert_eq!(own.next(2, None, 0), None);
     }
 
     #[test]

@@ -59,9 +59,15 @@ const STORY: &[(&str, u16)] = &[
     ("get_supplier_invoice", 200),
     ("acknowledge_supplier_invoice", 200),
     ("list_deliveries", 200),
+    ("list_own_dead_letters", 200),
+    ("replay_own_dead_letter", 200),
     ("replay_delivery", 200),
     ("replay_webhook", 200),
     ("get_replay", 200),
+    ("list_replays", 200),
+    ("find_replay", 200),
+    // It has come to its end.
+    ("cancel_replay", 409),
     ("enable_webhook", 200),
     ("supervision", 200),
     ("list_runs", 200),
@@ -73,6 +79,7 @@ const STORY: &[(&str, u16)] = &[
     ("cancel_run", 200),
     ("list_dead_letters", 200),
     ("replay_dead_letter", 200),
+    ("replay_dead_letters", 200),
     ("create_reconciliation", 200),
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),
@@ -134,12 +141,19 @@ impl<'w> Walk<'w> {
         match name {
             "list_supplier_invoices" => self.receive_a_suppliers_invoice().await,
             "list_runs" => self.hold_up_a_submission().await,
-            "replay_delivery" => {
+            "list_own_dead_letters" | "replay_delivery" => {
                 let dead = async || {
                     let found = self.call("list_deliveries").await;
                     (found.data()["data"][0]["state"] == "dead").then_some(())
                 };
                 eventually("a delivery that was given up", dead).await;
+            }
+            "cancel_replay" => {
+                let ended = async || {
+                    let found = self.call("find_replay").await;
+                    (found.data()["state"] == "done").then_some(())
+                };
+                eventually("the end of a replay", ended).await;
             }
             "list_dead_letters" => {
                 let some = async || {
@@ -213,7 +227,10 @@ impl<'w> Walk<'w> {
             "create_taxpayer" | "create_invoice" => drop(self.places.insert("id", text("/id"))),
             "rotate_api_key" => drop(self.keys.insert("taxpayer_key", text("/api_key"))),
             "create_batch" => drop(self.places.insert("batch_no", text("/batch_no"))),
-            "list_deliveries" => drop(self.places.insert("delivery_id", text("/data/0/id"))),
+            "list_deliveries" | "list_own_dead_letters" => {
+                drop(self.places.insert("delivery_id", text("/data/0/id")));
+            }
+            "list_replays" => drop(self.places.insert("replay_id", text("/data/0/id"))),
             "acknowledge_supplier_invoice" => {
                 drop(self.places.insert("id", self.taxpayer_id()));
             }

@@ -108,8 +108,9 @@ mod tests {
     use super::*;
     use crate::actors::outage::Watch;
     use crate::actors::supervision::Arbiters;
-    use crate::actors::taxpayer::command::Onboarding;
+    use crate::actors::taxpayer::command::{Onboarding, WebhookChange};
     use crate::domain::clock::{Clock, MockClock};
+    use crate::domain::delivery::ScheduleChange;
     use crate::domain::event::{Event, Head};
     use crate::domain::outage::{OutageEdge, Sighting};
     use crate::store::testing::{TestStore, stores};
@@ -176,7 +177,9 @@ mod tests {
             self.crier.taxpayers.onboard(id, Onboarding::sample(id)).await.unwrap();
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             let url = "https://hooks.example.com".to_owned();
-            self.crier.taxpayers.set_webhook(id, url, Some(names)).await.unwrap();
+            let retry_schedule = ScheduleChange::Keep;
+            let change = WebhookChange { url, enabled_events: Some(names), retry_schedule };
+            self.crier.taxpayers.set_webhook(id, change).await.unwrap();
         }
 
         async fn close(self) {

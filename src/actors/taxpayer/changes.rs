@@ -56,6 +56,7 @@ pub(crate) struct Changes {
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
     pub(crate) replays: Vec<Replay>,
+    pub(crate) cancelled_replays: Vec<uuid::Uuid>,
     pub(crate) audit: Vec<AuditEntry>,
     /// News of outages, and the events that told it.
     pub(crate) told_outages: Vec<(News, i64)>,
@@ -103,7 +104,8 @@ fn waiting(run: &Run) -> Waiting {
 impl Changes {
     /// Whether the endpoint has something to do: also what waited for one that was disabled.
     pub(crate) fn wakes_endpoint(&self) -> bool {
-        !self.deliveries.is_empty() || self.endpoint.is_some() || !self.replays.is_empty()
+        let replays = self.replays.len() + self.cancelled_replays.len();
+        !self.deliveries.is_empty() || self.endpoint.is_some() || replays > 0
     }
 
     /// Whether there is anything to write.
@@ -118,6 +120,7 @@ impl Changes {
             && !self.integration
             && self.events.is_empty()
             && self.replays.is_empty()
+            && self.cancelled_replays.is_empty()
             && self.audit.is_empty()
             && self.ended_steps.is_empty()
             && self.received.is_empty()
@@ -233,8 +236,9 @@ impl Desk {
         }
         let lane = self.id.to_string();
         match changes.endpoint {
-            Some(_) => lanes::make_due(tx, LaneKind::Endpoint, &[lane]).await,
-            None => lanes::wake(tx, LaneKind::Endpoint, &lane).await,
+            Some(_) => lanes::make_due(tx, LaneKind::Endpoint, &[lane]).await?,
+            None => lanes::wake(tx, LaneKind::Endpoint, &lane).await?,
         }
+        replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await
     }
 }

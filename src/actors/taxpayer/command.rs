@@ -12,7 +12,7 @@ use crate::domain::audit;
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
-use crate::domain::delivery::Endpoint;
+use crate::domain::delivery::{Endpoint, ScheduleChange};
 use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::integration::{Auth, Format, Integration, SecretText};
 use crate::domain::invoice::{Draft, Invoice};
@@ -47,7 +47,7 @@ pub enum Command {
     AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>),
     SetSubscription(Subscription),
-    SetWebhook { url: String, enabled_events: Option<Vec<String>> },
+    SetWebhook(Box<WebhookChange>),
     SetIntegration(Box<IntegrationOrder>),
     KeepRefreshToken(Box<RenewedToken>),
     RotateSecret { secret: Secret },
@@ -55,6 +55,7 @@ pub enum Command {
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),
+    CancelReplay { id: uuid::Uuid },
     MoveRun(Box<RunOrder>),
     TellOutage(Box<OutageNotice>),
     Reconsider(Reconsideration),
@@ -77,7 +78,7 @@ impl Command {
             Self::AcknowledgeSupplierInvoice { .. } => "acknowledge-supplier-invoice",
             Self::ChangeProfile(_) => "change-profile",
             Self::SetSubscription(_) => "set-subscription",
-            Self::SetWebhook { .. } => "set-webhook",
+            Self::SetWebhook(_) => "set-webhook",
             Self::SetIntegration(_) => "set-integration",
             Self::KeepRefreshToken(_) => "keep-refresh-token",
             Self::RotateSecret { .. } => "rotate-secret",
@@ -85,6 +86,7 @@ impl Command {
             Self::DisableEndpoint { .. } => "disable-endpoint",
             Self::EnableEndpoint { .. } => "enable-endpoint",
             Self::Replay(_) => "replay",
+            Self::CancelReplay { .. } => "cancel-replay",
             Self::MoveRun(_) => "move-run",
             Self::TellOutage(_) => "tell-outage",
             Self::Reconsider(_) => "reconsider",
@@ -188,11 +190,20 @@ pub struct StepOutcome {
     pub duration_ms: i64,
 }
 
-/// A replay that is wanted; where an operator wants it, of which delivery and why.
+/// What Update Webhook says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookChange {
+    pub url: String,
+    /// None leaves them as they are.
+    pub enabled_events: Option<Vec<String>>,
+    pub retry_schedule: ScheduleChange,
+}
+
+/// A replay that is wanted; where an operator wants it, why, and of which delivery if it is of one.
 #[derive(Debug, Clone)]
 pub struct ReplayOrder {
     pub range: ReplayRange,
-    pub by: Option<(audit::Order, uuid::Uuid)>,
+    pub by: Option<(audit::Order, Option<uuid::Uuid>)>,
 }
 
 /// How an operator wants the ERP to take notifications. A secret that was not sent is the stored one.

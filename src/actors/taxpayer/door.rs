@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
     Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration,
-    RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, Which,
+    RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
 };
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -168,15 +168,9 @@ impl Taxpayers {
         ask!(self, id, Command::SetSubscription(to), Reply::Taxpayer(taxpayer) => *taxpayer)
     }
 
-    /// Sets the URL and, where they are given, the events of the webhook.
-    pub async fn set_webhook(
-        &self,
-        id: TaxpayerId,
-        url: String,
-        enabled_events: Option<Vec<String>>,
-    ) -> Result<Endpoint, Failure> {
-        let command = Command::SetWebhook { url, enabled_events };
-        ask!(self, id, command, Reply::Endpoint(endpoint) => *endpoint)
+    /// Sets the URL and, where they are given, the events and the schedule of the webhook.
+    pub async fn set_webhook(&self, id: TaxpayerId, change: WebhookChange) -> Result<Endpoint, Failure> {
+        ask!(self, id, Command::SetWebhook(Box::new(change)), Reply::Endpoint(endpoint) => *endpoint)
     }
 
     /// Sets how the ERP takes notifications.
@@ -224,6 +218,11 @@ impl Taxpayers {
     /// Begins a replay, or joins the one that does the same.
     pub async fn replay(&self, id: TaxpayerId, order: ReplayOrder) -> Result<Replay, Failure> {
         ask!(self, id, Command::Replay(Box::new(order)), Reply::Replay(replay) => *replay)
+    }
+
+    /// Ends a replay that is under way.
+    pub async fn cancel_replay(&self, id: TaxpayerId, replay: uuid::Uuid) -> Result<Replay, Failure> {
+        ask!(self, id, Command::CancelReplay { id: replay }, Reply::Replay(replay) => *replay)
     }
 
     /// Moves a run as an operator wants it.

@@ -43,7 +43,7 @@ pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<Fr
     if count(|command| matches!(command, Command::Onboard(_))) > 0 {
         ids.contact = store.ids().next(IdKind::Contact).await?;
     }
-    if count(|command| matches!(command, Command::SetWebhook { .. })) > 0 {
+    if count(|command| matches!(command, Command::SetWebhook(_))) > 0 {
         ids.webhook = store.ids().next(IdKind::Webhook).await?;
     }
     Ok(ids)
@@ -107,7 +107,9 @@ impl Wanted {
             Command::MoveRun(order) => self.add_irn(&order.irn),
             Command::Reconsider(order) => self.add_irn(&order.irn),
             Command::SetIntegration(_) | Command::KeepRefreshToken(_) => self.integration = true,
-            Command::Replay(_) | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
+            Command::Replay(_)
+            | Command::CancelReplay { .. }
+            | Command::EnableEndpoint { replay: Some(_) } => self.replays = true,
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::Desktop;
-use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, Which};
+use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, WebhookChange, Which};
 use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::wake::Wakers;
@@ -19,6 +19,7 @@ use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::clock::{Clock, SharedClock, SystemClock};
 use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
 use crate::domain::deadline::DeadlinePolicy;
+use crate::domain::delivery::ScheduleChange;
 use crate::domain::event::Head;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::invoice::{Draft, Line};
@@ -269,7 +270,9 @@ async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
         let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
-        house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
+        let retry_schedule = ScheduleChange::Keep;
+        let change = WebhookChange { url: "https://a.example/".into(), enabled_events: None, retry_schedule };
+        house.taxpayers.set_webhook(ID, change).await.unwrap();
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }
@@ -289,7 +292,9 @@ async fn every_secret_replaced_within_a_day_signs_along() {
 async fn secrets_that_replace_each_other_at_once_all_sign() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
-        house.taxpayers.set_webhook(ID, "https://a.example/".into(), None).await.unwrap();
+        let retry_schedule = ScheduleChange::Keep;
+        let change = WebhookChange { url: "https://a.example/".into(), enabled_events: None, retry_schedule };
+        house.taxpayers.set_webhook(ID, change).await.unwrap();
         let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
         let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n)));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));

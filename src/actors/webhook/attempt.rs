@@ -20,11 +20,22 @@ const UNAUTHORIZED: u16 = 401;
 impl Satchel {
     /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
     pub(super) async fn attempt(&self, to: &Recipient, event: &Event, at: Timestamp, keep: usize) -> Attempt {
+        self.send(to, event, (at, keep), |message| message.headers(&to.secrets)).await
+    }
+
+    /// Makes one attempt with the headers that `sign` gives to what is sent.
+    pub(super) async fn send(
+        &self,
+        to: &Recipient,
+        event: &Event,
+        (at, keep): (Timestamp, usize),
+        sign: impl FnOnce(&Message<'_>) -> Vec<(&'static str, String)>,
+    ) -> Attempt {
         let (notification, id) = (event.notification(), event.id.to_string());
         let format = &to.integration.format;
         let letter = Letter::written(format, &id, &notification);
         let body = letter.body.as_bytes();
-        let mut headers = Message { id: &id, timestamp: at.as_second(), body }.headers(&to.secrets);
+        let mut headers = sign(&Message { id: &id, timestamp: at.as_second(), body });
         headers.extend(letter.headers);
         let post = Post { url: &to.endpoint.url, headers: &headers, body, keep: Letter::keep(format, keep) };
         judged(self.authenticated(to, post).await, (format, &id), keep)

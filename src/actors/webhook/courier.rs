@@ -28,6 +28,9 @@ use crate::webhook::{self, GuardedClient, Post, Schedule};
 /// How often to look for what has become due while attempts are under way.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// A replay has its turn where there is room beside what is due, and in every so many rounds though there is none.
+const REPLAY_EVERY: u32 = 8;
+
 /// What delivering takes.
 pub struct Satchel {
     pub store: Store,
@@ -59,6 +62,8 @@ pub(super) struct Courier {
     pub(super) satchel: Arc<Satchel>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) flight: Flight,
+    /// Rounds with a replay under way.
+    pub(super) rounds: u32,
 }
 
 impl Courier {
@@ -108,11 +113,18 @@ impl Courier {
         let is_all = found.len() < found_max;
         let next =
             found.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).take(room).collect();
+        if !to.is_replaying {
+            self.begin(to, next);
+            return Ok(is_all);
+        }
         let replays = replays::open_owned_by(store.reader(), taxpayer).await?;
         let next = satchel.keep_order(next, &replays).await?;
-        let is_replaying = next.len() < room && satchel.queue_next(lease, &to.endpoint, replays).await?;
+        self.rounds = self.rounds.wrapping_add(1);
+        if next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {
+            satchel.queue_next(lease, &to.endpoint, replays).await?;
+        }
         self.begin(to, next);
-        Ok(is_all && !is_replaying)
+        Ok(false)
     }
 
     fn begin(&mut self, to: &Arc<Recipient>, next: Vec<(Delivery, Event)>) {
@@ -143,7 +155,7 @@ impl Courier {
             .note(Report {
                 lease: lease.clone(),
                 taxpayer,
-                outcomes: landed.into_iter().map(|one| satchel.outcome(one)).collect(),
+                outcomes: landed.into_iter().map(|one| satchel.outcome(one, &endpoint)).collect(),
                 is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
                 failing: (fares != failing).then_some((endpoint, fares)),
                 rest,

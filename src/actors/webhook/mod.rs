@@ -10,10 +10,12 @@
 //! | replays, part by part | `replay` |
 //! | one attempt: to whom, in which format, with which token | `attempt`, `recipient`, `keyring` |
 //! | the test of an endpoint | `rehearsal` |
+//! | the battery of tests that grades an endpoint | `grading` |
 
 mod attempt;
 mod courier;
 mod flight;
+mod grading;
 mod keyring;
 mod recipient;
 mod recorder;
@@ -23,6 +25,7 @@ mod verdict;
 mod worker;
 
 pub use courier::Satchel;
+pub use grading::Grading;
 pub use keyring::Keyring;
 pub use rehearsal::NotSent;
 pub use worker::{WebhookActors, dispatcher};

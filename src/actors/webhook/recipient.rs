@@ -10,6 +10,8 @@ pub(super) struct Recipient {
     pub(super) endpoint: Endpoint,
     pub(super) secrets: Vec<Secret>,
     pub(super) integration: Integration,
+    /// Whether a replay is under way.
+    pub(super) is_replaying: bool,
 }
 
 impl TryFrom<webhooks::Recipient> for Recipient {
@@ -17,6 +19,7 @@ impl TryFrom<webhooks::Recipient> for Recipient {
 
     fn try_from(found: webhooks::Recipient) -> Result<Self, SecretFault> {
         let secrets = found.secrets.iter().map(|text| Secret::parse(text)).collect::<Result<_, _>>()?;
-        Ok(Self { endpoint: found.endpoint, secrets, integration: found.integration })
+        let webhooks::Recipient { endpoint, integration, is_replaying, .. } = found;
+        Ok(Self { endpoint, secrets, integration, is_replaying })
     }
 }

@@ -3,7 +3,7 @@
 //! not even when the endpoint answers 410.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::recipient::Recipient;
@@ -31,25 +31,34 @@ impl Satchel {
     /// Sends a test to the endpoint of a taxpayer, whether it is in service or not.
     pub async fn rehearse(&self, taxpayer: TaxpayerId) -> Result<webhook::Attempt, NotSent> {
         let now = self.clock.now();
+        let to = self.tested(taxpayer, now).await?;
+        let event = test_of(&to.endpoint, (0, now), Value::Null);
+        Ok(self.attempt(&to, &event, now, Post::KEPT_FOR_TEST).await)
+    }
+
+    /// The endpoint that is tested, in service or not.
+    pub(super) async fn tested(&self, taxpayer: TaxpayerId, now: Timestamp) -> Result<Recipient, NotSent> {
         let found = webhooks::recipient(&self.store, taxpayer, now).await?;
         let found = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
-        let recipient = Recipient::try_from(found)?;
-        let event = test_of(&recipient.endpoint, now);
-        Ok(self.attempt(&recipient, &event, now, Post::KEPT_FOR_TEST).await)
+        Ok(Recipient::try_from(found)?)
     }
 }
 
-fn test_of(endpoint: &Endpoint, now: Timestamp) -> Event {
-    let data = json!({
+/// A test notification; `said` stands in its data beside what every test says.
+pub(super) fn test_of(endpoint: &Endpoint, (sequence, timestamp): (i64, Timestamp), said: Value) -> Event {
+    let mut data = json!({
         "taxpayer_id": endpoint.taxpayer_id,
         "message": "This is a test notification: nothing has happened.",
     });
+    if let (Some(data), Value::Object(said)) = (data.as_object_mut(), said) {
+        data.extend(said);
+    }
     Event {
         id: clock::new_id(),
         taxpayer_id: endpoint.taxpayer_id,
-        sequence: 0,
+        sequence,
         kind: EventKind::WebhookTest,
-        timestamp: now,
+        timestamp,
         irn: None,
         data: data.to_string(),
         hash: String::new(),

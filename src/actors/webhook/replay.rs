@@ -38,20 +38,20 @@ impl Satchel {
     }
 
     /// Queues the next part of the replay that is nearest to its end, so that a small one does not wait for a
-    /// large one; whether there was one.
+    /// large one.
     pub(super) async fn queue_next(
         &self,
         lease: &Lease,
         endpoint: &Endpoint,
         replays: Vec<Replay>,
-    ) -> Result<bool, StoreError> {
-        let Some(replay) = replays.into_iter().min_by_key(Replay::remaining) else { return Ok(false) };
+    ) -> Result<(), StoreError> {
+        let Some(replay) = replays.into_iter().min_by_key(Replay::remaining) else { return Ok(()) };
         let (tx, now) = (self.store.begin().await?, self.clock.now());
         lanes::fence(&tx, lease).await?;
         let replay = replays::queue(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
         let (taxpayer, queued) = (endpoint.taxpayer_id, replay.queued);
         tracing::debug!(%taxpayer, replay = %replay.id, queued, "queued a part of a replay");
-        Ok(true)
+        Ok(())
     }
 }

@@ -9,9 +9,9 @@ use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::flight::Landed;
 use crate::domain::circuit::{self, Failing};
 use crate::domain::clock;
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Phases};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint, Phases};
 use crate::domain::event::EventKind;
-use crate::webhook::{self, Outcome};
+use crate::webhook::{self, Outcome, Schedule};
 
 impl Satchel {
     /// How the endpoint fares after these attempts, in the order in which they ended.
@@ -31,11 +31,11 @@ impl Satchel {
     }
 
     /// The delivery after an attempt: delivered, to be tried again, or a dead letter; and what is logged of it.
-    pub(super) fn outcome(&self, landed: Landed) -> (Delivery, EventKind, Attempt) {
+    pub(super) fn outcome(&self, landed: Landed, endpoint: &Endpoint) -> (Delivery, EventKind, Attempt) {
         let Landed { mut delivery, kind, attempt, at } = landed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
-        match (attempt.outcome, self.next_attempt(&delivery, &attempt)) {
+        match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {
             (Outcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
             (Outcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,
             (_, Some(next)) => delivery.next_attempt_at = Some(next),
@@ -43,9 +43,15 @@ impl Satchel {
         (delivery, kind, logged(&attempt, at))
     }
 
-    fn next_attempt(&self, delivery: &Delivery, attempt: &webhook::Attempt) -> Option<Timestamp> {
+    fn next_attempt(
+        &self,
+        delivery: &Delivery,
+        attempt: &webhook::Attempt,
+        endpoint: &Endpoint,
+    ) -> Option<Timestamp> {
         let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
-        let delay = self.schedule.next(made, attempt.retry_after, clock::chance().random())?;
+        let schedule = Schedule::or_own(&self.schedule, endpoint.retry_schedule.as_deref());
+        let delay = schedule.next(made, attempt.retry_after, clock::chance().random())?;
         Some(self.clock.now().saturating_add(delay).unwrap_or(Timestamp::MAX))
     }
 }

@@ -79,6 +79,7 @@ pub fn dispatcher(
                 satchel: Arc::clone(&satchel),
                 recorder: Arc::clone(&recorder),
                 flight: Flight::default(),
+                rounds: 0,
             },
         })
     }));

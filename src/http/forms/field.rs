@@ -273,6 +273,23 @@ impl<'f> Field<'f> {
         })
     }
 
+    /// A list of whole numbers from 0 to `max`: at least one, and at most `items_max`.
+    pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
+        let field = self.drawn(|| Shape::WholeNumbers { items_max, max });
+        if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
+            return field.broken(&Broken::new("max", format!("must not have more than {items_max} items")));
+        }
+        let report = field.report;
+        let odd = || Broken::new("integer", format!("must be a whole number from 0 to {max}"));
+        field.items(1, |place, item| match item {
+            Value::Number(number) => {
+                let read = number.as_u64().and_then(|number| u32::try_from(number).ok());
+                read.filter(|number| *number <= max).or_else(|| fault(report, &place, &odd()))
+            }
+            _ => fault(report, &place, &fails("type", "must be a number")),
+        })
+    }
+
     /// Every item is read, so that all faults show, until there are too many of them.
     fn items<T>(self, min: usize, mut read: impl FnMut(Place<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {

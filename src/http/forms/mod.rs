@@ -15,6 +15,7 @@
 //! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
 //! | how a taxpayer's ERP takes notifications | `integration` |
 //! | which day is compared with the authority's ledger | `reconciliation` |
+//! | which dead letters an operator wants delivered again | `dead_letters` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `own`, `heading`, `document`, `taxes`, `references`, `as_sent`, `sent` |
@@ -24,6 +25,7 @@ pub(crate) mod batch;
 pub(crate) mod bounds;
 pub(crate) mod broken;
 pub(crate) mod customer;
+pub(crate) mod dead_letters;
 pub(crate) mod document;
 pub(crate) mod field;
 pub(crate) mod full_customer;

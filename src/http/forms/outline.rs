@@ -76,6 +76,11 @@ pub(crate) enum Shape {
         min: usize,
         of: Outline,
     },
+    /// A list of whole numbers from 0 to this one: at least one, and at most so many.
+    WholeNumbers {
+        items_max: usize,
+        max: u32,
+    },
     /// A list of texts, of at most so many characters each.
     Texts {
         max: usize,
@@ -123,6 +128,7 @@ impl Shape {
             Self::Number(Bounds::Within(..)) => [Some("digits"), Some("min"), Some("max")],
             Self::Boolean | Self::Object(_) => [None, None, None],
             Self::Objects { min, .. } => [(*min > 0).then_some("min"), Some("max"), None],
+            Self::WholeNumbers { .. } => [Some("min"), Some("max"), Some("integer")],
             Self::Texts { .. } => [Some("max"), None, None],
         }
     }

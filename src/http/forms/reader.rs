@@ -103,6 +103,11 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
 
+    /// Whether a field was sent as null, where that says something else than its absence.
+    pub(crate) fn is_null(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(Value::is_null)
+    }
+
     /// Faults a field for a reason that lies in several fields.
     pub(crate) fn fault(&self, name: &str, rule: &'static str, what: &str) {
         let path = Place::Field(&self.place, name).path();

@@ -1,29 +1,43 @@
 //! Update Webhook (spec.md). Events that are not sent stay; an empty list clears them. A name that is no
-//! event is kept and named in a warning; a name that comes twice counts once.
+//! event is kept and named in a warning; a name that comes twice counts once. A schedule that is null is the
+//! deployment's again.
 
 use std::collections::BTreeSet;
 
-use crate::domain::delivery::SecretType;
+use crate::domain::delivery::{ScheduleChange, SecretType};
 use crate::domain::event::EventKind;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::webhook::{AddressPolicy, UrlFault};
 
+const SCHEDULE: &str = "retry_schedule_s";
+/// Attempts that a schedule has at most: as many as the log shows of a delivery.
+const ATTEMPTS_MAX: usize = 50;
+/// The longest delay, in seconds: a month, as in the settings.
+const DELAY_S_MAX: u32 = 2_678_400;
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Webhook {
     pub(crate) url: String,
     pub(crate) enabled_events: Option<Vec<String>>,
+    pub(crate) retry_schedule: ScheduleChange,
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
     let url = url(reader.required("webhook_url"), policy);
     let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(each_once);
+    let own = reader.optional(SCHEDULE).whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
+    let retry_schedule = match own {
+        Some(delays) => ScheduleChange::Own(delays),
+        None if reader.is_null(SCHEDULE) => ScheduleChange::Shared,
+        None => ScheduleChange::Keep,
+    };
     let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
-    Some(Webhook { url: url?, enabled_events })
+    Some(Webhook { url: url?, enabled_events, retry_schedule })
 }
 
 /// The signing secret that is wanted; one that both sides have, unless said otherwise.
@@ -97,6 +111,16 @@ mod tests {
             ("/webhook_url", Some(json!(long)), "webhook_url: max"),
             ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
             ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
+            ("/retry_schedule_s", Some(json!([])), "retry_schedule_s: min"),
+            ("/retry_schedule_s", Some(json!(vec![0; 51])), "retry_schedule_s: max"),
+            ("/retry_schedule_s", Some(json!(vec![0; 50])), ""),
+            ("/retry_schedule_s", Some(json!([0, 2_678_400])), ""),
+            ("/retry_schedule_s", Some(json!([0, 2_678_401])), "retry_schedule_s.1: integer"),
+            ("/retry_schedule_s", Some(json!([-1])), "retry_schedule_s.0: integer"),
+            ("/retry_schedule_s", Some(json!([1.5])), "retry_schedule_s.0: integer"),
+            ("/retry_schedule_s", Some(json!([1e9])), "retry_schedule_s.0: integer"),
+            ("/retry_schedule_s", Some(json!(["5"])), "retry_schedule_s.0: type"),
+            ("/retry_schedule_s", Some(json!(5)), "retry_schedule_s: type"),
         ];
         check(&json!({ "webhook_url": "https://example.com/hook" }), &cases, |reader| read(reader, &policy));
     }
@@ -125,6 +149,21 @@ mod tests {
         let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
         assert_eq!(form.warnings, ["unknown event: odd"]);
         assert_eq!(form.value.enabled_events.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_schedule_left_out_stays_and_null_is_the_deployments() {
+        let policy = AddressPolicy::default();
+        let url = json!({ "webhook_url": "https://example.com/hook" });
+        for (sent, change) in [
+            (None, ScheduleChange::Keep),
+            (Some(json!(null)), ScheduleChange::Shared),
+            (Some(json!([0, 60])), ScheduleChange::Own(vec![0, 60])),
+        ] {
+            let body = changed(&url, "/retry_schedule_s", sent);
+            let form = read_with(body, |reader| read(reader, &policy)).unwrap();
+            assert_eq!((form.value.retry_schedule, form.warnings), (change, vec![]));
+        }
     }
 
     #[test]

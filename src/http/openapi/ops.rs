@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder};
 
 use crate::http::code::Code;
 use crate::http::forms::outline::Outline;
-use crate::http::forms::{integration, reason, reconciliation};
+use crate::http::forms::{dead_letters, integration, reason, reconciliation};
 use crate::http::metrics::CONTENT_TYPE;
 use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
@@ -108,7 +108,12 @@ fn deliveries() -> Vec<Operation> {
         .may_take(Outline::of(reason::read), include_str!("examples/reason.json"))
         .gives::<ReplayView>(200, "Webhook delivery queued successfully")
         .fails(&[Code::DeliveryNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]);
-    vec![paged(list), replay]
+    let path = "/ops/webhooks/dead-letters/replay";
+    let many = Operation::new(Post, path, "replay_dead_letters", "Deliver those of a taxpayer again")
+        .takes(Outline::of(dead_letters::read), include_str!("examples/replay_dead_letters.json"))
+        .gives::<ReplayView>(200, "Webhook replay started successfully")
+        .fails(&[Code::TaxpayerNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]);
+    vec![paged(list), replay, many]
 }
 
 /// How a taxpayer's ERP takes notifications.

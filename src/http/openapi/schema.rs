@@ -69,6 +69,11 @@ fn of_property(property: &Property) -> Schema {
         Shape::Boolean => text("").schema_type(kinds(Type::Boolean, need)),
         Shape::Object(outline) => fields_of(outline).schema_type(kinds(Type::Object, need)),
         Shape::Objects { min, of } => return list(of_outline(of), *min, property),
+        Shape::WholeNumbers { items_max, max } => {
+            let item = ObjectBuilder::new().schema_type(Type::Integer);
+            let item = item.minimum(Some(0)).maximum(Some(i64::from(*max)));
+            return numbers(item, *items_max, property);
+        }
         Shape::Texts { max } => {
             let item = ObjectBuilder::new().schema_type(Type::String).max_length(Some(*max));
             return list(item.build().into(), 0, property);
@@ -160,6 +165,17 @@ fn list(item: Schema, min: usize, property: &Property) -> Schema {
         .schema_type(kinds(Type::Array, property.need))
         .items(RefOr::T(item))
         .min_items(least)
+        .extensions(Some(rules(property)))
+        .build()
+        .into()
+}
+
+fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema {
+    ArrayBuilder::new()
+        .schema_type(kinds(Type::Array, property.need))
+        .items(item)
+        .min_items(Some(1))
+        .max_items(Some(items_max))
         .extensions(Some(rules(property)))
         .build()
         .into()

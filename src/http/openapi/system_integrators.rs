@@ -17,7 +17,7 @@ use crate::webhook::AddressPolicy;
 
 pub(super) fn operations() -> Vec<Operation> {
     let own = |operation: Operation| operation.fails(&[Code::TaxpayerNotFound]);
-    let of_one = taxpayer().into_iter().chain(webhooks()).chain(deliveries());
+    let of_one = taxpayer().into_iter().chain(webhooks()).chain(replays()).chain(deliveries());
     let all = taxpayers().into_iter().chain(of_one.map(own));
     all.map(|operation| operation.by(Key::Integrator)).collect()
 }
@@ -96,8 +96,15 @@ fn webhooks() -> Vec<Operation> {
             "Test Webhook: data is whatever the endpoint answered",
         )
         .also([Get])
+        .noted(
+            "With `grade=true` a battery of messages is sent instead, right ones and wrong ones, one after the other and \
+             within a minute. Data is then a grade from A to F, a score of 100, and a check for each message: \
+             name, passed, sent, expected, status, duration_ms, explanation.",
+        )
+        .query("grade", Kind::Text, "true for a grade of the endpoint")
         .shows(200, "Connection test successful! Response code: <status>", schema::envelope(schema::any()))
-        .fails(&[Code::WebhookNotConfigured, Code::WebhookUnreachable]),
+        .shows(200, "Webhook graded <grade>: <score> of 100 points", schema::envelope(schema::any()))
+        .fails(&[Code::WebhookNotConfigured, Code::WebhookUnreachable, Code::ValidationFailed]),
         Operation::new(
             Post,
             "/v1/system-integrators/taxpayers/{id}/webhook/secret",
@@ -152,6 +159,7 @@ fn deliveries() -> Vec<Operation> {
         .query("per_page", Kind::Lenient, "15 by default, 100 at most")
         .query("state", Kind::Text, "pending, delivered or dead")
         .query("event", Kind::Text, "the name of an event")
+        .query("irn", Kind::Text, "the IRN of an invoice")
         .query("since", Kind::Text, "a sequence, or a moment as RFC 3339 writes it")
         .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
         .fails(&[Code::ValidationFailed]),
@@ -164,5 +172,37 @@ fn deliveries() -> Vec<Operation> {
         .gives::<ReplayView>(200, "Webhook delivery queued successfully")
         .writes()
         .fails(&[Code::DeliveryNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]),
+    ]
+}
+
+/// What was asked for, and how far it has come.
+fn replays() -> Vec<Operation> {
+    vec![
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replays",
+            "list_replays",
+            "Every replay with its progress, newest first",
+        )
+        .query("page", Kind::Lenient, "from 1, the default")
+        .query("per_page", Kind::Lenient, "15 by default, 100 at most")
+        .gives_page::<ReplayView>("Webhook replays retrieved successfully"),
+        Operation::new(
+            Get,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}",
+            "find_replay",
+            "How far a replay is",
+        )
+        .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
+        .fails(&[Code::ReplayNotFound]),
+        Operation::new(
+            Post,
+            "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel",
+            "cancel_replay",
+            "End a replay: what it has queued is delivered, nothing more is",
+        )
+        .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
+        .writes()
+        .fails(&[Code::ReplayNotFound, Code::InvalidTransition]),
     ]
 }

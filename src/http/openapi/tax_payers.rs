@@ -19,9 +19,11 @@ use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
 use crate::http::openapi::schema;
 use crate::http::views::batch::{BatchCreated, BatchView};
+use crate::http::views::delivery::DeadLetter;
 use crate::http::views::feed::Feed;
 use crate::http::views::inbox::{Acknowledgement, InboxLine};
 use crate::http::views::invoice::InvoiceView;
+use crate::http::views::replay::ReplayView;
 use crate::http::views::timeline::TimelineView;
 
 /// What stands before a create.
@@ -186,6 +188,24 @@ fn supplier_invoices() -> Vec<Operation> {
 
 fn logs() -> Vec<Operation> {
     vec![
+        Operation::new(
+            Get,
+            "/v1/tax-payers/webhook/dead-letters",
+            "list_own_dead_letters",
+            "Notifications that could not be delivered, why, and what to do",
+        )
+        .query("page", Kind::Lenient, "from 1, the default")
+        .query("per_page", Kind::Lenient, "10 by default, 100 at most")
+        .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully"),
+        Operation::new(
+            Post,
+            "/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay",
+            "replay_own_dead_letter",
+            "Deliver one of them again",
+        )
+        .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+        .writes()
+        .fails(&[Code::DeliveryNotFound, Code::WebhookNotConfigured, Code::InvalidTransition]),
         Operation::new(
             Get,
             "/v1/tax-payers/events",

@@ -17,6 +17,7 @@ mod move_run;
 mod openapi;
 mod ready;
 mod replay_dead_letter;
+mod replay_dead_letters;
 mod set_integration;
 mod supervision;
 
@@ -37,5 +38,6 @@ pub(super) use move_run::{cancel_run, pause_run, resume_run, retry_run};
 pub(super) use openapi::openapi;
 pub(super) use ready::ready;
 pub(super) use replay_dead_letter::replay_dead_letter;
+pub(super) use replay_dead_letters::replay_dead_letters;
 pub(super) use set_integration::set_integration;
 pub(super) use supervision::supervision;

@@ -25,7 +25,7 @@ pub(crate) async fn replay_dead_letter(
     let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let id = ident::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let by = Some((Order { operator_id, reason: form.value.0 }, dead.id));
+    let by = Some((Order { operator_id, reason: form.value.0 }, Some(dead.id)));
     let order = ReplayOrder { range: ReplayRange::only(dead.sequence), by };
     let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
     let answer = Answer::ok("Webhook delivery queued successfully", ReplayView::from(&replay));

@@ -8,7 +8,7 @@ use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
-use crate::store::replays;
+use crate::store::{replays, webhooks};
 
 pub(crate) async fn get_replay(
     state: web::Data<State>,
@@ -17,5 +17,7 @@ pub(crate) async fn get_replay(
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let latest = replays::latest_owned_by(state.store.reader(), taxpayer.id).await?;
-    Ok(Answer::ok("Webhook replay retrieved successfully", latest.as_ref().map(ReplayView::from)))
+    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    let view = latest.as_ref().map(|replay| ReplayView::at(endpoint.as_ref(), replay));
+    Ok(Answer::ok("Webhook replay retrieved successfully", view))
 }

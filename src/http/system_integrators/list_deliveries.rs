@@ -40,8 +40,8 @@ fn filter(query: &Query) -> Result<(DeliveryFilter, Option<Since>), Faults> {
     let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
     match (state, query.since("since")) {
         (Ok(state), Ok(since)) => {
-            let event = query.equal("event");
-            Ok((DeliveryFilter { state, event, since: None }, since))
+            let (event, irn) = (query.equal("event"), query.equal("irn"));
+            Ok((DeliveryFilter { state, event, irn, since: None }, since))
         }
         (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
     }

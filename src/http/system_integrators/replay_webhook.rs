@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::ReplayOrder;
 use crate::domain::caller::IntegratorCaller;
-use crate::domain::replay::ReplayRange;
+use crate::domain::replay::{Replay, ReplayRange, ReplayScope};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -12,6 +12,7 @@ use crate::http::forms::{replay, report};
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
+use crate::store::webhooks;
 
 pub(crate) async fn replay_webhook(
     state: web::Data<State>,
@@ -24,6 +25,19 @@ pub(crate) async fn replay_webhook(
     let first = form.value.since.sequence(&state, taxpayer.id).await?;
     let range = ReplayRange::since(form.value.only, first);
     let replay = state.taxpayers.replay(taxpayer.id, ReplayOrder { range, by: None }).await?;
+    let remark = remark(&state, &replay).await?;
     let answer = Answer::ok("Webhook replay started successfully", ReplayView::from(&replay));
-    Ok(answer.warn(&form.warnings))
+    let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
+    Ok(answer.warn(&warnings))
+}
+
+/// Why nothing comes of a replay, where that is plain from the start.
+async fn remark(state: &State, replay: &Replay) -> Result<Option<String>, ApiError> {
+    if replay.is_empty() {
+        return Ok(Some("nothing is replayed: the log has no event from there on".to_owned()));
+    }
+    let endpoint = webhooks::owned_by(state.store.reader(), replay.taxpayer_id).await?;
+    let names_none = endpoint.is_some_and(|endpoint| endpoint.enabled_kinds().is_empty());
+    let is_idle = names_none && replay.scope == ReplayScope::Missing;
+    Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
 }

@@ -1,21 +1,36 @@
-//! POST /v1/system-integrators/taxpayers/{id}/webhook/test (GET too): what the endpoint answers to a test.
+//! POST /v1/system-integrators/taxpayers/{id}/webhook/test (GET too): what the endpoint answers to a test, or with
+//! `grade=true` what it is worth.
 
 use actix_web::web;
 
+use crate::actors::webhook::Grading;
 use crate::domain::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
+use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::endpoint_answer::EndpointAnswer;
+use crate::http::views::grade::GradeView;
 
 pub(crate) async fn test_webhook(
     state: web::Data<State>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
+    query: Query,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let attempt = state.satchel.rehearse(taxpayer.id).await?;
+    let attempt = if query.flag("grade")? {
+        match state.satchel.grade(taxpayer.id).await? {
+            Grading::Graded(graded) => {
+                let message = format!("Webhook graded {}: {} of 100 points", graded.grade, graded.score);
+                return Ok(Answer::ok(message, GradeView::from(&graded)));
+            }
+            Grading::Unanswered(attempt) => attempt,
+        }
+    } else {
+        state.satchel.rehearse(taxpayer.id).await?
+    };
     let answer = EndpointAnswer::of(&attempt)?;
     let message = format!("Connection test successful! Response code: {}", answer.status);
     Ok(Answer::ok(message, answer.body))

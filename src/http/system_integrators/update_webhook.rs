@@ -2,6 +2,7 @@
 
 use actix_web::web;
 
+use crate::actors::taxpayer::command::WebhookChange;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::domain::caller::IntegratorCaller;
 use crate::domain::delivery::Endpoint;
@@ -27,12 +28,13 @@ pub(crate) async fn update_webhook(
     let body = body.object().await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &state.webhook_urls);
     let form = report::read(&body, &state.catalog.get(), read)?;
-    let (url, events) = (form.value.url, form.value.enabled_events);
+    let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;
+    let change = WebhookChange { url, enabled_events, retry_schedule };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let show = move |endpoint: &Endpoint| {
         let view = Integration::new(endpoint, &kinds);
         Answer::ok("Webhook updated successfully", view).warn(&form.warnings)
     };
-    let send = async |taxpayers: Taxpayers| taxpayers.set_webhook(taxpayer.id, url, events).await;
+    let send = async |taxpayers: Taxpayers| taxpayers.set_webhook(taxpayer.id, change).await;
     keyed.answer(&state.taxpayers, show, send).await
 }

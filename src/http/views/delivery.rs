@@ -1,4 +1,5 @@
-//! A delivery with its attempts (decisions.md, section 3); for operators also whose it is.
+//! A delivery with its attempts (decisions.md, section 3); of a dead letter also whose it is, why it was given up
+//! and what to do.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,6 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::ids::{EventId, TaxpayerId};
 use crate::domain::object::precise;
 use crate::store::delivery_log::Logged;
+use crate::webhook::Remedy;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delivery)]
@@ -77,16 +79,23 @@ impl From<Phases> for PhasesView {
     }
 }
 
-/// A dead letter, as operators see it.
+/// A dead letter, with what its owner can do about it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {
     taxpayer_id: TaxpayerId,
     #[serde(flatten)]
     delivery: DeliveryView<'a>,
+    /// The last failure, as a sentence.
+    why: String,
+    what_to_do: &'static str,
 }
 
 impl<'a> From<&'a Logged> for DeadLetter<'a> {
     fn from(logged: &'a Logged) -> Self {
-        Self { taxpayer_id: logged.delivery.taxpayer_id, delivery: DeliveryView::from(logged) }
+        let last = logged.attempts.last();
+        let failure = last.and_then(|attempt| attempt.failure.as_deref());
+        let Remedy { why, what_to_do } = Remedy::of(failure, last.and_then(|attempt| attempt.status));
+        let delivery = DeliveryView::from(logged);
+        Self { taxpayer_id: logged.delivery.taxpayer_id, delivery, why, what_to_do }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Integration<'a> {
     enabled_events: &'a [String],
     is_active: bool,
     disabled_reason: Option<&'a str>,
+    /// The delay before each attempt; null is the deployment's schedule.
+    retry_schedule_s: Option<&'a [u32]>,
     health: HealthView,
     erp_system: Option<&'a str>,
     auth_type: AuthType,
@@ -63,6 +65,7 @@ impl<'a> Integration<'a> {
             enabled_events: &endpoint.enabled_events,
             is_active: endpoint.is_active,
             disabled_reason: endpoint.disabled_reason.as_deref(),
+            retry_schedule_s: endpoint.retry_schedule.as_deref(),
             health: HealthView::of(None),
             erp_system: kinds.erp_system.as_deref(),
             auth_type: kinds.auth_type,

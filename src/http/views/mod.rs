@@ -11,7 +11,7 @@
 //! | the supplier inbox | `inbox` |
 //! | a pipeline run, for its taxpayer and for operators, and its place in the queue | `run`, `operated_run`, `queue` |
 //! | deliveries and their replay | `delivery`, `replay` |
-//! | what an endpoint answered to a test | `endpoint_answer` |
+//! | what an endpoint answered to a test, and its grade | `endpoint_answer`, `grade` |
 //! | the authority's breakers and outages, what operators did | `breaker`, `outage`, `audit` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
@@ -25,6 +25,7 @@ pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
 pub(crate) mod erp_settings;
 pub(crate) mod feed;
+pub(crate) mod grade;
 pub(crate) mod inbox;
 pub(crate) mod integration;
 pub(crate) mod invoice;

@@ -9,6 +9,8 @@ use crate::domain::object::precise;
 use crate::domain::replay::{Replay, ReplayScope, ReplayState};
 use crate::http::views::integration::Integration;
 
+const DISABLED: &str = "the webhook is disabled: enable it, or cancel the replay";
+
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Replay)]
 pub(crate) struct ReplayView {
@@ -22,6 +24,12 @@ pub(crate) struct ReplayView {
     reached: i64,
     /// Deliveries queued again so far.
     queued: i64,
+    /// Events that are left to look at.
+    remaining: i64,
+    /// How much was looked at, from 0 to 100.
+    percent: i64,
+    /// What a replay under way waits for, if it does.
+    waits_for: Option<&'static str>,
     created_at: String,
     updated_at: String,
 }
@@ -36,9 +44,20 @@ impl From<&Replay> for ReplayView {
             until: replay.until,
             reached: replay.reached,
             queued: replay.queued,
+            remaining: replay.remaining(),
+            percent: replay.percent(),
+            waits_for: None,
             created_at: precise(replay.created_at),
             updated_at: precise(replay.updated_at),
         }
+    }
+}
+
+impl ReplayView {
+    /// Beside the endpoint as it is now.
+    pub(crate) fn at(endpoint: Option<&Endpoint>, replay: &Replay) -> Self {
+        let is_held = replay.is_open() && endpoint.is_some_and(|endpoint| !endpoint.is_active);
+        Self { waits_for: is_held.then_some(DISABLED), ..Self::from(replay) }
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::LikeExpr;
+use sea_orm::{IdenStatic, Iterable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -48,6 +49,13 @@ impl<I: Display> Row<I> {
 /// The JSON text of a value made of texts, numbers and lists.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The columns of a table that goes by a short name, each named after both: of tables that are joined.
+pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
+    let columns =
+        C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// A counter as a column holds it.

@@ -24,23 +24,11 @@ pub struct Model {
     pub disabled_after: Option<i64>,
     pub failing: Option<String>,
     pub public_key: Option<String>,
+    pub retry_schedule: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {
-    #[sea_orm(
-        belongs_to = "super::integration::Entity",
-        from = "Column::TaxpayerId",
-        to = "super::integration::Column::TaxpayerId"
-    )]
-    Integration,
-}
-
-impl Related<super::integration::Entity> for Entity {
-    fn to() -> RelationDef {
-        Relation::Integration.def()
-    }
-}
+pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
@@ -53,6 +41,7 @@ impl TryFrom<Model> for Endpoint {
             id: row.id,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             enabled_events: at.json(&row.enabled_events)?,
+            retry_schedule: row.retry_schedule.as_deref().map(|text| at.json(text)).transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             url: row.url,

@@ -39,6 +39,8 @@ fn dead_letters_of_all_taxpayers_or_of_one_are_listed() {
         let fields: Vec<_> = item.as_object().unwrap().keys().map(String::as_str).collect();
         let expected =
             ["attempts", "event_id", "id", "irn", "next_attempt_at", "state", "taxpayer_id", "type"];
+        let expected: Vec<_> = expected.into_iter().chain(["what_to_do", "why"]).collect();
+        assert_eq!(item["why"], json!("The endpoint answered 503"));
         assert_eq!(fields, expected);
         assert_eq!((&item["taxpayer_id"], &item["state"]), (&json!(one.id), &json!("dead")));
         assert_eq!(item["attempts"].as_array().unwrap().len(), 4);
@@ -71,6 +73,47 @@ fn an_operator_replays_a_dead_letter_and_the_audit_says_so() {
         let gone = async || (operator.call("POST", &path).await.status == 404).then_some(());
         eventually("a letter that is not dead any more", gone).await;
         operator.call("POST", &path).await.expect_refusal(404, "DELIVERY_NOT_FOUND");
+    });
+}
+
+#[test]
+fn an_operator_replays_the_dead_letters_of_a_taxpayer_from_a_place_on() {
+    on_every_database(async |world| {
+        let (operator, receiver) = (world.new_operator().await, Receiver::start());
+        let taxpayer = with_a_dead_letter(world, &receiver).await;
+        let path = "/ops/webhooks/dead-letters/replay";
+        let newest = taxpayer.events().await.last().unwrap()["sequence"].as_i64().unwrap();
+        let body = json!({ "taxpayer_id": taxpayer.id, "since": newest + 1, "reason": "too late" });
+        let answer = operator.send("POST", path, &body).await.expect_status(200);
+        assert_eq!((&answer.data()["state"], receiver.received().len()), (&json!("done"), 4));
+        let body = json!({ "taxpayer_id": taxpayer.id, "reason": "the receiver was repaired" });
+        let answer = operator.send("POST", path, &body).await.expect_status(200);
+        assert_eq!(answer.message(), "Webhook replay started successfully");
+        assert_eq!((&answer.data()["only"], &answer.data()["since"]), (&json!("failed"), &json!(1)));
+        assert_eq!(receiver.wait_for(5).await[4].answered, Reply::Status(204));
+        let id = answer.data()["id"].as_str().unwrap();
+        let audit = operator.audit(&format!("?subject={id}")).await.expect_status(200);
+        let entry = &audit.data()["data"][0];
+        assert_eq!((&audit.data()["total"], &entry["action"]), (&json!(1), &json!("dead-letters.replay")));
+        assert_eq!((&entry["taxpayer_id"], &entry["reason"]), (&json!(taxpayer.id), &body["reason"]));
+    });
+}
+
+#[test]
+fn a_replay_of_dead_letters_names_a_taxpayer_with_a_webhook() {
+    on_every_database(async |world| {
+        let (operator, path) = (world.new_operator().await, "/ops/webhooks/dead-letters/replay");
+        let newcomer = world.newcomer().await;
+        let send = async |body| operator.send("POST", path, &body).await;
+        send(json!({ "taxpayer_id": newcomer.id })).await.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
+        send(json!({ "taxpayer_id": i64::MAX })).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+        send(json!({})).await.expect_faults(&["taxpayer_id"]);
+        let odd = json!({ "taxpayer_id": newcomer.id, "since": "soon", "reason": 7 });
+        send(odd).await.expect_faults(&["reason", "since"]);
+        let audit = operator.audit(&format!("?taxpayer_id={}", newcomer.id)).await.expect_status(200);
+        assert_eq!(audit.data()["total"], json!(0), "what was refused was not done");
+        let body = json!({ "taxpayer_id": newcomer.id });
+        world.integrator().send("POST", path, &body).await.expect_status(401);
     });
 }
 

@@ -187,6 +187,14 @@ impl Integrator {
         self.send("POST", &format!("{}/replay", webhook(id)), &body).await
     }
 
+    pub(crate) async fn replays(&self, id: i64, rest: &str) -> Answer {
+        self.get(&format!("{}/replays{rest}", webhook(id))).await
+    }
+
+    pub(crate) async fn cancel_replay(&self, id: i64, replay: &str) -> Answer {
+        self.call("POST", &format!("{}/replays/{replay}/cancel", webhook(id))).await
+    }
+
     pub(crate) fn app(&self) -> AppClient {
         AppClient(self.0.clone())
     }

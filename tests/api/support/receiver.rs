@@ -13,6 +13,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use einvoice::domain::clock::{Clock, SystemClock};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
@@ -53,6 +54,8 @@ struct Desk {
     /// What is answered next; afterwards `always`.
     next: VecDeque<Reply>,
     always: Option<Reply>,
+    /// What is not signed with it, or not just now, is answered with 401.
+    secret: Option<String>,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -96,6 +99,11 @@ impl Receiver {
         self.desk.lock().unwrap().always = Some(reply);
     }
 
+    /// From now on what is not signed with this secret, or not just now, is refused with 401.
+    pub(crate) fn verify_with(&self, secret: &str) {
+        self.desk.lock().unwrap().secret = Some(secret.to_owned());
+    }
+
     pub(crate) fn received(&self) -> Vec<Received> {
         self.desk.lock().unwrap().received.clone()
     }
@@ -121,6 +129,13 @@ impl Received {
 
     pub(crate) fn kind(&self) -> String {
         self.body()["type"].as_str().unwrap().to_owned()
+    }
+
+    /// Whether a receiver that is as careful as the standard says takes it.
+    fn is_right(&self, secret: &str) -> bool {
+        let now = SystemClock.now().as_second();
+        let is_recent = self.timestamp.parse().is_ok_and(|then: i64| now.abs_diff(then) <= 300);
+        is_recent && !self.id.is_empty() && self.is_signed_with(secret)
     }
 
     /// Whether one of the signatures was made with this secret.
@@ -149,15 +164,19 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
     };
     let reply = {
         let mut desk = desk.lock().unwrap();
-        let answered = desk.next.pop_front().or(desk.always).unwrap_or(Reply::Status(204));
-        desk.received.push(Received {
+        let mut one = Received {
             id: header("webhook-id"),
             timestamp: header("webhook-timestamp"),
             signature: header("webhook-signature"),
             content_type: header("content-type"),
             bytes: body.to_vec(),
-            answered,
-        });
+            answered: Reply::Status(401),
+        };
+        if desk.secret.as_ref().is_none_or(|secret| one.is_right(secret)) {
+            one.answered = desk.next.pop_front().or(desk.always).unwrap_or(Reply::Status(204));
+        }
+        let answered = one.answered;
+        desk.received.push(one);
         answered
     };
     match reply {

@@ -75,7 +75,12 @@ fn the_log_shows_each_delivery_with_its_attempts() {
 #[test]
 fn a_filter_by_state_event_or_place_shows_what_it_says() {
     on_every_database(async |world| {
-        let (taxpayer, integrator, _, _) = with_a_log(world).await;
+        let (taxpayer, integrator, _, [first, _]) = with_a_log(world).await;
+        let irn = first["irn"].as_str().unwrap();
+        let (number, rest) = irn.rsplit_once('-').and_then(|(head, _)| head.rsplit_once('-')).unwrap();
+        let lower = irn.replace(rest, &rest.to_lowercase());
+        assert!(!number.is_empty());
+        let event_id = taxpayer.events().await[0]["id"].as_str().unwrap().to_owned();
         let list = async |query: String| integrator.deliveries(taxpayer.id, &query).await.expect_status(200);
         let count = async |query: String| list(query).await.data()["total"].as_i64().unwrap();
         let events = taxpayer.events().await;
@@ -98,6 +103,14 @@ fn a_filter_by_state_event_or_place_shows_what_it_says() {
             ("?since=2000-01-01T00:00:00+01:00".into(), 4),
             ("?since=2999-01-01T00:00:00Z".into(), 0),
             (format!("?since={}", i64::MAX), 0),
+            (format!("?irn={irn}"), 2),
+            (format!("?irn={lower}"), 2),
+            (format!("?irn={irn}&event={UPDATED}"), 1),
+            (format!("?irn={irn}&state=dead"), 0),
+            (format!("?irn={event_id}"), 0),
+            ("?irn=".into(), 4),
+            ("?irn=%00".into(), 0),
+            ("?irn='%20OR%201=1--".into(), 0),
         ] {
             assert_eq!(count(query.clone()).await, expected, "{query}");
         }

@@ -10,6 +10,8 @@ use crate::support::world::{World, eventually, on_every_database};
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
 const BOTH: [&str; 2] = [CREATED, UPDATED];
+/// Deliveries to one endpoint at once.
+const AT_ONCE: usize = 32;
 
 async fn settled(integrator: &Integrator, taxpayer: &Taxpayer) -> Value {
     let look = async || {
@@ -69,8 +71,20 @@ fn dead_letters_are_replayed_with_the_id_of_their_event() {
         let answer = integrator.replay(taxpayer.id, json!(0), "failed").await.expect_status(200);
         assert_eq!(answer.message(), "Webhook replay started successfully");
         let fields: Vec<_> = answer.data().as_object().unwrap().keys().map(String::as_str).collect();
-        let expected =
-            ["created_at", "id", "only", "queued", "reached", "since", "state", "until", "updated_at"];
+        let expected = [
+            "created_at",
+            "id",
+            "only",
+            "percent",
+            "queued",
+            "reached",
+            "remaining",
+            "since",
+            "state",
+            "until",
+            "updated_at",
+            "waits_for",
+        ];
         assert_eq!(fields, expected);
         let replay = settled(&integrator, &taxpayer).await;
         assert_eq!((&replay["id"], &replay["queued"]), (&answer.data()["id"], &json!(3)));
@@ -342,10 +356,11 @@ fn a_request_that_is_sent_twice_is_one_replay() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_next(&[Reply::Slow]);
-        taxpayer.invoice(&bodies::invoice()).await;
-        receiver.wait_for(1).await;
-        // The endpoint is busy with its slow attempt: both find the replay not begun yet.
+        receiver.answer_next(&[Reply::Slow; AT_ONCE]);
+        let many: Vec<_> = (0..AT_ONCE).map(|_| bodies::invoice()).collect();
+        taxpayer.create_batch(&many).await.expect_status(201);
+        receiver.wait_for(AT_ONCE).await;
+        // There is no room beside the slow attempts: both find the replay not begun yet.
         let first = integrator.replay(taxpayer.id, json!(1), "failed").await.expect_status(200);
         let second = integrator.replay(taxpayer.id, json!(1), "failed").await.expect_status(200);
         assert_eq!(first.data()["id"], second.data()["id"]);

@@ -36,6 +36,7 @@ fn the_first_call_creates_an_active_record_with_no_auth_and_rest() {
               "id": "…",
               "is_active": true,
               "public_key": null,
+              "retry_schedule_s": null,
               "taxpayer_id": "…",
               "updated_at": "…",
               "webhook_url": "http://127.0.0.1:9/notifications"

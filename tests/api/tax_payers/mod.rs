@@ -5,6 +5,7 @@ mod batches;
 mod bulk;
 mod create_full;
 mod create_invoice;
+mod dead_letters;
 mod events;
 mod get_invoice;
 mod get_supplier_invoice;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use jiff::Timestamp;
 
-use crate::actors::taxpayer::command::{Onboarding, Reply};
+use crate::actors::taxpayer::command::{Onboarding, Reply, WebhookChange};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::clock;
 use crate::domain::codes::Subscription;
@@ -87,28 +87,30 @@ pub(super) fn rotate_key(desk: &mut Desk, cause: CommandId, key: &SecretString) 
     Ok(Reply::Done)
 }
 
-/// The first call makes the record and activates it; later ones change URL and events. A disabled endpoint is
+/// The first call makes the record and activates it; later ones change URL, events and schedule. A disabled endpoint is
 /// back in service with it: whoever says where notifications go wants them there.
-pub(super) fn set_webhook(desk: &mut Desk, url: &str, events: Option<&[String]>) -> Result<Reply, Refusal> {
+pub(super) fn set_webhook(desk: &mut Desk, change: &WebhookChange) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     let now = desk.now;
     let endpoint = desk.books.endpoint.clone().unwrap_or_else(|| Endpoint {
         id: desk.ids.webhook,
         taxpayer_id: desk.id,
-        url: url.to_owned(),
+        url: change.url.clone(),
         enabled_events: Vec::new(),
         is_active: true,
         disabled_reason: None,
         disabled_after: None,
         public_key: None,
+        retry_schedule: None,
         created_at: now,
         updated_at: now,
     });
     let mut endpoint = endpoint.enabled(now);
-    url.clone_into(&mut endpoint.url);
-    if let Some(events) = events {
-        endpoint.enabled_events = events.to_vec();
+    change.url.clone_into(&mut endpoint.url);
+    if let Some(events) = &change.enabled_events {
+        endpoint.enabled_events.clone_from(events);
     }
+    endpoint.retry_schedule = change.retry_schedule.clone().applied(endpoint.retry_schedule);
     put_endpoint(desk, endpoint.clone());
     Ok(Reply::Endpoint(Box::new(endpoint)))
 }

@@ -28,9 +28,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::AcknowledgeSupplierInvoice { irn } => supplier::acknowledge(desk, cause, irn),
         Command::ChangeProfile(change) => account::change_profile(desk, cause, change),
         Command::SetSubscription(subscription) => account::set_subscription(desk, *subscription),
-        Command::SetWebhook { url, enabled_events } => {
-            account::set_webhook(desk, url, enabled_events.as_deref())
-        }
+        Command::SetWebhook(change) => account::set_webhook(desk, change),
         Command::SetIntegration(order) => integration::set(desk, order),
         Command::KeepRefreshToken(token) => Ok(integration::keep_refresh_token(desk, token)),
         Command::RotateSecret { secret } => account::rotate_secret(desk, secret),
@@ -38,6 +36,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::DisableEndpoint { as_of, reason } => account::disable_endpoint(desk, *as_of, reason),
         Command::EnableEndpoint { replay } => webhook::enable(desk, *replay),
         Command::Replay(order) => webhook::replay(desk, order),
+        Command::CancelReplay { id } => webhook::cancel_replay(desk, *id),
         Command::TellOutage(notice) => Ok(outage::tell(desk, cause, notice)),
         Command::MoveRun(order) => operate::move_run(desk, cause, order),
         Command::Reconsider(order) => reconsider::reconsider(desk, order),

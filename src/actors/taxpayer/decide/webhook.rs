@@ -1,5 +1,5 @@
 //! A webhook back in service, and events that are delivered once more. Here a replay is only noted, beside the
-//! end of the log at this moment; whoever holds the endpoint's lane works it off.
+//! end of the log at this moment; whoever holds the endpoint's lane works it off, until it ends or is cancelled.
 
 use crate::actors::taxpayer::command::{ReplayOrder, Reply};
 use crate::actors::taxpayer::decide::account::put_endpoint;
@@ -34,18 +34,34 @@ pub(super) fn replay(desk: &mut Desk, order: &ReplayOrder) -> Result<Reply, Refu
     }
     let replay = begin(desk, order.range)?;
     if let Some((by, delivery)) = &order.by {
+        let (action, subject) = match delivery {
+            Some(delivery) => (AuditAction::ReplayDelivery, delivery),
+            None => (AuditAction::ReplayDeadLetters, &replay.id),
+        };
         desk.changes.audit.push(AuditEntry {
             id: clock::new_id(),
             at: desk.now,
             operator_id: by.operator_id,
-            action: AuditAction::ReplayDelivery,
+            action,
             taxpayer_id: Some(desk.id),
-            subject: delivery.to_string(),
+            subject: subject.to_string(),
             from_state: Some(DeliveryState::Dead.to_string()),
             to_state: Some(DeliveryState::Pending.to_string()),
             reason: by.reason.clone(),
         });
     }
+    Ok(Reply::Replay(Box::new(replay)))
+}
+
+/// What it has queued is delivered all the same. The row is changed where it is still under way, since whoever
+/// works it off does so beside this.
+pub(super) fn cancel_replay(desk: &mut Desk, id: uuid::Uuid) -> Result<Reply, Refusal> {
+    let now = desk.now;
+    let found = desk.replays.iter_mut().find(|replay| replay.id == id && replay.is_open());
+    let replay = found.ok_or(Refusal::ReplayEnded)?;
+    *replay = replay.clone().cancelled(now);
+    let replay = replay.clone();
+    desk.changes.cancelled_replays.push(id);
     Ok(Reply::Replay(Box::new(replay)))
 }
 

@@ -1,0 +1,44 @@
+//! Which dead letters an operator wants delivered again, and why: those of a taxpayer, from a place in its log on.
+
+use crate::domain::ids::TaxpayerId;
+use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::reader::Reader;
+use crate::http::since::Since;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DeadLetters {
+    pub(crate) taxpayer_id: TaxpayerId,
+    /// None is all of them.
+    pub(crate) since: Option<Since>,
+    pub(crate) reason: Option<String>,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<DeadLetters> {
+    let taxpayer_id = reader.required("taxpayer_id").id();
+    let since = reader.optional("since").since();
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    Some(DeadLetters { taxpayer_id: TaxpayerId(taxpayer_id?), since, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/taxpayer_id", None, "taxpayer_id: required"),
+            ("/taxpayer_id", Some(json!("7")), "taxpayer_id: type"),
+            ("/since", None, ""),
+            ("/since", Some(json!("2026-01-15T10:00:00Z")), ""),
+            ("/since", Some(json!("soon")), "since: format"),
+            ("/since", Some(json!(true)), "since: type"),
+            ("/reason", None, ""),
+            ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
+        ];
+        check(&json!({ "taxpayer_id": 7, "since": 1, "reason": "repaired" }), &cases, read);
+    }
+}

@@ -1,0 +1,35 @@
+//! POST /ops/webhooks/dead-letters/replay: the dead letters of a taxpayer once more, by an operator.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayOrder;
+use crate::domain::audit::Order;
+use crate::domain::caller::OperatorCaller;
+use crate::domain::replay::{ReplayRange, ReplayScope};
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{dead_letters, report};
+use crate::http::state::State;
+use crate::http::views::replay::ReplayView;
+use crate::store::taxpayers;
+
+pub(crate) async fn replay_dead_letters(
+    state: web::Data<State>,
+    OperatorCaller(operator_id): OperatorCaller,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let form = report::read(&body.object().await?, &state.catalog.get(), dead_letters::read)?;
+    let wanted = form.value;
+    let taxpayer = taxpayers::with_id(state.store.reader(), wanted.taxpayer_id).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let first = match wanted.since {
+        Some(since) => since.sequence(&state, taxpayer.id).await?,
+        None => 1,
+    };
+    let by = Some((Order { operator_id, reason: wanted.reason }, None));
+    let order = ReplayOrder { range: ReplayRange::since(ReplayScope::Failed, first), by };
+    let replay = state.taxpayers.replay(taxpayer.id, order).await?;
+    let answer = Answer::ok("Webhook replay started successfully", ReplayView::from(&replay));
+    Ok(answer.warn(&form.warnings))
+}

@@ -1,0 +1,30 @@
+//! GET /v1/system-integrators/taxpayers/{id}/webhook/replays: every replay that was asked for, the newest first.
+
+use actix_web::web;
+
+use crate::domain::caller::IntegratorCaller;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::ident;
+use crate::http::query::Query;
+use crate::http::state::State;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::replay::ReplayView;
+use crate::store::{replays, webhooks};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_replays(
+    state: web::Data<State>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
+    let page = query.page(PER_PAGE_DEFAULT);
+    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    let place = (page.number, page.per_page);
+    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, place).await?;
+    let items = found.iter().map(|replay| ReplayView::at(endpoint.as_ref(), replay)).collect();
+    Ok(Answer::ok("Webhook replays retrieved successfully", Paginator::new(page, total, items)))
+}

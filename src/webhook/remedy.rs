@@ -1,0 +1,114 @@
+//! Why a delivery was given up, and what its owner does about it, read from what the log keeps of its last attempt.
+//! A class that this build does not know, written by a newer one, is told by its name.
+
+/// What the owner of a dead letter is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remedy {
+    pub why: String,
+    pub what_to_do: &'static str,
+}
+
+impl Remedy {
+    /// Of the class of a failure, as `Outcome::name` has it, and the status of the answer.
+    pub fn of(failure: Option<&str>, status: Option<u16>) -> Self {
+        let Some(failure) = failure else {
+            let why = "It was given up before an attempt failed".to_owned();
+            return Self { why, what_to_do: "Replay it." };
+        };
+        let why = match (failure, status) {
+            ("gone", _) => "The endpoint answered 410, which says that it wants no more".to_owned(),
+            ("aborted", Some(status)) => {
+                format!("The endpoint answered {status} and wants this message no more")
+            }
+            (_, Some(status @ 300..=399)) => {
+                format!("The endpoint answered {status}, and redirects are not followed")
+            }
+            (_, Some(status)) => format!("The endpoint answered {status}"),
+            ("timed_out", None) => "The endpoint did not answer in time".to_owned(),
+            ("dns", None) => "The endpoint's name does not resolve".to_owned(),
+            ("connect", None) => "No connection to the endpoint could be made".to_owned(),
+            ("tls", None) => "No trusted TLS connection to the endpoint could be made".to_owned(),
+            ("reset", None) => "The connection ended without an HTTP answer".to_owned(),
+            ("forbidden", None) => "The URL leads to an address that is not called".to_owned(),
+            (other, None) => format!("The last attempt failed: {other}"),
+        };
+        Self { why, what_to_do: what_to_do(failure, status) }
+    }
+}
+
+fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
+    match (failure, status) {
+        ("gone", _) => "Where messages are wanted after all, enable the webhook, then replay this one.",
+        ("aborted", _) => "Where the endpoint wants it after all, replay this one.",
+        (_, Some(300..=399)) => "Set the URL that it leads to as the webhook's, then replay this one.",
+        (_, Some(401 | 403)) => {
+            "Let the endpoint take messages that are signed with the webhook's secret: the test with `grade=true` \
+             says what is wrong. Then replay this one."
+        }
+        (_, Some(404 | 405)) => "Let the path of the webhook's URL take POST, then replay this one.",
+        (_, Some(413)) => "Let the endpoint take larger bodies, 1 MiB at least, then replay this one.",
+        (_, Some(429)) => "Do not count deliveries against a limit, then replay this one.",
+        (_, Some(400..=499)) => {
+            "Read in `response` why the endpoint refuses it and mend the endpoint, then replay this one."
+        }
+        (_, Some(_)) => "Look into the endpoint's own log for what broke and mend it, then replay this one.",
+        ("timed_out", None) => {
+            "Let the endpoint store the message, answer 2xx and work on it afterwards, then replay this one."
+        }
+        ("dns", None) => "Correct the webhook's URL or the name's DNS entry, then replay this one.",
+        ("tls", None) => "Renew the endpoint's certificate, with its whole chain, then replay this one.",
+        ("forbidden", None) => "Set a URL of a public host as the webhook's, then replay this one.",
+        (_, None) => {
+            "See with the webhook's test whether the endpoint can be reached, mend it, then replay this one."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::attempt::{Fault, Outcome};
+    use super::super::destination::UrlFault;
+    use super::*;
+
+    #[test]
+    fn every_failure_has_its_own_words() {
+        let mut told = String::new();
+        for outcome in [
+            Outcome::Gone,
+            Outcome::Rejected(307),
+            Outcome::Rejected(400),
+            Outcome::Rejected(401),
+            Outcome::Rejected(404),
+            Outcome::Rejected(413),
+            Outcome::Rejected(429),
+            Outcome::Rejected(503),
+            Outcome::TimedOut,
+            Outcome::Unreachable(Fault::Dns),
+            Outcome::Unreachable(Fault::Connect),
+            Outcome::Unreachable(Fault::Tls),
+            Outcome::Unreachable(Fault::Reset),
+            Outcome::Forbidden(UrlFault::AddressRefused),
+        ] {
+            let status = match outcome {
+                Outcome::Rejected(status) => Some(status),
+                Outcome::Gone => Some(410),
+                _ => None,
+            };
+            let remedy = Remedy::of(Some(outcome.name()), status);
+            writeln!(told, "{}. {}", remedy.why, remedy.what_to_do).unwrap();
+        }
+        insta::assert_snapshot!(told);
+    }
+
+    #[test]
+    fn a_class_that_is_not_known_is_told_by_its_name() {
+        let remedy = Remedy::of(Some("circuit_open"), None);
+        assert_eq!(remedy.why, "The last attempt failed: circuit_open");
+        assert!(remedy.what_to_do.contains("test"));
+        let aborted = Remedy::of(Some("aborted"), Some(422));
+        assert_eq!(aborted.why, "The endpoint answered 422 and wants this message no more");
+        assert_eq!(Remedy::of(None, None).what_to_do, "Replay it.");
+    }
+}
