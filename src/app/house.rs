@@ -2,6 +2,7 @@
 //! would stop; so the house holds them all, and `close` ends them in order.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use sandbox::Sandbox;
@@ -145,7 +146,7 @@ impl House {
     /// Ends the parts in order: what is under way is finished, what waits stays in the database.
     pub async fn close(self) {
         self.staff.runs.close();
-        self.staff.endpoints.close();
+        self.satchel.close();
         let books = self.taxpayers.registry();
         let drained = self.staff.runs.drain(DRAIN).await
             & self.staff.endpoints.drain(DRAIN).await
@@ -153,6 +154,7 @@ impl House {
         if !drained {
             tracing::warn!("some work was still under way; it will go on at the next start");
         }
+        self.staff.endpoints.close();
         books.close();
         self.arbiters.stop();
         self.arbiters.join().await;
@@ -268,6 +270,7 @@ fn satchel(
         },
         at_once: webhooks.in_flight_max,
         bells: wakers.couriers.clone(),
+        is_closing: AtomicBool::new(false),
         clock: clock.clone(),
     })
 }

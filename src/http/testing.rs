@@ -2,6 +2,7 @@
 //! not there.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use actix_web::web;
@@ -97,6 +98,7 @@ pub(crate) async fn house() -> House {
     catalog_now.set(catalog());
     let satchel = Arc::new(Satchel {
         bells: wakers.couriers.clone(),
+        is_closing: AtomicBool::new(false),
         at_once: 4,
         circuit: CircuitPolicy::default(),
         store: store.clone(),

@@ -1,5 +1,6 @@
 //! SIGTERM: what is under way is finished, the exit is in order, and what could not be finished goes on later.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -9,6 +10,7 @@ use tokio::time::sleep;
 use crate::support::database::Backend;
 use crate::support::documents::invoice;
 use crate::support::patience::eventually;
+use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
 
 const WRITERS: usize = 4;
@@ -74,4 +76,28 @@ async fn stop_in_the_middle(backend: Backend) {
         scene.assert_done(created, &events, false).await;
     }
     println!("{backend:?}: exit 0 with {} creates answered before it", answered.len());
+}
+
+/// What an endpoint is being sent is heard out: it does not come again at the next start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_under_way_are_heard_out() {
+    let manners = Manners { takes: Duration::from_secs(2), ..Manners::PROMPT };
+    let receiver = Receiver::start(manners, 3);
+    let mut scene = Scene::open(Backend::Sqlite).await;
+    scene.set_webhook(&receiver.url()).await;
+    let bodies: Vec<_> = (0..5).map(|number| invoice(&format!("LASTCALL{number}"))).collect();
+    join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
+    eventually("five notifications", async || (receiver.seen() >= 5).then_some(())).await;
+    scene.service.signal("TERM");
+    let status = scene.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", scene.service.output());
+    scene.service.restart().await;
+    let last = scene.taxpayer.created(&invoice("AFTERWARDS")).await;
+    eventually("a notification after the start", async || {
+        receiver.arrivals().iter().any(|arrival| arrival.irn == last.irn).then_some(())
+    })
+    .await;
+    let told: Vec<_> = receiver.arrivals().into_iter().map(|arrival| arrival.id).collect();
+    assert_eq!(told.len(), told.iter().collect::<BTreeSet<_>>().len(), "none came twice");
+    receiver.stop().await;
 }

@@ -3,6 +3,7 @@
 //! process that dies in between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -43,7 +44,16 @@ pub struct Satchel {
     /// Deliveries to one endpoint at once.
     pub at_once: usize,
     pub bells: Waiters<TaxpayerId>,
+    /// Whether the process ends: what is under way ends, and nothing else begins.
+    pub is_closing: AtomicBool,
     pub clock: SharedClock,
+}
+
+impl Satchel {
+    /// Begins no more deliveries.
+    pub fn close(&self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Why deliveries stopped. The lane is given back and they go on later.
@@ -70,6 +80,10 @@ impl Courier {
     /// One round. The lane is released when nothing is due; a round with attempts under way is never the last.
     pub(super) async fn deliver(&mut self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
         self.flight.under(lease.epoch);
+        let is_closing = self.satchel.is_closing.load(Ordering::SeqCst);
+        if is_closing && self.flight.is_empty() {
+            return Ok(Handled::Unfinished);
+        }
         let place = self.satchel.bells.join(taxpayer);
         // From before anything is looked at, so that no new work goes unseen.
         let more = place.changed();
@@ -80,7 +94,8 @@ impl Courier {
         let failing = found.failing.take();
         let passage = failing.as_ref().map_or(Passage::Open, |failing| failing.passage(now));
         let to = Arc::new(Recipient::try_from(found)?);
-        let is_all = !to.endpoint.is_active || self.fill(lease, &to, passage).await?;
+        let is_open = to.endpoint.is_active && !is_closing;
+        let is_all = !is_open || self.fill(lease, &to, passage).await?;
         let landed = tokio::select! {
             biased;
             landed = self.flight.landed() => landed,

@@ -176,6 +176,7 @@ fn renewed(integration: &Integration, given: SecretText) -> Option<RenewedToken>
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::sync::atomic::AtomicBool;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
@@ -236,6 +237,7 @@ mod tests {
                 circuit: CircuitPolicy::default(),
                 at_once: 4,
                 bells: Waiters::default(),
+                is_closing: AtomicBool::new(false),
                 clock,
             };
             let house = Self { satchel, arbiters, test };
