@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Registry, Tree, supervise};
 use crate::store::database::Store;
@@ -21,8 +21,8 @@ use crate::store::turns::{self, Ask};
 
 /// How often to look when nothing wakes us.
 const POLL: Duration = Duration::from_millis(250);
-/// Lanes taken over in one statement.
-const CLAIM_MAX: usize = 32;
+/// The longest rest between two claims that found something.
+const REST_MAX: Duration = Duration::from_millis(50);
 /// When a lane that its actor could not finish is due again.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -63,6 +63,8 @@ pub struct Duty {
     pub lease: Duration,
     /// Lanes that are worked on at once.
     pub concurrency_max: usize,
+    /// Lanes taken over in one statement.
+    pub claim_max: usize,
     pub wake: Arc<Notify>,
 }
 
@@ -122,7 +124,7 @@ impl Dispatcher {
     /// Takes over what is due and hands it out; how many lanes that were.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
         let shut = self.gates_now().await?;
-        let free = self.slots.available_permits().min(CLAIM_MAX);
+        let free = self.slots.available_permits().min(self.duty.claim_max);
         if free == 0 || !lanes::any_due(&self.store, self.duty.kind).await? {
             return Ok(0);
         }
@@ -184,6 +186,7 @@ impl Dispatcher {
     async fn run(self) {
         let mut renewed = Instant::now();
         loop {
+            let begun = Instant::now();
             let handed_out = self.dispatch_due().await.unwrap_or_else(|error| {
                 tracing::warn!(kind = self.duty.kind.as_str(), %error, "due lanes could not be taken over");
                 0
@@ -197,6 +200,9 @@ impl Dispatcher {
             if handed_out == 0 || self.slots.available_permits() == 0 {
                 // Woken or not, the next look is the same.
                 let _ = timeout(POLL, self.duty.wake.notified()).await;
+            } else {
+                // A claim is a commit, which others wait for: what comes meanwhile is taken with the next.
+                sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
     }

@@ -30,6 +30,9 @@ const CHORES_EVERY: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_mins(1);
 /// Endpoints served at once.
 const ENDPOINTS_AT_ONCE: usize = 2_048;
+/// Lanes taken over at a time: runs in turns between taxpayers, a part of the statement for each.
+const RUNS_A_CLAIM: usize = 32;
+const ENDPOINTS_A_CLAIM: usize = 256;
 
 /// The actors that nobody else holds on to.
 pub(super) struct Staff {
@@ -55,13 +58,21 @@ impl Staff {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
         let owner = clock::new_id().to_string();
         let lease = Duration::from_secs(settings.cluster.lease_s);
-        let duty =
-            |kind, concurrency_max, wake| Duty { kind, owner: owner.clone(), lease, concurrency_max, wake };
+        let duty = |kind, (concurrency_max, claim_max), wake| Duty {
+            kind,
+            owner: owner.clone(),
+            lease,
+            concurrency_max,
+            claim_max,
+            wake,
+        };
         let outages = outages(settings, (taxpayers, &gear), (&owner, lease));
         let outages = OutageActor::start((outages.0, gear.authority.clone()), outages.1, tree, arbiters);
-        let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, Arc::clone(&wakers.runs));
+        let runs =
+            duty(LaneKind::Run, (settings.pipeline.concurrency_max, RUNS_A_CLAIM), Arc::clone(&wakers.runs));
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
-        let endpoints = duty(LaneKind::Endpoint, ENDPOINTS_AT_ONCE, Arc::clone(&wakers.endpoints));
+        let endpoints =
+            duty(LaneKind::Endpoint, (ENDPOINTS_AT_ONCE, ENDPOINTS_A_CLAIM), Arc::clone(&wakers.endpoints));
         let (endpoint_dispatcher, endpoints) =
             pool::dispatcher(Arc::clone(satchel), endpoints, tree, arbiters);
         let chores = chores(settings, tree, (taxpayers, &runs, &endpoints));

@@ -150,6 +150,10 @@ impl Desk {
                 None => taxpayers::save(tx, taxpayer).await?,
             }
         }
+        if changes.endpoint.is_some() || !changes.secrets.is_empty() {
+            // The lane before the endpoint itself: who serves it locks them in this order.
+            lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
+        }
         if let (Some(secret), Some(endpoint)) = (&changes.endpoint, &self.books.endpoint) {
             webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
         }
@@ -234,11 +238,7 @@ impl Desk {
         if !changes.wakes_endpoint() {
             return Ok(());
         }
-        let lane = self.id.to_string();
-        match changes.endpoint {
-            Some(_) => lanes::make_due(tx, LaneKind::Endpoint, &[lane]).await?,
-            None => lanes::wake(tx, LaneKind::Endpoint, &lane).await?,
-        }
+        lanes::wake(tx, LaneKind::Endpoint, &self.id.to_string()).await?;
         replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await
     }
 }

@@ -26,8 +26,10 @@ use crate::store::lanes::Lease;
 use crate::store::{delivery_queue, replays, webhooks};
 use crate::webhook::{self, GuardedClient, Post, Schedule};
 
-/// How often to look for what has become due while attempts are under way.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait before looking for what has become due while attempts are under way; it doubles with each look
+/// in vain, since many endpoints may be slow at once.
+const LOOK_FIRST: Duration = Duration::from_secs(1);
+const LOOK_LAST: Duration = Duration::from_secs(8);
 
 /// A replay has its turn where there is room beside what is due, and in every so many rounds though there is none.
 const REPLAY_EVERY: u32 = 8;
@@ -69,14 +71,24 @@ pub(super) enum Stop {
 
 /// Who serves one endpoint.
 pub(super) struct Courier {
-    pub(super) satchel: Arc<Satchel>,
-    pub(super) recorder: Arc<Recorder>,
-    pub(super) flight: Flight,
+    satchel: Arc<Satchel>,
+    recorder: Arc<Recorder>,
+    flight: Flight,
+    look_in: Duration,
     /// Rounds with a replay under way.
-    pub(super) rounds: u32,
+    rounds: u32,
 }
 
 impl Courier {
+    pub(super) fn new(satchel: Arc<Satchel>, recorder: Arc<Recorder>) -> Self {
+        Self { satchel, recorder, flight: Flight::default(), look_in: LOOK_FIRST, rounds: 0 }
+    }
+
+    /// Forgets what is under way: it is delivered again.
+    pub(super) fn abandon(&mut self) {
+        self.flight = Flight::default();
+    }
+
     /// One round. The lane is released when nothing is due; a round with attempts under way is never the last.
     pub(super) async fn deliver(&mut self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
         self.flight.under(lease.epoch);
@@ -100,7 +112,10 @@ impl Courier {
             biased;
             landed = self.flight.landed() => landed,
             () = more => Vec::new(),
-            () = sleep(LOOK_EVERY) => Vec::new(),
+            () = sleep(self.look_in) => {
+                self.look_in = self.look_in.saturating_mul(2).min(LOOK_LAST);
+                Vec::new()
+            }
         };
         let rest = (is_all && self.flight.is_empty()).then_some(passage);
         if landed.is_empty() && rest.is_none() {
@@ -143,6 +158,9 @@ impl Courier {
     }
 
     fn begin(&mut self, to: &Arc<Recipient>, next: Vec<(Delivery, Event)>) {
+        if !next.is_empty() {
+            self.look_in = LOOK_FIRST;
+        }
         for (delivery, event) in next {
             let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(to));
             self.flight.begin(delivery.id, async move {

@@ -9,7 +9,6 @@ use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
 use crate::actors::webhook::courier::{Courier, Satchel, Stop};
-use crate::actors::webhook::flight::Flight;
 use crate::actors::webhook::recorder::Recorder;
 use crate::domain::ids::TaxpayerId;
 use crate::store::failure::StoreError;
@@ -51,7 +50,7 @@ impl WebhookActor {
             Ok(handled) => return handled,
             Err(stop) => stop,
         };
-        self.courier.flight = Flight::default();
+        self.courier.abandon();
         if matches!(stop, Stop::Store(StoreError::Stale)) {
             return Handled::Released;
         }
@@ -75,12 +74,7 @@ pub fn dispatcher(
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let (satchel, recorder) = (Arc::clone(&satchel), Arc::clone(&recorder));
         serial::start(seat, 1, move || WebhookActor {
-            courier: Courier {
-                satchel: Arc::clone(&satchel),
-                recorder: Arc::clone(&recorder),
-                flight: Flight::default(),
-                rounds: 0,
-            },
+            courier: Courier::new(Arc::clone(&satchel), Arc::clone(&recorder)),
         })
     }));
     let registry = Arc::clone(&actors);

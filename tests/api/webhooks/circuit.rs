@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{CREATED, subscribed};
 use crate::support::bodies;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{apart, eventually};
+use crate::support::world::{apart, eventually, on_every_database};
 
 #[test]
 fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
@@ -74,5 +74,28 @@ fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service() {
         let arrived =
             async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
         eventually("a notification of what comes after", arrived).await;
+    });
+}
+
+/// Who changes an endpoint and who writes how it fares want the same rows.
+#[test]
+fn an_endpoint_may_be_changed_while_its_deliveries_fail() {
+    on_every_database(async |world| {
+        let receiver = Receiver::start();
+        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+        receiver.answer_always(Reply::Status(500));
+        let create = async {
+            for _ in 0..20 {
+                taxpayer.invoice(&bodies::invoice()).await;
+            }
+        };
+        let change = async {
+            for _ in 0..40 {
+                world.integrator().enable_webhook(taxpayer.id, "none").await.expect_status(200);
+                world.integrator().rotate_secret(taxpayer.id).await;
+            }
+        };
+        tokio::join!(create, change);
+        receiver.answer_always(Reply::Status(200));
     });
 }
