@@ -130,6 +130,8 @@ impl Application {
         let server = HttpServer::new(app)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
+            // Its own answer to a signal ends the whole process a moment later, whatever is under way.
+            .disable_signals()
             .listen(listener)?
             .run();
         Ok(Self { house, server, address })
@@ -150,6 +152,15 @@ impl Application {
 
     /// Serves until SIGTERM, Ctrl-C or its handle ends it; then finishes what is under way.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
+        let handle = self.server.handle();
+        actix_rt::spawn(async move {
+            match stop_requested().await {
+                Ok(()) => handle.stop(true).await,
+                Err(error) => {
+                    tracing::warn!(%error, "signals cannot be heard; only SIGKILL ends this process")
+                }
+            }
+        });
         let served = self.server.await;
         tracing::info!("stopped listening; finishing what is under way");
         self.house.close().await;
