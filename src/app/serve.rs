@@ -157,7 +157,7 @@ impl Application {
             match stop_requested().await {
                 Ok(()) => handle.stop(true).await,
                 Err(error) => {
-                    tracing::warn!(%error, "signals cannot be heard; only SIGKILL ends this process")
+                    tracing::warn!(%error, "signals cannot be heard; only SIGKILL ends this process");
                 }
             }
         });
