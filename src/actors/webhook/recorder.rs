@@ -93,7 +93,10 @@ impl Worker for Writer {
         let reports: Vec<&Report> = batch.tasks().iter().map(|task| &**task).collect();
         let results = match self.together(&reports).await {
             Ok(noted) => noted.into_iter().collect(),
-            Err(_) if reports.len() > 1 => self.one_by_one(&reports).await,
+            // A database that is not there is not there for each of them either.
+            Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. }) if reports.len() > 1 => {
+                self.one_by_one(&reports).await
+            }
             Err(error) => vec![Err(error); reports.len()],
         };
         let answers = batch.tasks().iter().map(|task| task.id).zip(results).collect();
