@@ -39,7 +39,7 @@ pub struct Satchel {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub client: GuardedClient,
-    /// `Keyring::default()`.
+    /// The access tokens of endpoints, and the connections of sign-ins.
     pub keyring: Keyring,
     pub schedule: Schedule,
     pub circuit: CircuitPolicy,
