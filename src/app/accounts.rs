@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use argon2::Argon2;
-use argon2::password_hash::PasswordHasher;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::RngExt;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use crate::actors::supervision::{Arbiters, Limits, Tree};
@@ -25,6 +23,7 @@ use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::email::is_email;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::refusal::Refusal;
+use crate::http::password;
 use crate::store::accounts;
 use crate::store::failure::StoreError;
 
@@ -52,14 +51,14 @@ pub async fn create_integrator(settings: Settings, name: String, email: String) 
 pub async fn create_operator(settings: Settings, email: String) -> Result<Value, StartError> {
     check_email(&email)?;
     let store = open_store(&settings).await?;
-    let password = URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>());
-    let hash = Argon2::default().hash_password(password.as_bytes()).map_err(|_| StartError::Password)?;
+    let password = SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()));
+    let hash = password::hash(&password).map_err(|_| StartError::Password)?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
     let now = SystemClock.now();
-    let added = accounts::add_operator(&store, &email, &hash.to_string(), key.expose_secret(), now).await;
+    let added = accounts::add_operator(&store, &email, &hash, key.expose_secret(), now).await;
     store.close().await;
     added.map_err(|error| exists(error, &email))?;
-    Ok(json!({ "email": email, "password": password, "api_key": key.expose_secret() }))
+    Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
 }
 
 /// Before anything is opened or written.

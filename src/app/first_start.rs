@@ -3,8 +3,6 @@
 
 use std::net::SocketAddr;
 
-use argon2::Argon2;
-use argon2::password_hash::PasswordHasher;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
@@ -18,6 +16,7 @@ use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::ProfileChange;
+use crate::http::password;
 use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::{accounts, keys, taxpayers};
@@ -87,7 +86,7 @@ async fn make(
 }
 
 fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {
-    let hash = Argon2::default().hash_password(password.expose_secret().as_bytes());
+    let password_hash = password::hash(password).map_err(|_| StartError::Password)?;
     Ok(Onboarding {
         integrator_id,
         name: "Demo Trading Ltd".into(),
@@ -103,7 +102,7 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
             last_name: "Obi".into(),
             email: "ada.obi@demo.example".into(),
             phone: None,
-            password_hash: hash.map_err(|_| StartError::Password)?.to_string(),
+            password_hash,
             must_change_password: true,
         },
     })

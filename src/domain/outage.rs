@@ -14,7 +14,8 @@ use crate::domain::event::EventKind;
 use crate::domain::ids::{OutageId, TaxpayerId};
 use crate::domain::object::precise;
 
-/// After so long without a call of an operation somebody has to ask how the authority is.
+/// After so long without a call of an operation somebody has to ask how the authority is; sooner where it answers
+/// calls of others again.
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// How long those that could not be told are tried again; later the news is of no use.
 const TELL_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -94,8 +95,8 @@ impl Affected {
         }
     }
 
-    fn is_silent(&self, now: Timestamp) -> bool {
-        self.answered_at.is_none() && now.duration_since(self.failed_at) >= SILENT_FOR
+    fn is_silent(&self, now: Timestamp, patience: SignedDuration) -> bool {
+        self.answered_at.is_none() && now.duration_since(self.failed_at) >= patience
     }
 }
 
@@ -170,8 +171,9 @@ impl Look<'_> {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
             let heard = self.heard(outage);
+            let patience = self.patience(&heard);
             let mut unanswered = heard.affected.iter().filter(|one| one.answered_at.is_none()).peekable();
-            unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now))
+            unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now, patience))
         })
     }
 
@@ -196,7 +198,8 @@ impl Look<'_> {
                 outage.affected.push(affected);
             }
         }
-        for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now)) {
+        let patience = self.patience(&outage);
+        for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now, patience)) {
             match self.is_alive {
                 Some(true) => affected.hear(Word::Answering(self.now)),
                 Some(false) => affected.hear(Word::Failing(self.now)),
@@ -204,6 +207,13 @@ impl Look<'_> {
             }
         }
         outage
+    }
+
+    /// How long an operation may be silent before the authority is asked. One that only a few calls needed is seldom
+    /// called again, and must not keep an outage open that is over.
+    fn patience(&self, outage: &Outage) -> SignedDuration {
+        let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
+        if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
     }
 
     fn over(&self, mut outage: Outage) -> Outage {
@@ -429,6 +439,18 @@ mod tests {
         assert!(dead.is_open() && !look(301, &idle).needs_asking(Some(&dead)), "it is asked again later");
         let alive = Look { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
         assert_eq!(alive.ended_at, Some(at(600)));
+    }
+
+    #[test]
+    fn an_operation_that_nobody_needs_any_more_keeps_no_outage_open_that_is_over() {
+        let search = Sighting { operation: "search", ..seen(Some(1), Some(5), None) };
+        let outage = after(&begun(), 6, &[seen(Some(0), Some(6), None), search]);
+        let sightings = [seen(None, Some(6), Some(20)), search];
+        assert!(!look(64, &sightings).needs_asking(Some(&outage)), "it may still be called");
+        assert!(look(65, &sightings).needs_asking(Some(&outage)));
+        let asked = |is_alive| Look { is_alive: Some(is_alive), ..look(66, &sightings) };
+        assert_eq!(asked(true).at(Some(&outage)).unwrap().ended_at, Some(at(66)));
+        assert!(asked(false).at(Some(&outage)).unwrap().is_open());
     }
 
     #[test]

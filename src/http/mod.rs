@@ -5,7 +5,7 @@
 //! |---|---|
 //! | what handlers work with | `state` |
 //! | the route table | here and, of webhooks, in `webhook_paths`; a line of it in `route` |
-//! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets` |
+//! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets`, `password` |
 //! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
 //! | what comes in | `body`, `twins`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
@@ -39,6 +39,7 @@ mod notice_token;
 pub mod openapi;
 mod ops;
 mod outcome;
+pub(crate) mod password;
 mod patience;
 mod query;
 mod render;

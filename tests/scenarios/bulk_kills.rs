@@ -15,7 +15,7 @@ use crate::support::documents::invoice;
 use crate::support::scene::Scene;
 
 const INVOICES: usize = 150;
-const KILLS: usize = 8;
+const KILLS: usize = 5;
 const SEED: u64 = 20_261_121;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@
 //!
 //! | Variable | Says | Ordinary |
 //! |---|---|---|
-//! | `EINVOICE_CHAOS_INVOICES` | how many invoices | 40 |
+//! | `EINVOICE_CHAOS_INVOICES` | how many invoices | 24 |
 //! | `EINVOICE_CHAOS_SEEDS` | what the faults are drawn with, one run each, with commas between | 1 |
 //! | `EINVOICE_CHAOS_KILLS` | how many kills | 4 |
 
@@ -74,7 +74,7 @@ async fn withstand_all(backend: Backend) {
 }
 
 async fn withstand(backend: Backend, seed: u64) {
-    let count = size("EINVOICE_CHAOS_INVOICES", 40);
+    let count = size("EINVOICE_CHAOS_INVOICES", 24);
     let scene = Scene::with(backend, &[TIMEOUT, LEASE]).await;
     let books = Books::of(&scene).await;
     let begun = Instant::now();

@@ -13,8 +13,8 @@ use crate::support::scene::{ENCRYPTION_KEY, authority, write_keys};
 use crate::support::service::{Service, Settings};
 
 /// Moments of the kill after the launch, in milliseconds: from nothing done to all done.
-const KILLS: u64 = 16;
-const APART_MS: u64 = 18;
+const KILLS: u64 = 8;
+const APART_MS: u64 = 36;
 /// Processes under way at a time.
 const AT_ONCE: usize = 3;
 /// Replicas that are started together.

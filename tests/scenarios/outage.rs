@@ -1,7 +1,7 @@
 //! The authority is out for a while and nobody who uses the service is stopped by it: creates go on, what is submitted
 //! is accepted and waits, and all of it is signed by itself afterwards.
 //!
-//! `EINVOICE_OUTAGE_S` says how long it is out: 6 s in the ordinary run. What is printed is for people; no time is
+//! `EINVOICE_OUTAGE_S` says how long it is out: 4 s in the ordinary run. What is printed is for people; no time is
 //! asserted.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ async fn an_outage_stops_nobody_and_what_waits_is_signed_afterwards_on_postgresq
 }
 
 async fn sit_out(backend: Backend) {
-    let seconds = u64::try_from(size("EINVOICE_OUTAGE_S", 6)).unwrap();
+    let seconds = u64::try_from(size("EINVOICE_OUTAGE_S", 4)).unwrap();
     let scene = Scene::open(backend).await;
     let books = Books::of(&scene).await;
     let phase = Arc::new(AtomicUsize::new(0));

@@ -19,7 +19,7 @@ use crate::support::scene::Scene;
 
 /// More than two parts of a walk.
 const SUBSCRIBERS: usize = 70;
-const KILLS: usize = 3;
+const KILLS: usize = 2;
 /// Subscribers that are made at a time.
 const AT_ONCE: usize = 4;
 const STARTED: &str = "authority.outage-started";

@@ -1,6 +1,6 @@
 //! kill -9 while notifications are under way: each event arrives at least once, and those of one IRN in order.
 //!
-//! `EINVOICE_DELIVERY_KILLS` says how often: 5 times in the ordinary run.
+//! `EINVOICE_DELIVERY_KILLS` says how often: 3 times in the ordinary run.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ async fn notifications_survive_kills_on_postgresql() {
 }
 
 fn kills() -> usize {
-    size("EINVOICE_DELIVERY_KILLS", 5)
+    size("EINVOICE_DELIVERY_KILLS", 3)
 }
 
 async fn kill_while_delivering(backend: Backend) {

@@ -165,7 +165,8 @@ async fn rests(tx: &Transaction, reports: &[&Report], now: Timestamp) -> Result<
     Ok(resting.into_iter().filter_map(rest).collect())
 }
 
-/// How long there is nothing to do; `None` where there is nothing at all.
+/// How long there is nothing to do; `None` where there is nothing at all. A parked lane is looked at when its time is
+/// over even if nothing is due by then: what comes meanwhile does not wake it.
 fn idle_time(
     taxpayer: TaxpayerId,
     passage: Passage,
@@ -175,8 +176,43 @@ fn idle_time(
     let is_replaying = *serving.get(&taxpayer)?;
     let next = if is_replaying { Some(now) } else { due.get(&taxpayer).copied() }?;
     let next = match passage {
-        Passage::Parked(until) => next.max(until),
+        Passage::Parked(until) => until,
         Passage::Open | Passage::Probe => next,
     };
     Some(Duration::try_from(next.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: TaxpayerId = TaxpayerId(7);
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// How long it rests at second 100, in seconds, where a delivery is due at such a second.
+    fn rests(passage: Passage, due: Option<i64>) -> Option<u64> {
+        let due: HashMap<_, _> = due.into_iter().map(|at| (ID, second(at))).collect();
+        let serving = HashMap::from([(ID, false)]);
+        idle_time(ID, passage, (&serving, &due), second(100)).map(|time| time.as_secs())
+    }
+
+    #[test]
+    fn an_endpoint_rests_until_something_is_due() {
+        for passage in [Passage::Open, Passage::Probe] {
+            assert_eq!(rests(passage, Some(130)), Some(30));
+            assert_eq!(rests(passage, Some(90)), Some(0));
+            assert_eq!(rests(passage, None), None);
+        }
+    }
+
+    #[test]
+    fn a_parked_endpoint_rests_as_long_as_it_is_parked_whatever_is_due() {
+        let parked = Passage::Parked(second(105));
+        assert_eq!(rests(parked, Some(90)), Some(5));
+        assert_eq!(rests(parked, Some(3_700)), Some(5), "an event that comes now is due then");
+        assert_eq!(rests(parked, None), None, "the next event looks itself");
+    }
 }

@@ -13,7 +13,7 @@ use crate::http::error::ApiError;
 use crate::http::forms::report;
 use crate::http::forms::taxpayer::{self, ContactPerson, NewTaxpayer};
 use crate::http::idempotency::Keyed;
-use crate::http::secrets;
+use crate::http::password;
 use crate::http::state::State;
 use crate::http::views::taxpayer::CreatedTaxpayer;
 use crate::store::ids::IdKind;
@@ -60,7 +60,7 @@ async fn contact(state: &State, person: ContactPerson) -> Result<NewContact, Api
     let must_change_password = person.password.is_none();
     let password = person.password.unwrap_or_else(|| state.settings.default_contact_password.clone());
     Ok(NewContact {
-        password_hash: secrets::password_hash(password).await?,
+        password_hash: password::hash_aside(password).await?,
         must_change_password,
         first_name: person.first_name,
         last_name: person.last_name,

@@ -13,6 +13,7 @@ use actix_web::dev::ServerHandle;
 use einvoice::app::{self, Application};
 use einvoice::config::Settings;
 use einvoice::domain::codes::Subscription;
+use futures_util::future::join_all;
 use sandbox::State;
 use sea_orm::{ConnectionTrait, Database};
 use secrecy::ExposeSecret;
@@ -78,23 +79,27 @@ pub(crate) struct World {
 }
 
 /// Runs a case on the shared application of each database.
+#[expect(clippy::needless_pass_by_value, reason = "a call hands over a closure as it is written")]
 pub(crate) fn on_every_database(case: impl AsyncFn(&'static World)) {
-    for world in SHARED.iter() {
-        eprintln!("on {:?}", world.kind);
-        insta::allow_duplicates! { RUNTIME.block_on(case(world)) }
-    }
+    on_each(SHARED.iter(), &case);
 }
 
 /// Runs a case on an application of its own, with settings of its own, on each database.
-/// Taken by value as `on_every_database` takes it, so that a call reads the same.
 #[expect(clippy::needless_pass_by_value, reason = "a call hands over a closure as it is written")]
 pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&World)) {
-    for kind in Kind::available() {
-        eprintln!("on {kind:?}");
-        let world = World::start(kind, name, settings);
-        insta::allow_duplicates! { RUNTIME.block_on(case(&world)) }
-        world.stop();
-    }
+    let worlds: Vec<_> =
+        Kind::available().into_iter().map(|kind| World::start(kind, name, settings)).collect();
+    on_each(worlds.iter(), &case);
+    worlds.into_iter().for_each(World::stop);
+}
+
+/// Side by side, since most of a case's time is waiting.
+fn on_each<'a>(worlds: impl Iterator<Item = &'a World>, case: &impl AsyncFn(&'a World)) {
+    let cases = worlds.map(async |world| {
+        case(world).await;
+        eprintln!("it holds on {:?}", world.kind);
+    });
+    insta::allow_duplicates! { RUNTIME.block_on(join_all(cases)) };
 }
 
 /// A number that no other test has.

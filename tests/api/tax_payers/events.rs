@@ -158,7 +158,7 @@ fn of_large_events_fewer_come_and_none_is_left_out() {
         let line = bodies::invoice()["invoice_lines"][0].clone();
         let line = with(&line, "item_name", json!("x".repeat(250)));
         let large = |_| with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line.clone(); 3_000]));
-        let invoices: Vec<_> = (0..7).map(large).collect();
+        let invoices: Vec<_> = (0..3).map(large).collect();
         for invoice in &invoices {
             taxpayer.create_invoice(invoice).await.expect_status(201);
         }
@@ -180,7 +180,7 @@ fn of_large_events_fewer_come_and_none_is_left_out() {
                 break;
             }
         }
-        assert_eq!(sequences, (1..=1 + 7 * 3).collect::<Vec<_>>());
+        assert_eq!(sequences, (1..=1 + 3 * 3).collect::<Vec<_>>());
         assert!(pages > 1);
     });
 }

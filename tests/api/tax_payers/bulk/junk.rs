@@ -110,7 +110,7 @@ fn what_is_told_of_a_batch_stays_small_however_much_is_wrong() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let line = json!({ "item_name": 1, "item_no": 2 });
-        let item = with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line; 250]));
+        let item = with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
         let answer = taxpayer.create_batch(&vec![item; 1_000]).await.expect_status(201);
         let path =
             format!("{}/{}", crate::support::clients::BATCHES, answer.data()["batch_no"].as_str().unwrap());
