@@ -17,8 +17,8 @@ use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
-/// More than two parts of a walk.
-const SUBSCRIBERS: usize = 70;
+/// More than one part of a walk.
+const SUBSCRIBERS: usize = 40;
 const KILLS: usize = 2;
 /// Subscribers that are made at a time.
 const AT_ONCE: usize = 4;

@@ -79,13 +79,11 @@ pub(crate) struct World {
 }
 
 /// Runs a case on the shared application of each database.
-#[expect(clippy::needless_pass_by_value, reason = "a call hands over a closure as it is written")]
 pub(crate) fn on_every_database(case: impl AsyncFn(&'static World)) {
     on_each(SHARED.iter(), &case);
 }
 
 /// Runs a case on an application of its own, with settings of its own, on each database.
-#[expect(clippy::needless_pass_by_value, reason = "a call hands over a closure as it is written")]
 pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&World)) {
     let worlds: Vec<_> =
         Kind::available().into_iter().map(|kind| World::start(kind, name, settings)).collect();

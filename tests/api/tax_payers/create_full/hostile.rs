@@ -88,14 +88,14 @@ fn an_invoice_may_have_thousands_of_lines_each_of_another_item() {
         let line = with(&body["invoice_line"][0], "line_extension_amount", exact("0.2"));
         let number = |n: usize| json!(format!("I{n}"));
         let lines: Vec<_> =
-            (0..5_000).map(|n| with(&line, "item.sellers_item_identification", number(n))).collect();
+            (0..2_000).map(|n| with(&line, "item.sellers_item_identification", number(n))).collect();
         let body = with(&body, "invoice_line", json!(lines));
         let invoice = taxpayer.full(&body).await;
-        assert_eq!(invoice["invoice_lines"].as_array().unwrap().len(), 5_000);
+        assert_eq!(invoice["invoice_lines"].as_array().unwrap().len(), 2_000);
         let whole = taxpayer.whole(&invoice).await;
         let ids: std::collections::BTreeSet<_> =
             whole["lines"].as_array().unwrap().iter().map(|line| line["item_id"].as_i64().unwrap()).collect();
-        assert_eq!(ids.len(), 5_000);
+        assert_eq!(ids.len(), 2_000);
         let again = taxpayer.create_full(&body).await.expect_status(200);
         assert_eq!(again.header("x-duplicate"), "identical");
     });
