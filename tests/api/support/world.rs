@@ -80,19 +80,19 @@ pub(crate) struct World {
 
 /// Runs a case on the shared application of each database.
 pub(crate) fn on_every_database(case: impl AsyncFn(&'static World)) {
-    on_each(SHARED.iter(), &case);
+    on_each(SHARED.iter(), case);
 }
 
 /// Runs a case on an application of its own, with settings of its own, on each database.
 pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&World)) {
     let worlds: Vec<_> =
         Kind::available().into_iter().map(|kind| World::start(kind, name, settings)).collect();
-    on_each(worlds.iter(), &case);
+    on_each(worlds.iter(), case);
     worlds.into_iter().for_each(World::stop);
 }
 
 /// Side by side, since most of a case's time is waiting.
-fn on_each<'a>(worlds: impl Iterator<Item = &'a World>, case: &impl AsyncFn(&'a World)) {
+fn on_each<'a>(worlds: impl Iterator<Item = &'a World>, case: impl AsyncFn(&'a World)) {
     let cases = worlds.map(async |world| {
         case(world).await;
         eprintln!("it holds on {:?}", world.kind);

@@ -177,9 +177,9 @@ fn what_is_newer_waits_for_what_a_replay_has_still_to_queue() {
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let replay = settled(&integrator, &taxpayer).await;
         assert_eq!(replay["queued"], json!(303), "in more than one part");
-        let received = receiver.wait_for(304).await;
+        let arrivals = receiver.wait_for(304).await;
         let of_one: Vec<_> =
-            received.into_iter().filter(|one| one.body()["data"]["irn"] == invoice["irn"]).collect();
+            arrivals.into_iter().filter(|one| one.body()["data"]["irn"] == invoice["irn"]).collect();
         let order = sequences(&of_one);
         assert_eq!(order.len(), 4);
         assert!(order.is_sorted(), "{order:?}");
