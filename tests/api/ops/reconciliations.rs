@@ -4,7 +4,7 @@
 use einvoice::domain::clock::{Clock, SystemClock};
 use einvoice::domain::reconciled_day::day_of;
 use jiff::tz::Offset;
-use sandbox::{FaultKind, FaultOrder, Inbound, Operation};
+use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
 
 use crate::support::answer::Answer;
@@ -28,6 +28,13 @@ fn today() -> String {
 /// An application whose authority tells nothing by itself, and where nothing is compared unasked.
 fn untold(name: &str, case: &impl AsyncFn(&World, &Taxpayer, &Operator)) {
     apart(name, &QUICK, async |world| {
+        // A start reads the list of invoices in transit, what is recent and then all: from here on nothing is read.
+        let lists = async || {
+            let calls = world.authority.calls();
+            let is_read = |call: &&CallRecord| call.operation == Some(Operation::Pull) && !call.is_pending();
+            (calls.iter().filter(is_read).count() >= 2).then_some(())
+        };
+        eventually("the lists that a start reads", lists).await;
         world.authority.forget_access_points();
         case(world, &world.taxpayer().await, &world.new_operator().await).await;
     });
