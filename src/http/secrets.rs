@@ -21,3 +21,16 @@ pub(crate) fn webhook_secret(kind: SecretType) -> Secret {
         SecretType::Ed25519 => Secret::generate_pair(&mut rand::rng()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn two_keys_differ() {
+        let [one, other] = [key(KeyKind::Taxpayer).unwrap(), key(KeyKind::Taxpayer).unwrap()];
+        assert_ne!(one.expose_secret(), other.expose_secret());
+    }
+}

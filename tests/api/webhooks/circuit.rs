@@ -13,7 +13,7 @@ use crate::support::world::{apart, eventually, on_every_database};
 fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
     let settings = [
         ("WEBHOOKS__PARK_AFTER_S", "0"),
-        ("WEBHOOKS__PARK_MAX_S", "1"),
+        ("WEBHOOKS__PARK_MAX_S", "3"),
         ("WEBHOOKS__IN_FLIGHT_MAX", "1"),
         ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]"),
     ];
