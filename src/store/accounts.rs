@@ -44,7 +44,7 @@ pub async fn replace_integrator_key(
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     keys::replace(&tx, KeyKind::Integrator, id.0, key, now).await?;
-    tx.commit().await.map_err(StoreError::from)
+    tx.commit().await
 }
 
 /// The integrator with this email.
@@ -80,5 +80,5 @@ pub async fn add_operator(
     let tx = store.begin().await?;
     operator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::replace(&tx, KeyKind::Operator, id, key, now).await?;
-    tx.commit().await.map_err(StoreError::from)
+    tx.commit().await
 }

@@ -3,20 +3,18 @@
 //! has one pool for both.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use migration::{Migrator, MigratorTrait};
-use sea_orm::{
-    AccessMode, ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction,
-    DbBackend, SqliteTransactionMode, TransactionOptions, TransactionTrait,
-};
+use sea_orm::sqlx::Connection;
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend};
 
 use crate::store::failure::StoreError;
 use crate::store::ids::Ids;
 use crate::store::vault::Vault;
+use crate::store::writer::{WAIT, Writer};
 
-/// How long to wait for a free connection or a locked database.
-const WAIT: Duration = Duration::from_secs(5);
+pub use crate::store::writer::Transaction;
+
 const POSTGRES_CONNECTIONS_MAX: u32 = 16;
 const SQLITE_READERS_MAX: u32 = 4;
 
@@ -41,16 +39,23 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
+/// The numbers of a list of JSON that is a statement's first value, as a query: one statement, however many there are.
+pub(crate) fn numbers(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => {
+            "(SELECT CAST(value AS BIGINT) AS value FROM json_array_elements_text(CAST($1 AS JSON)) AS given(value))"
+        }
+        _ => "(SELECT value FROM json_each($1))",
+    }
+}
+
 /// Lets one process at a time migrate. The number means nothing; it is ours alone.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
-
-/// A transaction that writes. Dropped without a commit, it leaves nothing.
-pub type Transaction = DatabaseTransaction;
 
 /// The open database.
 #[derive(Clone)]
 pub struct Store {
-    writer: DatabaseConnection,
+    writer: Writer,
     reader: DatabaseConnection,
     ids: Ids,
     vault: Arc<Vault>,
@@ -58,7 +63,7 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("backend", &self.writer.get_database_backend()).finish_non_exhaustive()
+        f.debug_struct("Store").field("backend", &self.backend()).finish_non_exhaustive()
     }
 }
 
@@ -83,6 +88,7 @@ impl Store {
             let pool = Database::connect(postgres(url)).await?;
             (pool.clone(), pool)
         };
+        let writer = Writer::new(writer);
         let ids = Ids::new(writer.clone());
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
@@ -94,19 +100,13 @@ impl Store {
         if self.backend() == DbBackend::Postgres {
             tx.execute_unprepared(ONE_MIGRATES).await?;
         }
-        Migrator::up(&tx, None).await?;
-        tx.commit().await.map_err(StoreError::from)
+        Migrator::up(&*tx, None).await?;
+        tx.commit().await
     }
 
     /// Starts a transaction that writes.
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
-        let options = TransactionOptions {
-            access_mode: Some(AccessMode::ReadWrite).filter(|_| self.backend() == DbBackend::Postgres),
-            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate)
-                .filter(|_| self.backend() == DbBackend::Sqlite),
-            ..Default::default()
-        };
-        Ok(self.writer.begin_with_options(options).await?)
+        self.writer.begin().await
     }
 
     /// For queries.
@@ -123,19 +123,19 @@ impl Store {
     }
 
     pub fn backend(&self) -> DbBackend {
-        self.writer.get_database_backend()
+        self.writer.backend()
     }
 
     /// Whether the database answers and can be written to.
     pub async fn ping(&self) -> Result<(), StoreError> {
         let transaction = self.begin().await?;
         transaction.execute_unprepared("SELECT 1").await?;
-        transaction.rollback().await.map_err(StoreError::from)
+        transaction.rollback().await
     }
 
     pub async fn close(self) {
-        for pool in [self.reader, self.writer] {
-            if let Err(error) = pool.close().await {
+        for closed in [self.reader.close().await.map_err(StoreError::from), self.writer.close().await] {
+            if let Err(error) = closed {
                 tracing::warn!(%error, "a database pool did not close cleanly");
             }
         }
@@ -154,6 +154,10 @@ fn sqlite(url: &str, connections: u32, create: bool) -> ConnectOptions {
             .pragma("synchronous", "FULL")
             .pragma("cache_size", "-65536")
             .pragma("temp_store", "MEMORY")
+    });
+    options.map_sqlx_sqlite_pool_opts(|pool| {
+        // Where SQLite gave a transaction up by itself, the driver goes on counting it.
+        pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
 }

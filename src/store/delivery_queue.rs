@@ -12,7 +12,7 @@ use sea_orm::{
 use crate::domain::delivery::Delivery;
 use crate::domain::event::Event;
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::Store;
+use crate::store::database::{Store, numbers};
 use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
@@ -23,29 +23,51 @@ const IS_FIRST: &str = "d.state = 'pending' AND NOT EXISTS (SELECT 1 FROM delive
     WHERE earlier.taxpayer_id = d.taxpayer_id AND earlier.state = 'pending' \
     AND earlier.order_key = d.order_key AND earlier.sequence < d.sequence)";
 
-static NEXT: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT {}, {} FROM deliveries AS d \
-         LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence \
-         WHERE d.taxpayer_id = $1 AND d.next_attempt_at <= $2 AND {IS_FIRST} \
-         ORDER BY d.next_attempt_at, d.sequence LIMIT $3",
-        named::<delivery::Column>("d"),
-        named::<event::Column>("e")
-    )
-});
+static NEXT_POSTGRES: LazyLock<String> = LazyLock::new(|| next(DbBackend::Postgres));
+static NEXT_SQLITE: LazyLock<String> = LazyLock::new(|| next(DbBackend::Sqlite));
 
-/// The deliveries that are due and first of their order key, the longest due first, each with its event.
-pub async fn next_owned_by(
+/// Finds what is next of each taxpayer by itself and not among all of theirs.
+fn next(backend: DbBackend) -> String {
+    let found = format!(
+        "FROM deliveries AS d WHERE d.taxpayer_id = given.value AND d.next_attempt_at <= $2 AND {IS_FIRST} \
+         ORDER BY d.next_attempt_at, d.sequence LIMIT $3"
+    );
+    let each = match backend {
+        DbBackend::Postgres => format!("CROSS JOIN LATERAL (SELECT * {found}) AS d"),
+        _ => format!(
+            "CROSS JOIN deliveries AS d ON d.taxpayer_id = given.value AND d.id IN (SELECT d.id {found})"
+        ),
+    };
+    format!(
+        "SELECT {}, {} FROM {} AS given {each} \
+         LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence",
+        named::<delivery::Column>("d"),
+        named::<event::Column>("e"),
+        numbers(backend),
+    )
+}
+
+/// The deliveries that are due and first of their order key, the longest due first, each with its event; at most so
+/// many of each taxpayer.
+pub async fn next_owned_by_each(
     store: &Store,
-    taxpayer: TaxpayerId,
+    taxpayers: &[TaxpayerId],
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<(Delivery, Event)>, StoreError> {
+) -> Result<HashMap<TaxpayerId, Vec<(Delivery, Event)>>, StoreError> {
+    let sql = if store.backend() == DbBackend::Postgres { &NEXT_POSTGRES } else { &NEXT_SQLITE };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values: [Value; 3] = [taxpayer.0.into(), now.as_microsecond().into(), limit.into()];
-    let statement = Statement::from_sql_and_values(store.backend(), NEXT.as_str(), values);
-    let rows = store.reader().query_all_raw(statement).await?;
-    rows.iter().map(read).collect()
+    let values: [Value; 3] = [json(&taxpayers).into(), now.as_microsecond().into(), limit.into()];
+    let statement = Statement::from_sql_and_values(store.backend(), sql.as_str(), values);
+    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    for row in store.reader().query_all_raw(statement).await? {
+        let (delivery, event) = read(&row)?;
+        found.entry(delivery.taxpayer_id).or_default().push((delivery, event));
+    }
+    for next in found.values_mut() {
+        next.sort_unstable_by_key(|(delivery, _)| (delivery.next_attempt_at, delivery.sequence));
+    }
+    Ok(found)
 }
 
 fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
@@ -62,7 +84,7 @@ pub async fn next_due_owned_by_each(
     tx: &DatabaseTransaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Timestamp>, StoreError> {
-    let these = these(tx.get_database_backend());
+    let these = numbers(tx.get_database_backend());
     let sql = format!(
         "SELECT d.taxpayer_id AS id, MIN(d.next_attempt_at) AS due FROM deliveries AS d \
          WHERE d.taxpayer_id IN {these} AND {IS_FIRST} GROUP BY d.taxpayer_id"
@@ -82,7 +104,7 @@ pub async fn in_service(
     tx: &DatabaseTransaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
-    let these = these(tx.get_database_backend());
+    let these = numbers(tx.get_database_backend());
     let sql = format!(
         "SELECT w.taxpayer_id AS id, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying FROM webhooks AS w WHERE w.taxpayer_id IN {these} AND w.is_active"
@@ -92,16 +114,6 @@ pub async fn in_service(
     rows.iter()
         .map(|row| Ok((TaxpayerId(row.try_get("", "id")?), row.try_get("", "is_replaying")?)))
         .collect()
-}
-
-/// The numbers of a list of JSON that is the first value: one statement, however many there are.
-fn these(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => {
-            "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST($1 AS JSON)) AS given(value))"
-        }
-        _ => "(SELECT value FROM json_each($1))",
-    }
 }
 
 /// Makes due at once what waits for another attempt.
@@ -150,7 +162,8 @@ mod tests {
     }
 
     async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
-        let next = next_owned_by(&test.store, ID, second(at), limit).await.unwrap();
+        let mut next = next_owned_by_each(&test.store, &[ID], second(at), limit).await.unwrap();
+        let next = next.remove(&ID).unwrap_or_default();
         assert!(next.iter().all(|(delivery, event)| delivery.sequence == event.sequence));
         next.into_iter().map(|(delivery, _)| delivery.sequence).collect()
     }
@@ -174,7 +187,8 @@ mod tests {
             assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
             end(&test, &due[0]).await;
             assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
-            assert_eq!(next_owned_by(&test.store, TaxpayerId(8), second(9), 9).await.unwrap(), []);
+            let others = next_owned_by_each(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
+            assert_eq!(others, HashMap::new());
         }
     }
 

@@ -111,8 +111,8 @@ fn row(store: &Store, entry: &Entry) -> Result<Model, StoreError> {
 pub async fn keep_alone(store: &Store, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[entry], now).await {
-        Ok(()) => tx.commit().await.map_err(StoreError::from),
-        Err(StoreError::Duplicate(_)) => tx.rollback().await.map_err(StoreError::from),
+        Ok(()) => tx.commit().await,
+        Err(StoreError::Duplicate(_)) => tx.rollback().await,
         Err(error) => Err(error),
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     async fn keep_one(store: &Store, entry: &Entry, now: Timestamp) -> Result<(), StoreError> {
         let tx = store.begin().await.unwrap();
         keep(store, &tx, std::slice::from_ref(entry), now).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     #[actix_rt::test]

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
-use sea_orm::{ConnectionTrait, DatabaseConnection};
 use tokio::sync::Mutex;
 
 use crate::store::failure::StoreError;
+use crate::store::writer::Writer;
 
 /// Ids taken from the database at once.
 const BLOCK: i64 = 256;
@@ -53,13 +54,13 @@ impl IdKind {
 /// Gives out portal ids. Take them before a transaction begins.
 #[derive(Clone)]
 pub struct Ids {
-    database: DatabaseConnection,
+    writer: Writer,
     blocks: Arc<Mutex<HashMap<IdKind, Range<i64>>>>,
 }
 
 impl Ids {
-    pub(crate) fn new(database: DatabaseConnection) -> Self {
-        Self { database, blocks: Arc::default() }
+    pub(super) fn new(writer: Writer) -> Self {
+        Self { writer, blocks: Arc::default() }
     }
 
     /// The next id.
@@ -95,7 +96,9 @@ impl Ids {
             )
             .returning_col("next")
             .to_owned();
-        let row = self.database.query_one(&statement).await?.ok_or(StoreError::Stale)?;
+        let tx = self.writer.begin().await?;
+        let row = tx.query_one(&statement).await?.ok_or(StoreError::Stale)?;
+        tx.commit().await?;
         Ok(row.try_get("", "next")?)
     }
 }

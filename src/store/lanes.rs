@@ -213,7 +213,7 @@ pub async fn renew(store: &Store, owner: &str, lease: Duration) -> Result<(), St
         .to_owned();
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
-    tx.commit().await.map_err(StoreError::from)
+    tx.commit().await
 }
 
 /// Ends every lease: for a process that knows that no other works on this database.
@@ -225,7 +225,7 @@ pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
         .to_owned();
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
-    tx.commit().await.map_err(StoreError::from)
+    tx.commit().await
 }
 
 /// Locks a lane we hold for the rest of the transaction; stale when another has taken it.

@@ -23,15 +23,10 @@ pub async fn fence_all(
     kind: LaneKind,
     leases: &[Lease],
 ) -> Result<HashSet<String>, StoreError> {
-    let sql = format!(
-        "UPDATE lanes SET version = version + 1 FROM {} \
-         WHERE lanes.kind = $1 AND lanes.key = given.name AND lanes.epoch = given.epoch RETURNING lanes.key AS name",
-        given(tx.get_database_backend())
-    );
+    let backend = tx.get_database_backend();
     let leases: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&leases).into()];
-    let rows =
-        tx.query_all_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, fence(backend), values)).await?;
     rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
 }
 
@@ -41,12 +36,6 @@ pub async fn release_all(tx: &DatabaseTransaction, kind: LaneKind, rests: &[Rest
         return Ok(());
     }
     let backend = tx.get_database_backend();
-    let sql = format!(
-        "UPDATE lanes SET owner = NULL, lease_until = NULL, gate = given.gate, next_due_at = {} + given.delay \
-         FROM {} WHERE lanes.kind = $1 AND lanes.key = given.name AND lanes.epoch = given.epoch",
-        lanes::clock(backend),
-        given(backend)
-    );
     let rests: Vec<_> = rests
         .iter()
         .map(|rest| {
@@ -55,19 +44,32 @@ pub async fn release_all(tx: &DatabaseTransaction, kind: LaneKind, rests: &[Rest
         })
         .collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&rests).into()];
-    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    tx.execute_raw(Statement::from_sql_and_values(backend, release(backend), values)).await?;
     Ok(())
 }
 
-/// The second value, a list of JSON, as a table: names and epochs of lanes, and how they are given back.
-fn given(backend: DbBackend) -> String {
+fn fence(backend: DbBackend) -> String {
+    let set = "version = version + 1";
+    format!("{} RETURNING lanes.key AS name", update_given(backend, set))
+}
+
+fn release(backend: DbBackend) -> String {
+    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", lanes::clock(backend));
+    let set = format!("owner = NULL, lease_until = NULL, gate = given.value ->> 3, next_due_at = {due}");
+    update_given(backend, &set)
+}
+
+/// Changes the lanes that the second value names: a list of JSON with the name and the epoch of each, and when it is
+/// due and its gate. No column of it is compared by itself: `SQLite` would make an index of such a one and then go
+/// through all lanes that there are.
+fn update_given(backend: DbBackend, set: &str) -> String {
     let rows = match backend {
         DbBackend::Postgres => "json_array_elements(CAST($2 AS JSON)) AS rows(value)",
         _ => "json_each($2)",
     };
     format!(
-        "(SELECT value ->> 0 AS name, CAST(value ->> 1 AS BIGINT) AS epoch, CAST(value ->> 2 AS BIGINT) AS delay, \
-         value ->> 3 AS gate FROM {rows}) AS given"
+        "WITH given AS MATERIALIZED (SELECT value FROM {rows}) UPDATE lanes SET {set} FROM given \
+         WHERE lanes.kind = $1 AND lanes.key = given.value ->> 0 AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT)"
     )
 }
 
@@ -124,6 +126,22 @@ mod tests {
             lanes::make_due(&tx, LaneKind::Endpoint, &[key]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim().await.len(), 1, "unless somebody says so");
+        }
+    }
+
+    #[tokio::test]
+    async fn lanes_are_found_by_their_names_however_many_there_are() {
+        let test = stores().await.remove(0);
+        let backend = test.store.backend();
+        for sql in [fence(backend), release(backend)] {
+            let values: [Value; 2] = ["endpoint".into(), "[]".into()];
+            let plan = Statement::from_sql_and_values(backend, format!("EXPLAIN QUERY PLAN {sql}"), values);
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", "detail").unwrap()).collect();
+            assert!(
+                steps.iter().any(|step| step.contains("SEARCH lanes") && step.contains("key=?")),
+                "{steps:?}"
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | connections and transactions | `database`, `failure` |
+//! | connections and transactions | `database`, `writer`, `failure` |
 //! | sealed secrets | `vault` |
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
@@ -47,3 +47,4 @@ pub mod timeline;
 pub mod turns;
 pub mod vault;
 pub mod webhooks;
+mod writer;

@@ -195,7 +195,7 @@ mod tests {
     async fn write(test: &TestStore, outage: &Outage) -> Result<(), StoreError> {
         let tx = test.store.begin().await.unwrap();
         save(&tx, outage).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     async fn subscribe(test: &TestStore, id: i64, events: &[&str], is_active: bool) {
@@ -220,7 +220,7 @@ mod tests {
     async fn tell(test: &TestStore, id: i64, news: News) -> Result<(), StoreError> {
         let tx = test.store.begin().await.unwrap();
         record_told(&tx, TaxpayerId(id), &[(news, 3)]).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     #[tokio::test]

@@ -25,7 +25,7 @@ pub async fn save(
         )
         .exec_without_returning(&tx)
         .await?;
-    tx.commit().await.map_err(StoreError::from)
+    tx.commit().await
 }
 
 /// The catalog as it was last fetched, and since when its oldest list stands.

@@ -210,7 +210,7 @@ pub async fn hurry(store: &Store, kind: LaneKind, gates: &[&'static str]) -> Res
         .to_owned();
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
-    tx.commit().await.map_err(StoreError::from)
+    tx.commit().await
 }
 
 /// How many lanes of each taxpayer are due.

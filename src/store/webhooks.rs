@@ -1,13 +1,14 @@
 //! Webhook endpoints and their signing secrets. The secrets are sealed on the way in and opened only for
 //! the delivery that signs with them.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, FromQueryResult,
-    IntoActiveModel, QueryFilter, Statement,
+    IntoActiveModel, QueryFilter, QueryResult, Statement,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use crate::domain::circuit::Failing;
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::Integration;
-use crate::store::database::Store;
+use crate::store::database::{Store, numbers};
 use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
@@ -43,25 +44,33 @@ pub struct Recipient {
     pub is_replaying: bool,
 }
 
-static RECIPIENT: LazyLock<String> = LazyLock::new(|| {
+static RECIPIENTS: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT {}, {}, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying \
-         FROM webhooks AS w LEFT JOIN integrations AS i ON i.taxpayer_id = w.taxpayer_id WHERE w.taxpayer_id = $1",
+         FROM webhooks AS w LEFT JOIN integrations AS i ON i.taxpayer_id = w.taxpayer_id WHERE w.taxpayer_id IN ",
         named::<Column>("w"),
         named::<integration::Column>("i")
     )
 });
 
-pub async fn recipient(
+/// Whom notifications of these taxpayers are for; those without an endpoint are left out.
+pub async fn recipients(
     store: &Store,
-    taxpayer: TaxpayerId,
+    taxpayers: &[TaxpayerId],
     now: Timestamp,
-) -> Result<Option<Recipient>, StoreError> {
-    let statement = Statement::from_sql_and_values(store.backend(), RECIPIENT.as_str(), [taxpayer.0.into()]);
-    let Some(found) = store.reader().query_one_raw(statement).await? else { return Ok(None) };
-    let row = Model::from_query_result(&found, "w_")?;
-    let settings = integration::Model::from_query_result_optional(&found, "i_")?;
+) -> Result<HashMap<TaxpayerId, Recipient>, StoreError> {
+    let sql = format!("{}{}", *RECIPIENTS, numbers(store.backend()));
+    let statement = Statement::from_sql_and_values(store.backend(), sql, [json(&taxpayers).into()]);
+    let rows = store.reader().query_all_raw(statement).await?;
+    rows.iter()
+        .map(|row| Ok((TaxpayerId(row.try_get("", "w_taxpayer_id")?), read(store, row, now)?)))
+        .collect()
+}
+
+fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<Recipient, StoreError> {
+    let row = Model::from_query_result(found, "w_")?;
+    let settings = integration::Model::from_query_result_optional(found, "i_")?;
     let owner = row.taxpayer_id.to_string();
     let previous = previous(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
@@ -70,7 +79,16 @@ pub async fn recipient(
     let failing = failing(&row)?;
     let integration = settings.unwrap_or_default();
     let is_replaying = found.try_get("", "is_replaying")?;
-    Ok(Some(Recipient { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying }))
+    Ok(Recipient { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying })
+}
+
+/// Whom notifications of a taxpayer are for.
+pub async fn recipient(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    now: Timestamp,
+) -> Result<Option<Recipient>, StoreError> {
+    Ok(recipients(store, &[taxpayer], now).await?.remove(&taxpayer))
 }
 
 /// How an endpoint has fared, and the endpoint.

@@ -79,7 +79,7 @@ impl Pull {
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
         lanes::make_due(&tx, LaneKind::Pull, &[LANE.to_owned()]).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     /// Takes a turn if one is due and nobody else has it; whether there is more to do at once.
@@ -108,7 +108,7 @@ impl Pull {
         }
         let delay = if matches!(turn, Turn::Left) { Duration::ZERO } else { self.schedule.every };
         lanes::release(&tx, lease, Some(delay)).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     async fn turn(&self, cursor: Cursor) -> Turn {

@@ -50,7 +50,7 @@ impl Watch {
         lanes::lock(&tx, LaneKind::Outage, LANE).await?;
         let last = outages::last(&tx).await?;
         let Some(after) = look.at(last.as_ref()).filter(|after| is_news(last.as_ref(), Some(after))) else {
-            return tx.rollback().await.map_err(StoreError::from);
+            return tx.rollback().await;
         };
         let before = last.filter(|outage| outage.id == after.id);
         outages::save(&tx, &after).await?;

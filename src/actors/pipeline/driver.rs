@@ -131,7 +131,7 @@ impl Gear {
         tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
         let tx = self.store.begin().await?;
         lanes::release(&tx, lease, None).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 }
 

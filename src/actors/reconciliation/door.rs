@@ -66,7 +66,7 @@ impl Reconciliations {
         let entry = operator.map(|order| entry(one, order));
         audit::append(&tx, entry.as_slice()).await?;
         lanes::make_due(&tx, LaneKind::Reconciliation, &[LANE.to_owned()]).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     /// How one is after it has ended or broken off, or the patience has; as it was asked for where there is none.

@@ -43,7 +43,7 @@ impl Reconciler {
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         lanes::make_due(&tx, LaneKind::Reconciliation, &[LANE.to_owned()]).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     /// Takes a round if one is due and nobody else has it; whether it did.
@@ -82,7 +82,7 @@ impl Reconciler {
             (Round::Done, Rhythm::OnDemand) => None,
         };
         lanes::release(&tx, lease, delay).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     fn rest(&self) -> Duration {
@@ -185,7 +185,7 @@ impl Reconciler {
         let tx = self.store.begin().await?;
         lanes::fence(&tx, lease).await?;
         reconciliations::save(&tx, one).await?;
-        tx.commit().await.map_err(StoreError::from)
+        tx.commit().await
     }
 
     async fn finish(

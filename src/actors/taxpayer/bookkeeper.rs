@@ -116,7 +116,7 @@ impl Bookkeeper {
         desk.write(&self.desktop.store, &tx).await?;
         batch.committing();
         if let Err(error) = tx.commit().await {
-            self.settle(tasks, error.into()).await?;
+            self.settle(tasks, error).await?;
         }
         self.after_commit(desk);
         Ok(answers)

@@ -1,6 +1,6 @@
-//! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round begins
-//! what there is room for, waits until something has ended or has come, and reports what has ended (`recorder`); a
-//! process that dies in between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
+//! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round asks what
+//! is next (`scout`), begins what there is room for, waits until something has ended or has come, and reports what has
+//! ended (`recorder`); a process that dies in between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,7 @@ use crate::actors::webhook::flight::{Flight, Landed};
 use crate::actors::webhook::keyring::Keyring;
 use crate::actors::webhook::recipient::Recipient;
 use crate::actors::webhook::recorder::{Noted, Recorder, Report};
+use crate::actors::webhook::scout::{Found, Scout};
 use crate::domain::circuit::{CircuitPolicy, Failing, Passage};
 use crate::domain::clock::SharedClock;
 use crate::domain::delivery::{Delivery, Endpoint};
@@ -23,7 +24,7 @@ use crate::domain::ids::TaxpayerId;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
-use crate::store::{delivery_queue, replays, webhooks};
+use crate::store::replays;
 use crate::webhook::{self, GuardedClient, Post, Schedule};
 
 /// How long to wait before looking for what has become due while attempts are under way; it doubles with each look
@@ -72,6 +73,7 @@ pub(super) enum Stop {
 /// Who serves one endpoint.
 pub(super) struct Courier {
     satchel: Arc<Satchel>,
+    scout: Arc<Scout>,
     recorder: Arc<Recorder>,
     flight: Flight,
     look_in: Duration,
@@ -80,8 +82,8 @@ pub(super) struct Courier {
 }
 
 impl Courier {
-    pub(super) fn new(satchel: Arc<Satchel>, recorder: Arc<Recorder>) -> Self {
-        Self { satchel, recorder, flight: Flight::default(), look_in: LOOK_FIRST, rounds: 0 }
+    pub(super) fn new(satchel: Arc<Satchel>, scout: Arc<Scout>, recorder: Arc<Recorder>) -> Self {
+        Self { satchel, scout, recorder, flight: Flight::default(), look_in: LOOK_FIRST, rounds: 0 }
     }
 
     /// Forgets what is under way: it is delivered again.
@@ -99,15 +101,14 @@ impl Courier {
         let place = self.satchel.bells.join(taxpayer);
         // From before anything is looked at, so that no new work goes unseen.
         let more = place.changed();
-        let now = self.satchel.clock.now();
-        let Some(mut found) = webhooks::recipient(&self.satchel.store, taxpayer, now).await? else {
+        let Some(Found { mut recipient, next, at }) = self.scout.look(taxpayer).await? else {
             return self.note(Report::nothing(lease, taxpayer)).await;
         };
-        let failing = found.failing.take();
-        let passage = failing.as_ref().map_or(Passage::Open, |failing| failing.passage(now));
-        let to = Arc::new(Recipient::try_from(found)?);
+        let failing = recipient.failing.take();
+        let passage = failing.as_ref().map_or(Passage::Open, |failing| failing.passage(at));
+        let to = Arc::new(Recipient::try_from(recipient)?);
         let is_open = to.endpoint.is_active && !is_closing;
-        let is_all = !is_open || self.fill(lease, &to, passage).await?;
+        let is_all = !is_open || self.fill(lease, &to, passage, next).await?;
         let landed = tokio::select! {
             biased;
             landed = self.flight.landed() => landed,
@@ -124,10 +125,17 @@ impl Courier {
         self.report(lease, (to.endpoint.clone(), failing), landed, rest).await
     }
 
-    /// Begins what there is room for; whether nothing that is due is left behind.
-    async fn fill(&mut self, lease: &Lease, to: &Arc<Recipient>, passage: Passage) -> Result<bool, Stop> {
+    /// Begins of what is next what there is room for; whether nothing that is due is left behind.
+    async fn fill(
+        &mut self,
+        lease: &Lease,
+        to: &Arc<Recipient>,
+        passage: Passage,
+        next: Vec<(Delivery, Event)>,
+    ) -> Result<bool, Stop> {
+        let satchel = Arc::clone(&self.satchel);
         let places = match passage {
-            Passage::Open => self.satchel.at_once,
+            Passage::Open => satchel.at_once,
             Passage::Probe => 1,
             Passage::Parked(_) => return Ok(true),
         };
@@ -135,19 +143,14 @@ impl Courier {
         if room == 0 {
             return Ok(false);
         }
-        let satchel = Arc::clone(&self.satchel);
-        let (store, taxpayer, now) = (&satchel.store, to.endpoint.taxpayer_id, satchel.clock.now());
-        // Those under way are among what is found.
-        let found_max = room + self.flight.len();
-        let found = delivery_queue::next_owned_by(store, taxpayer, now, found_max).await?;
-        let is_all = found.len() < found_max;
-        let next =
-            found.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).take(room).collect();
+        // Those under way are among what is next.
+        let is_all = next.len() < places;
+        let next = next.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).take(room).collect();
         if !to.is_replaying {
             self.begin(to, next);
             return Ok(is_all);
         }
-        let replays = replays::open_owned_by(store.reader(), taxpayer).await?;
+        let replays = replays::open_owned_by(satchel.store.reader(), to.endpoint.taxpayer_id).await?;
         let next = satchel.keep_order(next, &replays).await?;
         self.rounds = self.rounds.wrapping_add(1);
         if next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {

@@ -6,7 +6,7 @@
 //! | attempts and their order | `courier` |
 //! | what follows from them | `verdict` |
 //! | the attempts under way | `flight` |
-//! | what came of them, written for all endpoints together | `recorder` |
+//! | what is next and what came of it, read and written for all endpoints together | `scout`, `recorder`, `together` |
 //! | replays, part by part | `replay` |
 //! | one attempt: to whom, in which format, with which token | `attempt`, `recipient`, `keyring` |
 //! | the test of an endpoint | `rehearsal` |
@@ -21,6 +21,8 @@ mod recipient;
 mod recorder;
 mod rehearsal;
 mod replay;
+mod scout;
+mod together;
 mod verdict;
 mod worker;
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Tree, Worker, serial,
+    Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
+use crate::actors::webhook::together::{self, Together};
 use crate::domain::circuit::{Failing, Passage};
 use crate::domain::clock::SharedClock;
 use crate::domain::delivery::{Attempt, Delivery, Endpoint};
@@ -58,9 +59,7 @@ pub(super) struct Recorder(Registry<&'static str, Report, Result<Noted, StoreErr
 
 impl Recorder {
     pub(super) fn start((store, clock): (Store, SharedClock), tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
-        // As many as there are endpoints at work: who is at work is limited before.
-        let limits = Limits { per_key_max: 16_384, process_max: 16_384, ..Limits::default() };
-        let admission = Admission::new(limits, Arc::clone(tree.counters()));
+        let admission = Admission::new(together::limits(), Arc::clone(tree.counters()));
         let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
             let (store, clock) = (store.clone(), clock.clone());
@@ -79,8 +78,6 @@ struct Writer {
     clock: SharedClock,
 }
 
-type Answers = Vec<(CommandId, Result<Noted, StoreError>)>;
-
 impl Worker for Writer {
     type Command = Report;
     type Reply = Result<Noted, StoreError>;
@@ -89,31 +86,15 @@ impl Worker for Writer {
         "record"
     }
 
-    async fn work(self, batch: Batch<Report>) -> (Self, Answers) {
-        let reports: Vec<&Report> = batch.tasks().iter().map(|task| &**task).collect();
-        let results = match self.together(&reports).await {
-            Ok(noted) => noted.into_iter().collect(),
-            // A database that is not there is not there for each of them either.
-            Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. }) if reports.len() > 1 => {
-                self.one_by_one(&reports).await
-            }
-            Err(error) => vec![Err(error); reports.len()],
-        };
-        let answers = batch.tasks().iter().map(|task| task.id).zip(results).collect();
+    async fn work(self, batch: Batch<Report>) -> (Self, Vec<(CommandId, Result<Noted, StoreError>)>) {
+        let answers = together::or_one_by_one(&self, &batch).await;
         (self, answers)
     }
 }
 
-impl Writer {
-    /// What only one endpoint's report brings must not fail the others.
-    async fn one_by_one(&self, reports: &[&Report]) -> Vec<Result<Noted, StoreError>> {
-        let mut results = Vec::with_capacity(reports.len());
-        for report in reports {
-            let alone = self.together(std::slice::from_ref(report)).await;
-            results.push(alone.and_then(|mut noted| noted.pop().unwrap_or(Err(StoreError::Stale))));
-        }
-        results
-    }
+impl Together for Writer {
+    type One = Report;
+    type Answer = Noted;
 
     async fn together(&self, reports: &[&Report]) -> Result<Vec<Result<Noted, StoreError>>, StoreError> {
         let (tx, now) = (self.store.begin().await?, self.clock.now());

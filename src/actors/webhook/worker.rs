@@ -10,6 +10,7 @@ use crate::actors::supervision::{
 };
 use crate::actors::webhook::courier::{Courier, Satchel, Stop};
 use crate::actors::webhook::recorder::Recorder;
+use crate::actors::webhook::scout::Scout;
 use crate::domain::ids::TaxpayerId;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
@@ -70,11 +71,12 @@ pub fn dispatcher(
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
     let store = satchel.store.clone();
+    let scout = Arc::new(Scout::start(&satchel, tree, arbiters));
     let recorder = Arc::new(Recorder::start((store.clone(), satchel.clock.clone()), tree, arbiters));
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
-        let (satchel, recorder) = (Arc::clone(&satchel), Arc::clone(&recorder));
+        let (satchel, scout, recorder) = (Arc::clone(&satchel), Arc::clone(&scout), Arc::clone(&recorder));
         serial::start(seat, 1, move || WebhookActor {
-            courier: Courier::new(Arc::clone(&satchel), Arc::clone(&recorder)),
+            courier: Courier::new(Arc::clone(&satchel), Arc::clone(&scout), Arc::clone(&recorder)),
         })
     }));
     let registry = Arc::clone(&actors);

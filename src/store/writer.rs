@@ -1,0 +1,361 @@
+//! Transactions that write. PostgreSQL gives each a connection of its own. SQLite has one writer, and a commit waits
+//! for the disk: there, those who write at about the same time have their turns in one transaction, each behind a
+//! savepoint of its own, and are told that they have committed when the whole is on the disk (group commit).
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sea_orm::prelude::async_trait::async_trait;
+use sea_orm::{
+    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    ExecResult, QueryResult, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
+};
+use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
+use tokio::time::timeout;
+
+use crate::store::failure::StoreError;
+
+/// How long to wait for a free connection, a turn or a locked database.
+pub(super) const WAIT: Duration = Duration::from_secs(5);
+/// From this age on the shared transaction takes nobody else in, so that the first do not wait for all.
+const SHARED_FOR: Duration = Duration::from_millis(20);
+
+/// Begins transactions that write.
+#[derive(Clone)]
+pub(super) enum Writer {
+    Pool(DatabaseConnection),
+    Together(DatabaseConnection, Arc<Place>),
+}
+
+/// Where the shared transaction is while there is one. Whoever has it locked has the turn; turns are given in the
+/// order in which they are asked for.
+type Place = Mutex<Option<Shared>>;
+
+/// The transaction in which all have their turns who write now.
+pub(super) struct Shared {
+    whole: DatabaseTransaction,
+    begun: Instant,
+    turns: u32,
+    /// The turn of whoever has not committed: undone before anything else is done.
+    open: Option<u32>,
+    /// Whether it is on the disk, once that is known.
+    outcome: watch::Sender<Option<Result<(), StoreError>>>,
+}
+
+/// A transaction that writes. Dropped without a commit, it leaves nothing.
+pub struct Transaction(Kind);
+
+enum Kind {
+    Alone(DatabaseTransaction),
+    Turn(OwnedMappedMutexGuard<Option<Shared>, Shared>),
+}
+
+impl Writer {
+    pub(super) fn new(connection: DatabaseConnection) -> Self {
+        match connection.get_database_backend() {
+            DbBackend::Sqlite => Self::Together(connection, Arc::default()),
+            _ => Self::Pool(connection),
+        }
+    }
+
+    /// Starts a transaction.
+    pub(super) async fn begin(&self) -> Result<Transaction, StoreError> {
+        let (connection, place) = match self {
+            Self::Together(connection, place) => (connection, place),
+            Self::Pool(connection) => {
+                let writes = Some(AccessMode::ReadWrite);
+                let options = TransactionOptions { access_mode: writes, ..Default::default() };
+                return Ok(Transaction(Kind::Alone(connection.begin_with_options(options).await?)));
+            }
+        };
+        let mut held = timeout(WAIT, Arc::clone(place).lock_owned()).await.map_err(|_| busy())?;
+        if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > SHARED_FOR) {
+            held = tokio::spawn(end(held)).await.map_err(|_| StoreError::Unsettled)?;
+        }
+        if held.is_none() {
+            *held = Some(Shared::begin(connection).await?);
+            // It has its turn after all who wait for one now.
+            let last = Arc::clone(place).lock_owned();
+            tokio::spawn(async move { drop(end(last.await).await) });
+        }
+        let mut turn = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
+        turn.next().await?;
+        Ok(Transaction(Kind::Turn(turn)))
+    }
+
+    fn connection(&self) -> &DatabaseConnection {
+        match self {
+            Self::Pool(connection) | Self::Together(connection, _) => connection,
+        }
+    }
+
+    pub(super) fn backend(&self) -> DbBackend {
+        self.connection().get_database_backend()
+    }
+
+    /// Ends what is under way and closes the connections.
+    pub(super) async fn close(self) -> Result<(), StoreError> {
+        if let Self::Together(_, place) = &self {
+            drop(end(Arc::clone(place).lock_owned().await).await);
+        }
+        Ok(self.connection().close_by_ref().await?)
+    }
+}
+
+impl Shared {
+    async fn begin(connection: &DatabaseConnection) -> Result<Self, StoreError> {
+        let at_once = Some(SqliteTransactionMode::Immediate);
+        let options = TransactionOptions { sqlite_transaction_mode: at_once, ..Default::default() };
+        let whole = connection.begin_with_options(options).await?;
+        Ok(Self { whole, begun: Instant::now(), turns: 0, open: None, outcome: watch::Sender::new(None) })
+    }
+
+    /// Begins the next turn.
+    async fn next(&mut self) -> Result<(), StoreError> {
+        self.undo_open().await?;
+        self.turns += 1;
+        self.open = Some(self.turns);
+        self.run("SAVEPOINT", self.turns).await
+    }
+
+    /// Counts what was done in this turn.
+    async fn keep(&mut self) -> Result<(), StoreError> {
+        let Some(turn) = self.open.take() else { return Ok(()) };
+        // Who does not wait for this is counted all the same: a savepoint that is left open does no harm.
+        self.run("RELEASE", turn).await
+    }
+
+    async fn undo_open(&mut self) -> Result<(), StoreError> {
+        let Some(turn) = self.open else { return Ok(()) };
+        self.run("ROLLBACK TO", turn).await?;
+        self.open = None;
+        Ok(())
+    }
+
+    async fn run(&self, command: &str, turn: u32) -> Result<(), StoreError> {
+        self.whole.execute_unprepared(&format!("{command} turn_{turn}")).await?;
+        Ok(())
+    }
+}
+
+/// Commits what was done in all turns and tells them. A task of its own, so that it is not dropped half way.
+async fn end(mut held: OwnedMutexGuard<Option<Shared>>) -> OwnedMutexGuard<Option<Shared>> {
+    if let Some(mut shared) = held.take() {
+        let result = match shared.undo_open().await {
+            Ok(()) => shared.whole.commit().await.map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        shared.outcome.send_replace(Some(result));
+    }
+    held
+}
+
+impl Transaction {
+    /// Puts what was done on the disk.
+    pub async fn commit(self) -> Result<(), StoreError> {
+        match self.0 {
+            Kind::Alone(own) => Ok(own.commit().await?),
+            Kind::Turn(mut turn) => {
+                turn.keep().await?;
+                settled(turn).await
+            }
+        }
+    }
+
+    /// Undoes what was done. What was read may be another's who had a turn before, so it holds when this has returned.
+    pub async fn rollback(self) -> Result<(), StoreError> {
+        match self.0 {
+            Kind::Alone(own) => Ok(own.rollback().await?),
+            Kind::Turn(turn) => settled(turn).await,
+        }
+    }
+}
+
+/// Ends a turn and waits until what was done up to it is on the disk.
+async fn settled(turn: OwnedMappedMutexGuard<Option<Shared>, Shared>) -> Result<(), StoreError> {
+    let mut outcome = turn.outcome.subscribe();
+    drop(turn);
+    let settled = outcome.wait_for(Option::is_some).await.map_err(|_| StoreError::Unsettled)?;
+    settled.clone().unwrap_or(Err(StoreError::Unsettled))
+}
+
+impl Deref for Transaction {
+    type Target = DatabaseTransaction;
+
+    fn deref(&self) -> &DatabaseTransaction {
+        match &self.0 {
+            Kind::Alone(own) => own,
+            Kind::Turn(turn) => &turn.whole,
+        }
+    }
+}
+
+#[async_trait]
+impl ConnectionTrait for Transaction {
+    fn get_database_backend(&self) -> DbBackend {
+        self.deref().get_database_backend()
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        self.deref().execute_raw(statement).await
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        self.deref().execute_unprepared(sql).await
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        self.deref().query_one_raw(statement).await
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        self.deref().query_all_raw(statement).await
+    }
+}
+
+fn busy() -> StoreError {
+    StoreError::Unavailable(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::store::database::Store;
+    use crate::store::testing::stores;
+
+    async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {
+        let sql = format!("INSERT INTO counters (name, next) VALUES ('{name}', 1)");
+        tx.execute_unprepared(&sql).await.map(drop)
+    }
+
+    async fn write(store: &Store, name: &str) -> Result<(), StoreError> {
+        let tx = store.begin().await?;
+        add(&tx, name).await?;
+        tx.commit().await
+    }
+
+    /// What a reader sees: what is on the disk.
+    async fn names(store: &Store) -> Vec<String> {
+        let statement = Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
+        let rows = store.reader().query_all_raw(statement).await.unwrap();
+        rows.iter().map(|row| row.try_get("", "name").unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn each_of_many_leaves_what_it_committed_and_nothing_else() {
+        for test in stores().await {
+            let store = &test.store;
+            let work = (0..60).map(|number| async move {
+                let (tx, name) = (store.begin().await.unwrap(), format!("{number:02}"));
+                add(&tx, &name).await.unwrap();
+                match number % 3 {
+                    0 => {
+                        tx.commit().await.unwrap();
+                        assert!(names(store).await.contains(&name), "durable when it returns");
+                    }
+                    1 => tx.rollback().await.unwrap(),
+                    _ => drop(tx),
+                }
+            });
+            join_all(work).await;
+            let kept: Vec<_> = (0..20).map(|number| format!("{:02}", number * 3)).collect();
+            assert_eq!(names(store).await, kept);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_row_that_is_refused_costs_only_its_own_transaction() {
+        for test in stores().await {
+            let store = &test.store;
+            let results = join_all(["a", "b", "a", "c"].map(|name| write(store, name))).await;
+            assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 3);
+            let refused = results.into_iter().find_map(Result::err).unwrap();
+            assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
+            assert_eq!(names(store).await, ["a", "b", "c"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn one_who_goes_away_at_any_moment_takes_nobody_along() {
+        for test in stores().await {
+            let store = &test.store;
+            for pause in (0..40).map(|step| Duration::from_micros(step * 50)) {
+                let name = format!("left-{pause:?}");
+                let leaves = timeout(pause, write(store, &name));
+                let before = format!("before-{pause:?}");
+                let after = format!("after-{pause:?}");
+                let (first, _, last) = tokio::join!(write(store, &before), leaves, write(store, &after));
+                first.unwrap();
+                last.unwrap();
+                let names = names(store).await;
+                assert!(names.contains(&before) && names.contains(&after), "{pause:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_is_told_of_a_commit_that_the_disk_had_no_room_for() {
+        // SQLite only: PostgreSQL has no such limit to set.
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        let pages = |limit: &'static str| async move {
+            let tx = store.begin().await.unwrap();
+            tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await.unwrap();
+            tx.rollback().await.unwrap();
+        };
+        pages("1").await;
+        let long = "x".repeat(2_000);
+        let results = join_all((0..40).map(|number| {
+            let name = format!("{number:02}{long}");
+            async move { (write(store, &name).await.is_ok(), name) }
+        }))
+        .await;
+        let kept = names(store).await;
+        assert!(results.iter().any(|(is_ok, _)| !is_ok));
+        assert!(results.iter().all(|(is_ok, name)| !is_ok || kept.contains(name)));
+        pages("1000000").await;
+        write(store, "after").await.unwrap();
+        assert!(names(store).await.contains(&"after".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_a_turn_share_a_commit() {
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        let second = async {
+            let tx = store.begin().await.unwrap();
+            let statement = Statement::from_string(store.backend(), "SELECT name FROM counters");
+            let shared = tx.query_all_raw(statement).await.unwrap().len();
+            let on_disk = names(store).await.len();
+            tx.commit().await.unwrap();
+            (shared, on_disk)
+        };
+        let (first, (shared, on_disk)) = tokio::join!(write(store, "first"), second);
+        first.unwrap();
+        assert_eq!((shared, on_disk), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn what_sqlite_gave_up_nobody_is_told_of_and_the_next_goes_on() {
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        // As SQLite does by itself when the disk fails.
+        let given_up = async {
+            let tx = store.begin().await.unwrap();
+            tx.execute_unprepared("ROLLBACK").await.unwrap();
+            tx.commit().await
+        };
+        let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
+        assert!(before.is_err() && given_up.is_err());
+        assert!(after.is_err() || names(store).await == ["after"]);
+        write(store, "next").await.unwrap();
+        assert!(names(store).await.contains(&"next".to_owned()));
+        let tx = store.begin().await.unwrap();
+        let twin = store.reader().execute_unprepared("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE").await;
+        assert!(twin.is_err(), "who has a turn has the database's lock from its start");
+        tx.rollback().await.unwrap();
+    }
+}
