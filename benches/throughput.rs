@@ -5,6 +5,7 @@
 //! `EINVOICE_BENCH` names one of them: `creates` or `deliveries`; else both are measured.
 //!
 //! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
+//! `EINVOICE_BENCH_ON` names one of them: `sqlite` or `postgresql`.
 
 #![expect(
     clippy::unwrap_used,
@@ -37,8 +38,12 @@ const CLIENTS: usize = 64;
 fn main() {
     // Cargo passes `--bench`; there is nothing to choose.
     let system = actix_rt::System::new();
-    system.block_on(measure("SQLite", None));
+    let only = std::env::var("EINVOICE_BENCH_ON").ok();
+    if only.as_deref() != Some("postgresql") {
+        system.block_on(measure("SQLite", None));
+    }
     match std::env::var("EINVOICE_TEST_POSTGRES") {
+        _ if only.as_deref() == Some("sqlite") => {}
         Ok(server) => system.block_on(measure("PostgreSQL", Some(&server))),
         Err(_) => println!("PostgreSQL: not measured, EINVOICE_TEST_POSTGRES is not set"),
     }

@@ -84,17 +84,19 @@ pub async fn next_due_owned_by_each(
     tx: &DatabaseTransaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Timestamp>, StoreError> {
-    let these = numbers(tx.get_database_backend());
     let sql = format!(
-        "SELECT d.taxpayer_id AS id, MIN(d.next_attempt_at) AS due FROM deliveries AS d \
-         WHERE d.taxpayer_id IN {these} AND {IS_FIRST} GROUP BY d.taxpayer_id"
+        "SELECT given.value AS id, (SELECT d.next_attempt_at FROM deliveries AS d \
+         WHERE d.taxpayer_id = given.value AND {IS_FIRST} ORDER BY d.next_attempt_at, d.sequence LIMIT 1) AS due \
+         FROM {} AS given",
+        numbers(tx.get_database_backend())
     );
     let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
     let mut found = HashMap::new();
     for row in tx.query_all_raw(statement).await? {
         let id: i64 = row.try_get("", "id")?;
-        let at = Row { table: "deliveries", id };
-        found.insert(TaxpayerId(id), at.moment(row.try_get("", "due")?)?);
+        if let Some(due) = row.try_get("", "due")? {
+            found.insert(TaxpayerId(id), Row { table: "deliveries", id }.moment(due)?);
+        }
     }
     Ok(found)
 }

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query, SelectStatement};
+use sea_orm::sea_query::{
+    CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query, SelectStatement,
+    UpdateStatement,
+};
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend};
 
 use crate::store::database::Store;
@@ -129,23 +132,33 @@ pub(super) async fn take_over(
     (kind, owner, lease): (LaneKind, &str, Duration),
     free: SelectStatement,
 ) -> Result<Vec<Lease>, StoreError> {
-    let mut free = free;
-    free.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
-    let statement = Query::update()
-        .table("lanes")
-        .value("owner", owner)
-        .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("lease_until", later(&now(store.backend()), lease))
-        .and_where(Expr::col("kind").eq(kind.as_str()))
-        .and_where(Expr::col("key").in_subquery(free))
-        .returning(Query::returning().columns(["key", "epoch"]))
-        .to_owned();
+    let statement = taking(store.backend(), (kind, owner, lease), free);
     let tx = store.begin().await?;
     let rows = tx.query_all(&statement).await?;
     tx.commit().await?;
     rows.iter()
         .map(|row| Ok(Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? }))
         .collect()
+}
+
+/// The lanes are found once and before: else `PostgreSQL` may look for them again for each lane that there is.
+fn taking(
+    backend: DbBackend,
+    (kind, owner, lease): (LaneKind, &str, Duration),
+    mut free: SelectStatement,
+) -> UpdateStatement {
+    free.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
+    let found = CommonTableExpression::new().query(free).table_name("free").materialized(true).to_owned();
+    Query::update()
+        .with_cte(Query::with().cte(found).to_owned())
+        .table("lanes")
+        .value("owner", owner)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("lease_until", later(&now(backend), lease))
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()))
+        .returning(Query::returning().columns(["key", "epoch"]))
+        .to_owned()
 }
 
 fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
@@ -290,4 +303,31 @@ pub(super) fn clock(backend: DbBackend) -> &'static str {
 
 pub(super) fn later(now: &Expr, by: Duration) -> Expr {
     now.clone().add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::Statement;
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn free_lanes_are_looked_for_once() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let free = due(LaneKind::Endpoint, &now(backend), 8);
+            let Statement { sql, values, .. } =
+                backend.build(&taking(backend, (LaneKind::Endpoint, "me", Duration::from_secs(9)), free));
+            let (explain, column, once) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "CTE Scan on free"),
+                _ => ("EXPLAIN QUERY PLAN", "detail", "LIST SUBQUERY"),
+            };
+            let plan = Statement { sql: format!("{explain} {sql}"), values, db_backend: backend };
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            assert!(steps.iter().any(|step| step.contains(once)), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("CORRELATED")), "{steps:?}");
+        }
+    }
 }

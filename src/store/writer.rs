@@ -119,18 +119,24 @@ impl Shared {
         self.run("SAVEPOINT", self.turns).await
     }
 
-    /// Counts what was done in this turn.
-    async fn keep(&mut self) -> Result<(), StoreError> {
-        let Some(turn) = self.open.take() else { return Ok(()) };
-        // Who does not wait for this is counted all the same: a savepoint that is left open does no harm.
-        self.run("RELEASE", turn).await
+    /// Counts what was done in this turn. Its savepoint ends with the whole.
+    fn keep(&mut self) {
+        self.open = None;
     }
 
     async fn undo_open(&mut self) -> Result<(), StoreError> {
-        let Some(turn) = self.open else { return Ok(()) };
-        self.run("ROLLBACK TO", turn).await?;
-        self.open = None;
+        if let Some(turn) = self.open {
+            self.run("ROLLBACK TO", turn).await?;
+            self.open = None;
+        }
         Ok(())
+    }
+
+    /// Ends the last turn and with the first one's savepoint all others. It is there unless `SQLite` has given the
+    /// whole up by itself: what the first did is lost then, and a commit would only be that of the last.
+    async fn complete(&mut self) -> Result<(), StoreError> {
+        self.undo_open().await?;
+        self.run("RELEASE", 1).await
     }
 
     async fn run(&self, command: &str, turn: u32) -> Result<(), StoreError> {
@@ -142,7 +148,7 @@ impl Shared {
 /// Commits what was done in all turns and tells them. A task of its own, so that it is not dropped half way.
 async fn end(mut held: OwnedMutexGuard<Option<Shared>>) -> OwnedMutexGuard<Option<Shared>> {
     if let Some(mut shared) = held.take() {
-        let result = match shared.undo_open().await {
+        let result = match shared.complete().await {
             Ok(()) => shared.whole.commit().await.map_err(StoreError::from),
             Err(error) => Err(error),
         };
@@ -157,7 +163,7 @@ impl Transaction {
         match self.0 {
             Kind::Alone(own) => Ok(own.commit().await?),
             Kind::Turn(mut turn) => {
-                turn.keep().await?;
+                turn.keep();
                 settled(turn).await
             }
         }

@@ -32,6 +32,10 @@ use crate::webhook::{self, GuardedClient, Post, Schedule};
 const LOOK_FIRST: Duration = Duration::from_secs(1);
 const LOOK_LAST: Duration = Duration::from_secs(8);
 
+/// How long an attempt that has ended waits for others that are under way: a report is a commit, and what ends at about
+/// the same time goes into one.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// A replay has its turn where there is room beside what is due, and in every so many rounds though there is none.
 const REPLAY_EVERY: u32 = 8;
 
@@ -109,7 +113,7 @@ impl Courier {
         let to = Arc::new(Recipient::try_from(recipient)?);
         let is_open = to.endpoint.is_active && !is_closing;
         let is_all = !is_open || self.fill(lease, &to, passage, next).await?;
-        let landed = tokio::select! {
+        let mut landed = tokio::select! {
             biased;
             landed = self.flight.landed() => landed,
             () = more => Vec::new(),
@@ -118,6 +122,10 @@ impl Courier {
                 Vec::new()
             }
         };
+        if !landed.is_empty() && !self.flight.is_empty() {
+            sleep(GATHER).await;
+            landed.extend(self.flight.landed_besides());
+        }
         let rest = (is_all && self.flight.is_empty()).then_some(passage);
         if landed.is_empty() && rest.is_none() {
             return Ok(Handled::More);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use jiff::Timestamp;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use uuid::Uuid;
 
 use crate::domain::delivery::Delivery;
@@ -56,11 +56,18 @@ impl Flight {
 
     /// Waits until an attempt has ended, and takes along what has ended besides; nothing where none is under way.
     pub(super) async fn landed(&mut self) -> Vec<Landed> {
-        let mut landed: Vec<_> = self.attempts.join_next().await.into_iter().collect();
-        while let Some(next) = self.attempts.try_join_next() {
-            landed.push(next);
-        }
-        let landed: Vec<_> = landed.into_iter().filter_map(Result::ok).collect();
+        let first = self.attempts.join_next().await;
+        self.taken(first)
+    }
+
+    /// What has ended by now.
+    pub(super) fn landed_besides(&mut self) -> Vec<Landed> {
+        self.taken(None)
+    }
+
+    fn taken(&mut self, first: Option<Result<Landed, JoinError>>) -> Vec<Landed> {
+        let besides = std::iter::from_fn(|| self.attempts.try_join_next());
+        let landed: Vec<_> = first.into_iter().chain(besides).filter_map(Result::ok).collect();
         for ended in &landed {
             self.ids.remove(&ended.delivery.id);
         }
