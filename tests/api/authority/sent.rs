@@ -185,7 +185,7 @@ fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
 
 #[test]
 fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only() {
-    let patience = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__RETRY_INITIAL_MS", "60000")];
+    let patience = [("PIPELINE__WAIT_S", "3"), ("PIPELINE__RETRY_INITIAL_MS", "60000")];
     apart("being-sent", &patience, async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = signed(&seller, &buyer.tin).await;
