@@ -252,17 +252,11 @@ fn a_waiting_run_is_sent_to_ask_at_once() {
         let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
         let no = bodies::invoice_no();
         let irn = irn(taxpayer, &no);
-        for (kind, operation) in
-            [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
-        {
-            let mut order = FaultOrder::of(kind).on(operation).times(1);
-            order.irn = Some(irn.clone());
-            world.authority.add_fault(order).unwrap();
-        }
-        let search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(1);
-        world.authority.add_fault(search).unwrap();
+        order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
+        silence(world, &irn);
         taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
         state(taxpayer, &irn, "submit", "waiting").await;
+        world.authority.clear_faults();
         assert_eq!(found(operator, taxpayer).await, ["unfinished-here mended"]);
         state(taxpayer, &irn, "submit", "succeeded").await;
         assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
