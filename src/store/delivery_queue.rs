@@ -142,14 +142,18 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// Events of these IRNs, each with a delivery that is due at its number.
     async fn queue(test: &TestStore, irns: &[&str]) -> Vec<Delivery> {
+        queue_of(test, ID, irns).await
+    }
+
+    /// Events of these IRNs, each with a delivery that is due at its number.
+    async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
         let (mut head, now) = (Head::default(), second(0));
         let event = |irn: &&str| {
             let kind = EventKind::InvoiceCreated;
             let occurrence = Occurrence { kind, irn: Some((*irn).to_owned()), data: serde_json::json!({}) };
             let id = clock::new_id();
-            head.append(occurrence, Seal { id, taxpayer_id: ID, command_id: id, now })
+            head.append(occurrence, Seal { id, taxpayer_id, command_id: id, now })
         };
         let log: Vec<_> = irns.iter().map(event).collect();
         let due: Vec<_> = log
@@ -191,6 +195,19 @@ mod tests {
             assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
             let others = next_owned_by_each(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
             assert_eq!(others, HashMap::new());
+        }
+    }
+
+    #[tokio::test]
+    async fn each_taxpayer_has_its_own_next_and_as_many_as_the_others() {
+        for test in stores().await {
+            let (one, other) = (ID, TaxpayerId(8));
+            queue_of(&test, one, &["A", "B", "A", "C"]).await;
+            queue_of(&test, other, &["A", "A", "B"]).await;
+            let both = [one, other, TaxpayerId(9)];
+            let found = next_owned_by_each(&test.store, &both, second(9), 2).await.unwrap();
+            let next = |id| found[&id].iter().map(|(delivery, _)| delivery.sequence).collect::<Vec<_>>();
+            assert_eq!((next(one), next(other), found.len()), (vec![1, 2], vec![1, 3], 2));
         }
     }
 

@@ -24,21 +24,52 @@ pub(super) async fn or_one_by_one<W: Together>(
     batch: &Batch<W::One>,
 ) -> Vec<(CommandId, Result<W::Answer, StoreError>)> {
     let all: Vec<&W::One> = batch.tasks().iter().map(|task| &**task).collect();
-    let results = match worker.together(&all).await {
-        Ok(results) => results,
+    batch.tasks().iter().map(|task| task.id).zip(answers(worker, &all).await).collect()
+}
+
+async fn answers<W: Together>(worker: &W, all: &[&W::One]) -> Vec<Result<W::Answer, StoreError>> {
+    match worker.together(all).await {
+        Ok(answers) => answers,
         Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. }) if all.len() > 1 => {
-            let mut results = Vec::with_capacity(all.len());
+            let mut answers = Vec::with_capacity(all.len());
             for one in all {
-                results.push(alone(worker, one).await);
+                answers.push(alone(worker, one).await);
             }
-            results
+            answers
         }
         // A database that is not there is not there for each of them either.
         Err(error) => all.iter().map(|_| Err(error.clone())).collect(),
-    };
-    batch.tasks().iter().map(|task| task.id).zip(results).collect()
+    }
 }
 
 async fn alone<W: Together>(worker: &W, one: &W::One) -> Result<W::Answer, StoreError> {
     worker.together(&[one]).await?.pop().unwrap_or(Err(StoreError::Stale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails for all where one of them is negative.
+    struct Halves;
+
+    impl Together for Halves {
+        type One = i32;
+        type Answer = i32;
+
+        async fn together(&self, all: &[&i32]) -> Result<Vec<Result<i32, StoreError>>, StoreError> {
+            if let Some(bad) = all.iter().find(|one| ***one < 0) {
+                let (id, reason) = (bad.to_string(), "negative".to_owned());
+                return Err(StoreError::Corrupt { table: "numbers", id, reason });
+            }
+            Ok(all.iter().map(|one| Ok(**one / 2)).collect())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_damaged_one_fails_alone() {
+        let found: Vec<_> = answers(&Halves, &[&4, &-1, &6]).await.into_iter().map(Result::ok).collect();
+        assert_eq!(found, [Some(2), None, Some(3)]);
+        assert!(answers(&Halves, &[&-1]).await.remove(0).is_err());
+    }
 }
