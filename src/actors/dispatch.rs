@@ -1,6 +1,10 @@
 //! Hands lanes that are due to their actors: takes over what is due and free, in turns, at most as many as may run
-//! at once, keeps the leases alive meanwhile, and gives back what an actor could not finish. The timer and the
-//! wake-ups only call it; nothing depends on them but the delay.
+//! at once, keeps the leases alive meanwhile (`in_hand`), and gives back what an actor could not finish. Who gives a
+//! lane something to do may bring it here taken over (`handover`). The timer and the wake-ups only call it; nothing
+//! depends on them but the delay.
+
+mod handover;
+mod in_hand;
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -10,13 +14,18 @@ use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use futures_util::future::LocalBoxFuture;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+
+use self::handover::Arrivals;
+pub use self::handover::{Handover, Place};
+use self::in_hand::InHand;
 
 use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Registry, Tree, supervise};
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::leases;
 use crate::store::turns::{self, Ask};
 
 /// How often to look when nothing wakes us.
@@ -80,6 +89,9 @@ pub struct Dispatcher {
     store: Store,
     duty: Duty,
     slots: Arc<Semaphore>,
+    in_hand: InHand,
+    /// What was taken over elsewhere.
+    arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
     gates: Gates,
     /// The gates that were shut when it last looked.
@@ -99,6 +111,8 @@ impl Dispatcher {
             store,
             duty,
             slots,
+            in_hand: InHand::default(),
+            arrivals: None,
             handoff: Arc::new(handoff),
             gates: Arc::new(Vec::new),
             shut: Arc::default(),
@@ -110,6 +124,14 @@ impl Dispatcher {
     #[must_use]
     pub fn gated(self, shut: impl Fn() -> Vec<&'static str> + Send + Sync + 'static) -> Self {
         Self { gates: Arc::new(shut), ..self }
+    }
+
+    /// Also hands out lanes that are brought here taken over.
+    #[must_use]
+    pub fn receiving(self, handover: &Handover) -> Self {
+        let arrivals =
+            handover.open((&self.duty.owner, self.duty.lease), (&self.slots, self.duty.concurrency_max));
+        Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
     }
 
     /// Runs under supervision on the office arbiter.
@@ -125,6 +147,9 @@ impl Dispatcher {
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
         let shut = self.gates_now().await?;
         let free = self.slots.available_permits().min(self.duty.claim_max);
+        let wanted = u32::try_from(free).unwrap_or(u32::MAX);
+        // Kept before the lanes are taken: others take places too.
+        let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         if free == 0 {
             return Ok(0);
         }
@@ -142,7 +167,7 @@ impl Dispatcher {
         }
         let count = taken.leases.len();
         for lease in taken.leases {
-            self.hand_out(lease);
+            self.hand_out(lease, slots.split(1));
         }
         Ok(count)
     }
@@ -163,13 +188,12 @@ impl Dispatcher {
         self.shut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(&self, lease: Lease) {
-        // Taken before the task runs, so that the next look sees it; there are as many as lanes were asked for.
-        let slot = Arc::clone(&self.slots).try_acquire_owned();
+    fn hand_out(&self, lease: Lease, slot: Option<OwnedSemaphorePermit>) {
+        let hold = self.in_hand.take(&lease);
         let store = self.store.clone();
         let work = (self.handoff)(lease.clone());
         actix_rt::spawn(async move {
-            let _slot = slot;
+            let _at_work = (hold, slot);
             if work.await == Handled::Unfinished
                 && let Err(error) = give_back(&store, &lease).await
             {
@@ -178,8 +202,17 @@ impl Dispatcher {
         });
     }
 
-    fn is_busy(&self) -> bool {
-        self.slots.available_permits() < self.duty.concurrency_max
+    /// Hands out what is brought here for as long as it is polled.
+    async fn receive(self) {
+        let Some(arrivals) = &self.arrivals else { return };
+        let mut arrivals = arrivals.lock().await;
+        while let Some((lease, slot)) = arrivals.recv().await {
+            self.hand_out(lease, Some(slot));
+        }
+    }
+
+    async fn renew(&self) -> Result<(), StoreError> {
+        leases::renew(&self.store, self.duty.kind, &self.in_hand.leases(), self.duty.lease).await
     }
 
     /// Dispatches for as long as it is polled.
@@ -191,8 +224,8 @@ impl Dispatcher {
                 tracing::warn!(kind = self.duty.kind.as_str(), %error, "due lanes could not be taken over");
                 0
             });
-            if self.is_busy() && renewed.elapsed() > self.duty.lease / 3 {
-                match lanes::renew(&self.store, &self.duty.owner, self.duty.lease).await {
+            if renewed.elapsed() > self.duty.lease / 3 {
+                match self.renew().await {
                     Ok(()) => renewed = Instant::now(),
                     Err(error) => tracing::warn!(%error, "leases could not be renewed"),
                 }
@@ -226,7 +259,90 @@ impl Actor for DispatcherActor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.spawn(self.dispatcher.clone().run().into_actor(self));
+        ctx.spawn(self.dispatcher.clone().receive().into_actor(self));
     }
 }
 
 impl Supervised for DispatcherActor {}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::pending;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::domain::clock::MockClock;
+    use crate::store::testing::stores;
+
+    const LEASE: Duration = Duration::from_millis(400);
+
+    fn duty(owner: &str) -> Duty {
+        Duty {
+            kind: LaneKind::Endpoint,
+            owner: owner.to_owned(),
+            lease: LEASE,
+            concurrency_max: 8,
+            claim_max: 8,
+            wake: Arc::default(),
+        }
+    }
+
+    async fn make_due(store: &Store, key: &str) {
+        let tx = store.begin().await.unwrap();
+        lanes::make_due(&tx, LaneKind::Endpoint, &[key.to_owned()]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// A dispatcher whose actors never end, and the lanes that came to them.
+    fn endless(store: &Store, handover: &Handover) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
+        let (seen, lanes) = mpsc::unbounded_channel();
+        let dispatcher = Dispatcher::new(store.clone(), duty("me"), move |lease| {
+            seen.send(lease).unwrap();
+            pending().boxed_local()
+        });
+        (dispatcher.receiving(handover), lanes)
+    }
+
+    fn start(dispatcher: Dispatcher) -> (Addr<DispatcherActor>, Arbiters) {
+        let arbiters = Arbiters::start(1);
+        let tree = Tree::new(Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)));
+        (dispatcher.start(&tree, &arbiters, Kind::Webhook), arbiters)
+    }
+
+    #[actix::test]
+    async fn a_lease_lives_as_long_as_its_lane_is_in_hand_and_no_longer() {
+        for test in stores().await {
+            let store = &test.store;
+            // Taken in our name, but the answer never came: nobody here knows of it.
+            make_due(store, "lost").await;
+            lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
+            make_due(store, "held").await;
+            let (dispatcher, mut lanes_seen) = endless(store, &Handover::default());
+            let (_address, arbiters) = start(dispatcher);
+            assert_eq!(lanes_seen.recv().await.unwrap().key, "held");
+            let again = timeout(LEASE * 10, lanes_seen.recv()).await.expect("it is free when its lease ends");
+            assert_eq!(again.unwrap().key, "lost");
+            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "both are in hand");
+            arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_lane_that_is_brought_taken_over_needs_no_claim() {
+        for test in stores().await {
+            let (store, handover) = (&test.store, Handover::default());
+            make_due(store, "7").await;
+            let (dispatcher, mut lanes_seen) = endless(store, &handover);
+            let place = handover.place().unwrap();
+            let tx = store.begin().await.unwrap();
+            let taken = lanes::take(&tx, LaneKind::Endpoint, "7", place.taker()).await.unwrap().unwrap();
+            tx.commit().await.unwrap();
+            let (_address, arbiters) = start(dispatcher);
+            place.hand_over(taken.clone());
+            assert_eq!(lanes_seen.recv().await, Some(taken));
+            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "it stays ours");
+            arbiters.stop();
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use crate::actors::dispatch::Handover;
 use crate::actors::waiters::Waiters;
 use crate::domain::ids::{RunId, TaxpayerId};
 
@@ -12,6 +13,8 @@ use crate::domain::ids::{RunId, TaxpayerId};
 pub struct Wakers {
     pub runs: Arc<Notify>,
     pub endpoints: Arc<Notify>,
+    /// Where endpoints are brought that a commit has taken over.
+    pub pool: Handover,
     pub waiters: Waiters<RunId>,
     /// Who serves an endpoint, by its taxpayer.
     pub couriers: Waiters<TaxpayerId>,

@@ -81,7 +81,7 @@ impl Staff {
             endpoints,
             _dispatchers: [
                 run_dispatcher.start(tree, arbiters, Kind::Pipeline),
-                endpoint_dispatcher.start(tree, arbiters, Kind::Webhook),
+                endpoint_dispatcher.receiving(&wakers.pool).start(tree, arbiters, Kind::Webhook),
             ],
             _snapshot: snapshot,
             _sweeper: broom.start(tree, arbiters),

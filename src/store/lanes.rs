@@ -114,6 +114,31 @@ pub async fn wake(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result
     Ok(())
 }
 
+/// Makes a lane ours in the transaction that gives it new work, if nobody holds it and it is not parked.
+pub async fn take(
+    tx: &DatabaseTransaction,
+    kind: LaneKind,
+    key: &str,
+    (owner, lease): (&str, Duration),
+) -> Result<Option<Lease>, StoreError> {
+    let now = now(tx.get_database_backend());
+    let is_awake = Expr::col("gate").is_null().or(Expr::col("gate").ne(PARKED));
+    let statement = Query::update()
+        .table("lanes")
+        .value("owner", owner)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("lease_until", later(&now, lease))
+        .value("next_due_at", now.clone())
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").eq(key))
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
+        .and_where(is_awake.or(Expr::col("next_due_at").lte(now)))
+        .returning_col("epoch")
+        .to_owned();
+    let row = tx.query_one(&statement).await?;
+    row.map(|row| Ok(Lease { kind, key: key.to_owned(), epoch: row.try_get("", "epoch")? })).transpose()
+}
+
 /// Takes over lanes that are due and that nobody holds, the longest due first.
 pub async fn claim(
     store: &Store,
@@ -213,20 +238,6 @@ pub async fn counts(store: &Store) -> Result<Vec<LaneCount>, StoreError> {
             Ok(LaneCount { kind, due, leased: row.try_get("", "leased")? })
         })
         .collect()
-}
-
-/// Prolongs every lease of an owner.
-pub async fn renew(store: &Store, owner: &str, lease: Duration) -> Result<(), StoreError> {
-    let now = now(store.backend());
-    let statement = Query::update()
-        .table("lanes")
-        .value("lease_until", later(&now, lease))
-        .and_where(Expr::col("owner").eq(owner))
-        .and_where(Expr::col("lease_until").gte(now))
-        .to_owned();
-    let tx = store.begin().await?;
-    tx.execute(&statement).await?;
-    tx.commit().await
 }
 
 /// Ends every lease: for a process that knows that no other works on this database.

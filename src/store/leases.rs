@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
 
+use crate::store::database::Store;
 use crate::store::entity::column::json;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -48,6 +49,28 @@ pub async fn release_all(tx: &DatabaseTransaction, kind: LaneKind, rests: &[Rest
     Ok(())
 }
 
+/// Prolongs those of these leases that are still ours.
+pub async fn renew(
+    store: &Store,
+    kind: LaneKind,
+    leases: &[Lease],
+    lease: Duration,
+) -> Result<(), StoreError> {
+    if leases.is_empty() {
+        return Ok(());
+    }
+    let tx = store.begin().await?;
+    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
+    let sql = prolong(store.backend(), lease);
+    tx.execute_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    tx.commit().await
+}
+
+fn prolong(backend: DbBackend, lease: Duration) -> String {
+    update_given(backend, &format!("lease_until = {} + {}", lanes::clock(backend), lease.as_micros()))
+}
+
 fn fence(backend: DbBackend) -> String {
     let set = "version = version + 1";
     format!("{} RETURNING lanes.key AS name", update_given(backend, set))
@@ -59,8 +82,8 @@ fn release(backend: DbBackend) -> String {
     update_given(backend, &set)
 }
 
-/// Changes the lanes that the second value names: a list of JSON with the name and the epoch of each, and when it is
-/// due and its gate. No column of it is compared by itself: `SQLite` would make an index of such a one and then go
+/// Changes the lanes that the second value names and that are still held with its epoch: a list of JSON with the name
+/// and the epoch of each, and when it is due and its gate. No column of it is compared by itself: `SQLite` would make an index of such a one and then go
 /// through all lanes that there are.
 fn update_given(backend: DbBackend, set: &str) -> String {
     let rows = match backend {
@@ -69,7 +92,8 @@ fn update_given(backend: DbBackend, set: &str) -> String {
     };
     format!(
         "WITH given AS MATERIALIZED (SELECT value FROM {rows}) UPDATE lanes SET {set} FROM given \
-         WHERE lanes.kind = $1 AND lanes.key = given.value ->> 0 AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT)"
+         WHERE lanes.kind = $1 AND lanes.key = given.value ->> 0 AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) \
+         AND lanes.lease_until IS NOT NULL"
     )
 }
 
@@ -130,10 +154,67 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn new_work_takes_over_a_lane_that_is_free_and_awake() {
+        for test in stores().await {
+            let store = &test.store;
+            let key = "7";
+            let take = async || {
+                let tx = store.begin().await.unwrap();
+                let taken = lanes::take(&tx, LaneKind::Endpoint, key, ("me", LEASE)).await.unwrap();
+                tx.commit().await.unwrap();
+                taken
+            };
+            let rest = async |lease: Lease, (delay, gate)| {
+                let tx = store.begin().await.unwrap();
+                release_all(&tx, LaneKind::Endpoint, &[Rest { lease, delay, gate }]).await.unwrap();
+                tx.commit().await.unwrap();
+            };
+            assert_eq!(take().await, None, "there is no such lane");
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, key).await.unwrap();
+            tx.commit().await.unwrap();
+            let lease = take().await.unwrap();
+            assert_eq!((lease.key.as_str(), take().await), (key, None), "it is held");
+            rest(lease, (Some(Duration::from_mins(1)), None)).await;
+            let lease = take().await.expect("a lane that waits for another attempt has new work now");
+            rest(lease, (Some(Duration::from_mins(1)), Some(lanes::PARKED))).await;
+            assert_eq!(take().await, None, "it is parked");
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &[key.to_owned()]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(take().await.unwrap().epoch, 3);
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_lease_that_is_still_held_is_prolonged() {
+        for test in stores().await {
+            let store = &test.store;
+            let short = Duration::from_millis(1);
+            let keys = ["1", "2", "3", "4"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = lanes::claim(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            let tx = store.begin().await.unwrap();
+            lanes::release(&tx, &leases[1], Some(Duration::ZERO)).await.unwrap();
+            tx.commit().await.unwrap();
+            leases[2].epoch -= 1;
+            renew(store, LaneKind::Endpoint, &leases[..3], LEASE).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let again = lanes::claim(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+            let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
+            again.sort();
+            assert_eq!(again, ["2", "3", "4"], "given back; another's; not asked for");
+        }
+    }
+
+    #[tokio::test]
     async fn lanes_are_found_by_their_names_however_many_there_are() {
         let test = stores().await.remove(0);
         let backend = test.store.backend();
-        for sql in [fence(backend), release(backend)] {
+        for sql in [fence(backend), release(backend), prolong(backend, LEASE)] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
             let plan = Statement::from_sql_and_values(backend, format!("EXPLAIN QUERY PLAN {sql}"), values);
             let steps = test.store.reader().query_all_raw(plan).await.unwrap();

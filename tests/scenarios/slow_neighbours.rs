@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `EINVOICE_NEIGHBOURS_SLOW` | how many slow receivers | 5 |
 //! | `EINVOICE_NEIGHBOURS_FAST` | how many fast ones | 20 |
+//! | `EINVOICE_NEIGHBOURS_EVENTS` | events of each of the three IRNs of a slow one | 10 |
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,9 +24,8 @@ use crate::support::size::size;
 
 /// Notifications of each fast receiver in a round.
 const EACH: usize = 2;
-/// IRNs of each slow receiver, and their events: more than anybody here waits for at 10 s each.
+/// IRNs of each slow receiver. At 10 s for each event there are more of them than anybody here waits for.
 const SLOW_IRNS: usize = 3;
-const SLOW_EVENTS: usize = 10;
 /// Requests under way at a time.
 const AT_ONCE: usize = 8;
 
@@ -44,13 +44,14 @@ async fn slow_receivers_do_not_hold_up_fast_ones_on_postgresql() {
 async fn notify_beside_slow_ones(backend: Backend) {
     let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
     let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
+    let slow_events = size("EINVOICE_NEIGHBOURS_EVENTS", 10);
     let scene = Scene::open(backend).await;
     let (prompt, sluggish) = (Receiver::start(Manners::PROMPT, 1), Receiver::start(Manners::SLUGGISH, 1));
     let neighbours = onboard(&scene, 0..slow, &sluggish).await;
     let fast = onboard(&scene, slow..slow + fast, &prompt).await;
     notify(&fast, "WARMUP", &prompt).await;
     let alone = notify(&fast, "ALONE", &prompt).await;
-    each(&neighbours, occupy).await;
+    each(&neighbours, async |one| occupy(one, slow_events).await).await;
     eventually("all slow receivers to be at work", async || {
         let busy =
             neighbours.iter().all(|one| sluggish.arrivals().iter().any(|seen| seen.taxpayer == one.id));
@@ -61,7 +62,7 @@ async fn notify_beside_slow_ones(backend: Backend) {
     let arrivals = sluggish.arrivals();
     for one in &neighbours {
         let answered = arrivals.iter().filter(|seen| seen.taxpayer == one.id && seen.is_answered).count();
-        assert!(answered < SLOW_IRNS * SLOW_EVENTS, "a slow receiver was done before the fast ones");
+        assert!(answered < SLOW_IRNS * slow_events, "a slow receiver was done before the fast ones");
     }
     let answered = arrivals.iter().filter(|seen| seen.is_answered).count();
     println!("{backend:?}: {} fast receivers beside {slow} slow ones", fast.len());
@@ -96,10 +97,10 @@ async fn each(newcomers: &[Newcomer], act: impl AsyncFn(&Newcomer)) {
 }
 
 /// Gives a slow receiver more to do than it can while anybody looks.
-async fn occupy(neighbour: &Newcomer) {
+async fn occupy(neighbour: &Newcomer, events: usize) {
     for number in 0..SLOW_IRNS {
         let created = neighbour.client.created(&invoice(&format!("SLOW{number}"))).await;
-        for status in ["approved", "draft"].into_iter().cycle().take(SLOW_EVENTS - 1) {
+        for status in ["approved", "draft"].into_iter().cycle().take(events - 1) {
             assert_eq!(neighbour.client.set_status(&created.irn, status).await.unwrap().status, 200);
         }
     }

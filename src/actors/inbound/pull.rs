@@ -15,6 +15,7 @@ use crate::domain::irn::Irn;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::leases;
 use crate::store::pull_cursors::{self, Cursor};
 
 /// The only lane of its kind.
@@ -92,7 +93,7 @@ impl Pull {
         let Some(lease) = lanes::claim(store, LaneKind::Pull, owner, *lease, 1).await?.pop() else {
             return Ok(false);
         };
-        let turn = self.turn(pull_cursors::load(store).await?).await;
+        let turn = self.turn(&lease, pull_cursors::load(store).await?).await;
         match self.end(&lease, &turn).await {
             // Another has taken over meanwhile; what we did, it finds done.
             Err(StoreError::Stale) => Ok(false),
@@ -111,7 +112,7 @@ impl Pull {
         tx.commit().await
     }
 
-    async fn turn(&self, cursor: Cursor) -> Turn {
+    async fn turn(&self, lease: &Lease, cursor: Cursor) -> Turn {
         let now = self.clock.now();
         let mut after = Cursor { pulled_at: Some(now), ..cursor };
         let recent = cursor.pulled_at.map_or(back(now, SWEEP_BACK), |at| back(at, OVERLAP));
@@ -131,7 +132,7 @@ impl Pull {
                 Err(failure) => tracing::warn!(%failure, "not all that is in transit could be read"),
             }
         }
-        self.walk(self.undealt(lines, now), after).await
+        self.walk(lease, self.undealt(lines, now), after).await
     }
 
     /// The lines of what is in transit and of what was acknowledged, each signed since a day.
@@ -160,7 +161,7 @@ impl Pull {
     }
 
     /// Works with the lines one by one. One that fails does not hold up the others; it is there the next time.
-    async fn walk(&self, lines: Vec<Line>, after: Cursor) -> Turn {
+    async fn walk(&self, lease: &Lease, lines: Vec<Line>, after: Cursor) -> Turn {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(TURN_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
@@ -179,17 +180,17 @@ impl Pull {
                 }
             }
             failures = 0;
-            self.keep_lease(&mut renewed).await;
+            self.keep(lease, &mut renewed).await;
         }
         if total > TURN_MAX { Turn::Left } else { Turn::Done(after) }
     }
 
-    async fn keep_lease(&self, renewed: &mut Instant) {
-        let Schedule { owner, lease, .. } = &self.schedule;
-        if renewed.elapsed() < *lease / 3 {
+    async fn keep(&self, lease: &Lease, renewed: &mut Instant) {
+        let time = self.schedule.lease;
+        if renewed.elapsed() < time / 3 {
             return;
         }
-        match lanes::renew(&self.inbound.store, owner, *lease).await {
+        match leases::renew(&self.inbound.store, lease.kind, std::slice::from_ref(lease), time).await {
             Ok(()) => *renewed = Instant::now(),
             Err(error) => tracing::warn!(%error, "the lease of the pull could not be renewed"),
         }

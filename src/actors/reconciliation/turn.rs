@@ -19,7 +19,7 @@ use crate::domain::reconciled_day::{
 };
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{ledger_days, reconciliations, taxpayers};
+use crate::store::{leases, ledger_days, reconciliations, taxpayers};
 
 /// How long what was interrupted rests, at most.
 const REST_MAX: Duration = Duration::from_mins(5);
@@ -150,7 +150,7 @@ impl Reconciler {
         let is_spent = one.attempts >= ATTEMPTS_MAX;
         let one = one.begun(self.clock.now());
         self.save(lease, &one).await?;
-        let visited = if is_spent { Err(BrokenOff::TooOften) } else { self.visit_holding(&one).await };
+        let visited = if is_spent { Err(BrokenOff::TooOften) } else { self.visit_holding(lease, &one).await };
         match visited {
             Ok((counts, findings)) => self.finish(lease, one.done(counts, self.clock.now()), &findings).await,
             Err(BrokenOff::Store(StoreError::Stale)) => Err(StoreError::Stale),
@@ -168,14 +168,18 @@ impl Reconciler {
     }
 
     /// Keeps the lease alive meanwhile: one call of the authority may take longer than it.
-    async fn visit_holding(&self, one: &Reconciliation) -> Result<(Counts, Vec<Finding>), BrokenOff> {
+    async fn visit_holding(
+        &self,
+        lease: &Lease,
+        one: &Reconciliation,
+    ) -> Result<(Counts, Vec<Finding>), BrokenOff> {
         let mut visit = pin!(self.visit(one));
         loop {
             if let Ok(visited) = timeout(self.schedule.lease / 3, &mut visit).await {
                 return visited;
             }
-            let renewed = lanes::renew(&self.store, &self.schedule.owner, self.schedule.lease).await;
-            if let Err(error) = renewed {
+            let held = std::slice::from_ref(lease);
+            if let Err(error) = leases::renew(&self.store, lease.kind, held, self.schedule.lease).await {
                 tracing::warn!(%error, "the lease of the reconciler could not be renewed");
             }
         }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::actors::dispatch::Place;
 use crate::actors::supervision::serial::{self, BATCH_MAX};
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Task, Tree, Worker,
@@ -22,7 +23,7 @@ use crate::store::database::{Store, Transaction};
 use crate::store::events;
 use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::{self, LaneKind, Lease};
 
 /// How often an interrupted commit is asked about before its outcome is left to the caller.
 const COMMIT_LOOKUPS: u32 = 20;
@@ -113,12 +114,14 @@ impl Bookkeeper {
             tx.rollback().await?;
             return Ok(answers);
         }
-        desk.write(&self.desktop.store, &tx).await?;
+        let desktop = Arc::clone(&self.desktop);
+        let place = desk.changes.wakes_endpoint().then(|| desktop.wakers.pool.place()).flatten();
+        let taken = desk.write((&desktop.store, &tx), place.as_ref()).await?;
         batch.committing();
         if let Err(error) = tx.commit().await {
             self.settle(tasks, error).await?;
         }
-        self.after_commit(desk);
+        self.after_commit(desk, place.zip(taken));
         Ok(answers)
     }
 
@@ -154,14 +157,18 @@ impl Bookkeeper {
         Ok(happened)
     }
 
-    fn after_commit(&mut self, desk: Desk) {
+    fn after_commit(&mut self, desk: Desk, endpoint: Option<(Place<'_>, Lease)>) {
         let wakers = &self.desktop.wakers;
         if !desk.changes.due_runs.is_empty() {
             wakers.runs.notify_one();
         }
-        if desk.changes.wakes_endpoint() {
-            wakers.endpoints.notify_one();
-            wakers.couriers.wake(self.id);
+        match endpoint {
+            Some((place, lease)) => place.hand_over(lease),
+            None if desk.changes.wakes_endpoint() => {
+                wakers.endpoints.notify_one();
+                wakers.couriers.wake(self.id);
+            }
+            None => {}
         }
         for run in &desk.changes.runs {
             wakers.waiters.wake(*run);

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use crate::actors::dispatch::Place;
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::audit::AuditEntry;
@@ -132,14 +133,20 @@ impl Changes {
 }
 
 impl Desk {
-    /// Writes everything that has changed.
-    pub(crate) async fn write(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
+    /// Writes everything that has changed. Where there is a place at work for the endpoint and nobody holds it, its
+    /// lane is taken over with it.
+    pub(crate) async fn write(
+        &self,
+        (store, tx): (&Store, &Transaction),
+        place: Option<&Place<'_>>,
+    ) -> Result<Option<Lease>, StoreError> {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
         self.write_runs(tx).await?;
         self.write_inbox(tx).await?;
-        self.write_events(tx).await?;
-        idempotency::keep(store, tx, &self.changes.kept, self.now).await
+        let taken = self.write_events(tx, place).await?;
+        idempotency::keep(store, tx, &self.changes.kept, self.now).await?;
+        Ok(taken)
     }
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
@@ -228,7 +235,11 @@ impl Desk {
         Ok(())
     }
 
-    async fn write_events(&self, tx: &Transaction) -> Result<(), StoreError> {
+    async fn write_events(
+        &self,
+        tx: &Transaction,
+        place: Option<&Place<'_>>,
+    ) -> Result<Option<Lease>, StoreError> {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         outages::record_told(tx, self.id, &changes.told_outages).await?;
@@ -236,9 +247,25 @@ impl Desk {
         replays::save(tx, &changes.replays).await?;
         audit::append(tx, &changes.audit).await?;
         if !changes.wakes_endpoint() {
-            return Ok(());
+            return Ok(None);
         }
-        lanes::wake(tx, LaneKind::Endpoint, &self.id.to_string()).await?;
-        replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await
+        let taken = self.wake_endpoint(tx, place).await?;
+        replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await?;
+        Ok(taken)
+    }
+
+    async fn wake_endpoint(
+        &self,
+        tx: &Transaction,
+        place: Option<&Place<'_>>,
+    ) -> Result<Option<Lease>, StoreError> {
+        let key = self.id.to_string();
+        if let Some(place) = place
+            && let Some(lease) = lanes::take(tx, LaneKind::Endpoint, &key, place.taker()).await?
+        {
+            return Ok(Some(lease));
+        }
+        lanes::wake(tx, LaneKind::Endpoint, &key).await?;
+        Ok(None)
     }
 }
