@@ -102,9 +102,7 @@ impl House {
             catalog: catalog.clone(),
             clock: clock.clone(),
         };
-        snapshot.load().await?;
-        // The embedded authority answers at once: the first request finds the lists there.
-        let fresh_for = if sandbox.is_some() { snapshot.keep_fresh().await } else { Duration::ZERO };
+        let fresh_for = snapshot.begin(sandbox.is_some()).await?;
         let webhook_urls = AddressPolicy::new(settings.allowed_networks());
         let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
         let gear = Gear {

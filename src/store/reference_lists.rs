@@ -28,17 +28,19 @@ pub async fn save(
     tx.commit().await
 }
 
-/// The catalog as it was last fetched, and since when its oldest list stands.
+/// The catalog as it was last fetched, and since when its oldest list stands; `None` where one was never fetched.
 pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
     let mut catalog = Catalog::default();
     let mut oldest = None;
-    for row in Entity::find().all(store.reader()).await? {
+    let rows = Entity::find().all(store.reader()).await?;
+    let is_whole = rows.len() == List::ALL.len();
+    for row in rows {
         let at = Row { table: "reference_lists", id: &row.list };
         let fetched_at = at.moment(row.fetched_at)?;
         catalog.load(at.parse(&row.list)?, &at.json(&row.items)?);
         oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
     }
-    Ok((catalog, oldest))
+    Ok((catalog, oldest.filter(|_| is_whole)))
 }
 
 /// Since when the oldest list stands; `None` before the first was fetched.

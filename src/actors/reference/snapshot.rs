@@ -28,11 +28,19 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Shows what the database has of earlier times.
-    pub async fn load(&self) -> Result<(), StoreError> {
-        let (catalog, _) = reference_lists::load(&self.store).await?;
+    /// Shows what the database has of earlier times, and says when to fetch every list again. A remote authority is
+    /// asked as soon as it can be, meanwhile. The embedded one answers at once: the first request finds its lists.
+    pub async fn begin(&self, is_embedded: bool) -> Result<Duration, StoreError> {
+        let (catalog, oldest) = reference_lists::load(&self.store).await?;
         self.catalog.set(catalog);
-        Ok(())
+        if !is_embedded {
+            return Ok(Duration::ZERO);
+        }
+        let age = oldest.and_then(|at| Duration::try_from(self.clock.now().duration_since(at)).ok());
+        match age.map_or(Duration::ZERO, |age| REFRESH_EVERY.saturating_sub(age)) {
+            Duration::ZERO => Ok(self.keep_fresh().await),
+            left => Ok(left),
+        }
     }
 
     /// Fetches every list; how many could not be.
@@ -103,3 +111,42 @@ impl Actor for SnapshotActor {
 }
 
 impl Supervised for SnapshotActor {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::authority::testing::authority;
+    use crate::domain::clock::{Clock, MockClock};
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn an_embedded_authority_is_asked_at_a_start_where_a_list_is_missing_or_old() {
+        for test in stores().await {
+            let clock = Arc::new(MockClock::at(Timestamp::UNIX_EPOCH));
+            let (store, now) = (test.store.clone(), clock.clone() as SharedClock);
+            // Nobody is there: whoever asks it comes back soon.
+            let authority = authority("http://127.0.0.1:9", now.clone());
+            let snapshot = Snapshot { store, authority, catalog: SharedCatalog::default(), clock: now };
+            let (first, others) = List::ALL.split_first().unwrap();
+            let save = async |list: &List| {
+                let items = json!([{ "code": "380", "value": "Invoice" }]);
+                reference_lists::save(&snapshot.store, *list, &items, clock.now()).await.unwrap();
+            };
+            save(first).await;
+            assert_eq!(snapshot.begin(true).await.unwrap(), RETRY_EVERY, "others are missing");
+            clock.advance(Duration::from_hours(1));
+            for list in others {
+                save(list).await;
+            }
+            assert_eq!(snapshot.begin(true).await.unwrap(), Duration::from_hours(5));
+            assert_eq!(snapshot.begin(false).await.unwrap(), Duration::ZERO, "a remote one may have others");
+            clock.advance(Duration::from_hours(5));
+            assert_eq!(snapshot.begin(true).await.unwrap(), RETRY_EVERY, "the first is old");
+        }
+    }
+}

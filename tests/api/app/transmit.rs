@@ -205,6 +205,9 @@ fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_sinc
             world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
         }
         taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
+        // The caller may have been told before the call was made.
+        let happened = async || (attempts(world, irn).0 == 1).then_some(());
+        eventually("a transmission that nobody answered", happened).await;
         party.online = Some(false);
         world.authority.enrol(&party).unwrap();
         world.authority.clear_faults();

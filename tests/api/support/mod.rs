@@ -3,6 +3,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | the application, one a database | `world` |
+//! | where it keeps its books | `home` |
 //! | what came back | `answer` |
 //! | callers, one a role | `clients` |
 //! | an endpoint that takes notifications | `receiver` |
@@ -15,6 +16,7 @@ pub(crate) mod answer;
 pub(crate) mod bodies;
 pub(crate) mod clients;
 pub(crate) mod erp;
+pub(crate) mod home;
 pub(crate) mod ntlm;
 pub(crate) mod planted;
 pub(crate) mod receiver;

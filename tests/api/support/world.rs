@@ -2,18 +2,18 @@
 //! first test that needs it and shared by all of them. A test onboards the taxpayers it works with.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, mpsc};
+use std::thread;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
 
 use actix_web::dev::ServerHandle;
 use einvoice::app::{self, Application};
 use einvoice::config::Settings;
 use einvoice::domain::codes::Subscription;
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
 use sandbox::State;
 use sea_orm::{ConnectionTrait, Database};
 use secrecy::ExposeSecret;
@@ -23,9 +23,10 @@ use tokio::runtime::Runtime;
 use super::answer::Answer;
 use super::bodies;
 use super::clients::{Anonymous, Integrator, Operator, Taxpayer};
+use super::home::{self, Kind};
 
 /// Runs every test; the connections of the HTTP client belong to it.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 });
 static SHARED: LazyLock<Vec<World>> =
@@ -35,36 +36,6 @@ static NUMBERS: AtomicU32 = AtomicU32::new(1);
 /// How long anything may take that is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(20);
-
-/// Quick schedules, and no limits but those a test asks for.
-const SETTINGS: [(&str, &str); 12] = [
-    ("HTTP__BIND", "127.0.0.1:0"),
-    ("AUTHORITY__MODE", "sandbox"),
-    ("AUTHORITY__PULL_EVERY_S", "3600"),
-    ("PIPELINE__WAIT_S", "10"),
-    ("PIPELINE__RETRY_INITIAL_MS", "20"),
-    ("PIPELINE__RETRY_MAX_S", "1"),
-    ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 1]"),
-    ("WEBHOOKS__TIMEOUT_S", "2"),
-    ("RATE_LIMIT__REQUESTS_PER_S", "0"),
-    ("RATE_LIMIT__ROTATE_PER_MIN", "0"),
-    ("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
-    ("RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
-];
-
-/// Which database an application keeps its books in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Sqlite,
-    Postgres,
-}
-
-impl Kind {
-    fn available() -> Vec<Self> {
-        let has_server = env::var("EINVOICE_TEST_POSTGRES").is_ok();
-        if has_server { vec![Self::Sqlite, Self::Postgres] } else { vec![Self::Sqlite] }
-    }
-}
 
 /// A running application.
 pub(crate) struct World {
@@ -91,11 +62,16 @@ pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&W
     worlds.into_iter().for_each(World::stop);
 }
 
-/// Side by side, since most of a case's time is waiting.
+/// One type for the cases of all tests: what runs them is compiled once.
 fn on_each<'a>(worlds: impl Iterator<Item = &'a World>, case: impl AsyncFn(&'a World)) {
-    let cases = worlds.map(async |world| {
-        case(world).await;
-        eprintln!("it holds on {:?}", world.kind);
+    side_by_side(worlds.map(|world| (world.kind, case(world).boxed_local())).collect());
+}
+
+/// Most of a case's time is waiting.
+fn side_by_side(cases: Vec<(Kind, LocalBoxFuture<'_, ()>)>) {
+    let cases = cases.into_iter().map(async |(kind, case)| {
+        case.await;
+        eprintln!("it holds on {kind:?}");
     });
     insta::allow_duplicates! { RUNTIME.block_on(join_all(cases)) };
 }
@@ -119,17 +95,21 @@ pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Opt
 
 impl World {
     fn start(kind: Kind, name: &str, changes: &[(&str, &str)]) -> Self {
-        let settings = settings(kind, name, changes);
+        let (settings, integrator_key) = home::furnished(kind, name, changes);
+        Self::begin(kind, settings, integrator_key)
+    }
+
+    pub(crate) fn begin(kind: Kind, settings: Settings, integrator_key: &str) -> Self {
         let (tell, told) = mpsc::channel();
         let for_thread = settings.clone();
         let thread = thread::spawn(move || actix_rt::System::new().block_on(run(for_thread, tell)));
         let (address, authority_root, authority, handle) = told.recv().unwrap();
-        let integrator_key = RUNTIME.block_on(new_integrator(&settings));
+        let integrator_key = integrator_key.to_owned();
         Self { kind, address, settings, authority, authority_root, integrator_key, handle, thread }
     }
 
     /// Ends it, so that its timers and connections are not there beside the tests that follow.
-    fn stop(self) {
+    pub(crate) fn stop(self) {
         RUNTIME.block_on(self.handle.stop(false));
         self.thread.join().unwrap();
     }
@@ -229,41 +209,8 @@ async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<Sta
     application.run_until_stopped().await.unwrap();
 }
 
-async fn new_integrator(settings: &Settings) -> String {
+pub(crate) async fn new_integrator(settings: &Settings) -> String {
     let email = format!("integrator{}@house.example", number());
     let made = app::create_integrator(settings.clone(), "An Integrator".into(), email).await.unwrap();
     made["api_key"].as_str().unwrap().to_owned()
-}
-
-fn settings(kind: Kind, name: &str, changes: &[(&str, &str)]) -> Settings {
-    let home = fresh_directory(&format!("{name}-{kind:?}"));
-    let url = match kind {
-        Kind::Sqlite => String::new(),
-        Kind::Postgres => RUNTIME.block_on(fresh_database(name)),
-    };
-    let own = [("DATA_DIR", home.to_str().unwrap()), ("DATABASE__URL", url.as_str())];
-    let pairs = SETTINGS.iter().chain(&own).chain(changes);
-    let variables = pairs.map(|(key, value)| (format!("EINVOICE__{key}"), (*value).to_owned()));
-    let variables: std::collections::BTreeMap<_, _> = variables.collect();
-    Settings::load(None, variables.into_iter()).unwrap().with_local_secrets().unwrap()
-}
-
-/// Below the build's own directory; what an earlier run left there goes.
-fn fresh_directory(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api").join(name);
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).unwrap();
-    directory
-}
-
-async fn fresh_database(name: &str) -> String {
-    let server = env::var("EINVOICE_TEST_POSTGRES").unwrap();
-    let name = name.replace('-', "_");
-    let database = format!("api_{name}_{}_{}", process::id(), number());
-    let admin = Database::connect(&server).await.unwrap();
-    admin.execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")).await.unwrap();
-    admin.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
-    admin.close().await.unwrap();
-    let (root, _) = server.rsplit_once('/').unwrap();
-    format!("{root}/{database}")
 }

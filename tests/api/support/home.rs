@@ -1,0 +1,114 @@
+//! Where an application keeps its books: a directory and a database of its own. Both are copies of what a first start
+//! left behind, once for each kind of database: to migrate and to fetch the authority's lists is most of a start.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::{env, fs, process};
+
+use einvoice::config::Settings;
+use sea_orm::{ConnectionTrait, Database};
+
+use super::world::{RUNTIME, World, new_integrator, number};
+
+/// Quick schedules, and no limits but those a test asks for.
+const SETTINGS: [(&str, &str); 12] = [
+    ("HTTP__BIND", "127.0.0.1:0"),
+    ("AUTHORITY__MODE", "sandbox"),
+    ("AUTHORITY__PULL_EVERY_S", "3600"),
+    ("PIPELINE__WAIT_S", "10"),
+    ("PIPELINE__RETRY_INITIAL_MS", "20"),
+    ("PIPELINE__RETRY_MAX_S", "1"),
+    ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 1]"),
+    ("WEBHOOKS__TIMEOUT_S", "2"),
+    ("RATE_LIMIT__REQUESTS_PER_S", "0"),
+    ("RATE_LIMIT__ROTATE_PER_MIN", "0"),
+    ("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
+    ("RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
+];
+
+static FIRST_ON_SQLITE: LazyLock<First> = LazyLock::new(|| First::start(Kind::Sqlite));
+static FIRST_ON_POSTGRES: LazyLock<First> = LazyLock::new(|| First::start(Kind::Postgres));
+
+/// Which database an application keeps its books in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+/// What a first start left behind.
+struct First {
+    home: PathBuf,
+    /// On PostgreSQL.
+    database: Option<String>,
+    /// Of the integrator that onboards the taxpayers of the tests.
+    integrator_key: String,
+}
+
+impl Kind {
+    pub(crate) fn available() -> Vec<Self> {
+        let has_server = env::var("EINVOICE_TEST_POSTGRES").is_ok();
+        if has_server { vec![Self::Sqlite, Self::Postgres] } else { vec![Self::Sqlite] }
+    }
+}
+
+impl First {
+    fn start(kind: Kind) -> Self {
+        let home = fresh_directory(&format!("first-{kind:?}"));
+        let database = (kind == Kind::Postgres).then(|| RUNTIME.block_on(fresh_database("first", None)));
+        let settings = settings_at(&home, database.as_deref(), &[]);
+        let integrator_key = RUNTIME.block_on(new_integrator(&settings));
+        World::begin(kind, settings, &integrator_key).stop();
+        Self { home, database, integrator_key }
+    }
+
+    fn of(kind: Kind) -> &'static Self {
+        match kind {
+            Kind::Sqlite => &FIRST_ON_SQLITE,
+            Kind::Postgres => &FIRST_ON_POSTGRES,
+        }
+    }
+}
+
+/// The settings of an application with books of its own, and the key of the integrator that is in them.
+pub(crate) fn furnished(kind: Kind, name: &str, changes: &[(&str, &str)]) -> (Settings, &'static str) {
+    let (first, home) = (First::of(kind), fresh_directory(&format!("{name}-{kind:?}")));
+    for file in fs::read_dir(&first.home).unwrap().map(Result::unwrap) {
+        fs::copy(file.path(), home.join(file.file_name())).unwrap();
+    }
+    let copied = first.database.as_deref();
+    let database = copied.map(|copied| RUNTIME.block_on(fresh_database(name, Some(copied))));
+    (settings_at(&home, database.as_deref(), changes), &first.integrator_key)
+}
+
+fn settings_at(home: &Path, database: Option<&str>, changes: &[(&str, &str)]) -> Settings {
+    let url = database.map(|name| format!("{}/{name}", server().rsplit_once('/').unwrap().0));
+    let own = [("DATA_DIR", home.to_str().unwrap()), ("DATABASE__URL", url.as_deref().unwrap_or_default())];
+    let pairs = SETTINGS.iter().chain(&own).chain(changes);
+    let variables = pairs.map(|(key, value)| (format!("EINVOICE__{key}"), (*value).to_owned()));
+    let variables: std::collections::BTreeMap<_, _> = variables.collect();
+    Settings::load(None, variables.into_iter()).unwrap().with_local_secrets().unwrap()
+}
+
+/// Below the build's own directory; what an earlier run left there goes.
+fn fresh_directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api").join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+fn server() -> String {
+    env::var("EINVOICE_TEST_POSTGRES").unwrap()
+}
+
+/// The name of a new database, empty or a copy of one that nobody uses.
+async fn fresh_database(name: &str, copied: Option<&str>) -> String {
+    let database = format!("api_{}_{}_{}", name.replace('-', "_"), process::id(), number());
+    let admin = Database::connect(server()).await.unwrap();
+    admin.execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")).await.unwrap();
+    let template = copied.map(|copied| format!(" TEMPLATE {copied}")).unwrap_or_default();
+    admin.execute_unprepared(&format!("CREATE DATABASE {database}{template}")).await.unwrap();
+    admin.close().await.unwrap();
+    database
+}
