@@ -73,8 +73,10 @@ impl Together for Reader {
     async fn together(&self, taxpayers: &[&TaxpayerId]) -> Result<Vec<Finding>, StoreError> {
         let taxpayers: Vec<_> = taxpayers.iter().copied().copied().collect();
         let (store, at) = (&self.0.store, self.0.clock.now());
-        let mut recipients = webhooks::recipients(store, &taxpayers, at).await?;
-        let mut next = delivery_queue::next_owned_by_each(store, &taxpayers, at, self.0.at_once).await?;
+        let (mut recipients, mut next) = tokio::try_join!(
+            webhooks::recipients(store, &taxpayers, at),
+            delivery_queue::next_owned_by_each(store, &taxpayers, at, self.0.at_once)
+        )?;
         let found = |taxpayer: &TaxpayerId| {
             let recipient = recipients.remove(taxpayer)?;
             Some(Found { recipient, next: next.remove(taxpayer).unwrap_or_default(), at })
