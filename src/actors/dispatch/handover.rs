@@ -14,7 +14,7 @@ use crate::store::lanes::Lease;
 const LEFT_TO_DUE: usize = 4;
 
 /// Lanes with the places that were kept for them.
-pub(super) type Arrivals = mpsc::UnboundedReceiver<(Lease, OwnedSemaphorePermit)>;
+pub(crate) type Arrivals = mpsc::UnboundedReceiver<(Lease, OwnedSemaphorePermit)>;
 
 /// Where lanes that were taken over are brought. Nobody is there before its dispatcher has opened it.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ pub struct Place<'a> {
 
 impl Handover {
     /// Opens it for whoever works under this name with so many at once.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         (owner, lease): (&str, Duration),
         (slots, places_max): (&Arc<Semaphore>, usize),

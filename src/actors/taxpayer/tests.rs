@@ -8,6 +8,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use secrecy::ExposeSecret;
 use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::Desktop;
 use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, WebhookChange, Which};
@@ -29,6 +31,7 @@ use crate::domain::party::{Address, CustomerDetails, ProfileChange};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Operation, Request};
 use crate::domain::refusal::Refusal;
+use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, Recipient};
 use crate::store::{events, idempotency};
@@ -41,15 +44,20 @@ struct House {
 }
 
 const ID: TaxpayerId = TaxpayerId(1);
+const LEASE: Duration = Duration::from_secs(30);
 
 impl House {
     async fn with_taxpayer(test: TestStore) -> Self {
+        Self::waking(test, Wakers::default()).await
+    }
+
+    async fn waking(test: TestStore, wakers: Wakers) -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let arbiters = Arc::new(Arbiters::start(2));
         let desktop = Desktop {
             store: test.store.clone(),
             clock: clock.clone(),
-            wakers: Wakers::default(),
+            wakers,
             deadlines: DeadlinePolicy::default(),
         };
         let limits = Limits { per_key_max: 1_024, ..Limits::default() };
@@ -101,6 +109,11 @@ fn onboarding(tag: &str) -> Onboarding {
             must_change_password: true,
         },
     }
+}
+
+fn webhook() -> WebhookChange {
+    let (url, events) = ("https://a.example/".to_owned(), vec!["invoice.created".to_owned()]);
+    WebhookChange { url, enabled_events: Some(events), retry_schedule: ScheduleChange::Keep }
 }
 
 fn draft(number: &str, payable: i64) -> Draft {
@@ -270,9 +283,7 @@ async fn every_secret_replaced_within_a_day_signs_along() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
         let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
-        let retry_schedule = ScheduleChange::Keep;
-        let change = WebhookChange { url: "https://a.example/".into(), enabled_events: None, retry_schedule };
-        house.taxpayers.set_webhook(ID, change).await.unwrap();
+        house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
             house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
         }
@@ -292,9 +303,7 @@ async fn every_secret_replaced_within_a_day_signs_along() {
 async fn secrets_that_replace_each_other_at_once_all_sign() {
     for test in stores().await {
         let house = House::with_taxpayer(test).await;
-        let retry_schedule = ScheduleChange::Keep;
-        let change = WebhookChange { url: "https://a.example/".into(), enabled_events: None, retry_schedule };
-        house.taxpayers.set_webhook(ID, change).await.unwrap();
+        house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
         let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n)));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
@@ -339,6 +348,31 @@ async fn of_commands_with_one_key_the_first_is_carried_out_and_its_answer_kept()
         assert_eq!(kept.unwrap().unwrap().answer.unwrap().body, "15");
         let invoice = house.taxpayers.pay(ID, part("INV-1", 1)).await.unwrap();
         assert_eq!(invoice.payment.paid, 16.into());
+        house.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn new_work_for_an_endpoint_that_nobody_serves_takes_its_lane_over() {
+    for test in stores().await {
+        let (wakers, slots) = (Wakers::default(), Arc::new(Semaphore::new(4)));
+        let mut arrivals = wakers.pool.open(("me", LEASE), (&slots, 4));
+        let house = House::waking(test, wakers).await;
+        house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("it is brought").unwrap();
+        let (lease, slot) = arrived().await;
+        assert_eq!((lease.kind, lease.key.as_str(), slots.available_permits()), (LaneKind::Endpoint, "1", 3));
+        house.taxpayers.create(ID, draft("A", 10)).await.unwrap();
+        assert_eq!(slots.available_permits(), 3, "it is held: whoever serves it sees what is new");
+        let tx = house.test.store.begin().await.unwrap();
+        lanes::release(&tx, &lease, None).await.unwrap();
+        tx.commit().await.unwrap();
+        drop(slot);
+        house.taxpayers.create(ID, draft("B", 10)).await.unwrap();
+        let (again, _slot) = arrived().await;
+        assert_eq!(again.epoch, lease.epoch + 1);
+        let others = lanes::claim(&house.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+        assert_eq!(others, []);
         house.close().await;
     }
 }
