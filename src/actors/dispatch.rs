@@ -147,12 +147,12 @@ impl Dispatcher {
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
         let shut = self.gates_now().await?;
         let free = self.slots.available_permits().min(self.duty.claim_max);
-        let wanted = u32::try_from(free).unwrap_or(u32::MAX);
-        // Kept before the lanes are taken: others take places too.
-        let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         if free == 0 {
             return Ok(0);
         }
+        // Kept before the lanes are taken: others take places too.
+        let wanted = u32::try_from(free).unwrap_or(u32::MAX);
+        let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         let ask = Ask {
             kind: self.duty.kind,
             owner: &self.duty.owner,
