@@ -275,7 +275,8 @@ mod tests {
     use crate::domain::clock::MockClock;
     use crate::store::testing::stores;
 
-    const LEASE: Duration = Duration::from_millis(400);
+    /// So long that a busy machine renews it in time.
+    const LEASE: Duration = Duration::from_millis(1_500);
 
     fn duty(owner: &str) -> Duty {
         Duty {
