@@ -258,6 +258,16 @@ pub async fn fence(tx: &DatabaseTransaction, lease: &Lease) -> Result<(), StoreE
     changed(tx.execute(&statement).await?.rows_affected())
 }
 
+/// Prolongs a lease that is still ours.
+pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Result<(), StoreError> {
+    let until = later(&now(store.backend()), by);
+    let statement =
+        mine(lease).value("lease_until", until).and_where(Expr::col("lease_until").is_not_null()).to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await
+}
+
 /// Gives a lane back; it is due again after `delay`, or not by itself.
 pub async fn release(
     tx: &DatabaseTransaction,

@@ -3,12 +3,17 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, QueryResult, Statement, Value};
 
 use crate::store::database::Store;
 use crate::store::entity::column::json;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
+
+/// Whether a lane is a given one and still held with its epoch. No column of what is given is compared by itself:
+/// `SQLite` would make an index of such a one and then go through all lanes that there are.
+const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
+    AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND lanes.lease_until IS NOT NULL";
 
 /// How a lane is given back: when it is due again, or not by itself, and at which gate it stands until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +23,8 @@ pub struct Rest {
     pub gate: Option<&'static str>,
 }
 
-/// Locks those of these lanes that we hold for the rest of the transaction; their keys.
+/// Locks those of these lanes that we hold for the rest of the transaction, in the order of their keys, as everybody
+/// does who locks several; their keys.
 pub async fn fence_all(
     tx: &DatabaseTransaction,
     kind: LaneKind,
@@ -28,7 +34,11 @@ pub async fn fence_all(
     let leases: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&leases).into()];
     let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, fence(backend), values)).await?;
-    rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
+    keys(&rows).collect()
+}
+
+fn keys(rows: &[QueryResult]) -> impl Iterator<Item = Result<String, StoreError>> {
+    rows.iter().map(|row| Ok(row.try_get("", "name")?))
 }
 
 /// Gives back lanes that are fenced in this transaction.
@@ -49,7 +59,8 @@ pub async fn release_all(tx: &DatabaseTransaction, kind: LaneKind, rests: &[Rest
     Ok(())
 }
 
-/// Prolongs those of these leases that are still ours.
+/// Prolongs those of these leases that are still ours. Lanes that somebody has locked come one by one: who waits for
+/// one holds no other, since what is locked in one transaction with it may come in any order.
 pub async fn renew(
     store: &Store,
     kind: LaneKind,
@@ -59,42 +70,53 @@ pub async fn renew(
     if leases.is_empty() {
         return Ok(());
     }
-    let tx = store.begin().await?;
     let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
     let sql = prolong(store.backend(), lease);
-    tx.execute_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
-    tx.commit().await
-}
-
-fn prolong(backend: DbBackend, lease: Duration) -> String {
-    update_given(backend, &format!("lease_until = {} + {}", lanes::clock(backend), lease.as_micros()))
+    let tx = store.begin().await?;
+    let rows = tx.query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    tx.commit().await?;
+    let prolonged: HashSet<_> = keys(&rows).collect::<Result<_, _>>()?;
+    for locked in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
+        lanes::prolong(store, locked, lease).await?;
+    }
+    Ok(())
 }
 
 fn fence(backend: DbBackend) -> String {
-    let set = "version = version + 1";
-    format!("{} RETURNING lanes.key AS name", update_given(backend, set))
+    let lock = if backend == DbBackend::Postgres { "FOR UPDATE OF lanes" } else { "" };
+    format!("{} ORDER BY lanes.key {lock}", select_given(backend))
+}
+
+fn prolong(backend: DbBackend, lease: Duration) -> String {
+    let lock = if backend == DbBackend::Postgres { "FOR UPDATE OF lanes SKIP LOCKED" } else { "" };
+    format!(
+        "WITH free AS MATERIALIZED ({} {lock}) UPDATE lanes SET lease_until = {} + {} FROM free \
+         WHERE lanes.kind = $1 AND lanes.key = free.name RETURNING lanes.key AS name",
+        select_given(backend),
+        lanes::clock(backend),
+        lease.as_micros(),
+    )
 }
 
 fn release(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", lanes::clock(backend));
     let set = format!("owner = NULL, lease_until = NULL, gate = given.value ->> 3, next_due_at = {due}");
-    update_given(backend, &set)
+    format!("WITH {} UPDATE lanes SET {set} FROM given WHERE {IS_GIVEN}", given(backend))
 }
 
-/// Changes the lanes that the second value names and that are still held with its epoch: a list of JSON with the name
-/// and the epoch of each, and when it is due and its gate. No column of it is compared by itself: `SQLite` would make an index of such a one and then go
-/// through all lanes that there are.
-fn update_given(backend: DbBackend, set: &str) -> String {
+/// The keys of lanes that are given and still held.
+fn select_given(backend: DbBackend) -> String {
+    format!("WITH {} SELECT lanes.key AS name FROM given CROSS JOIN lanes WHERE {IS_GIVEN}", given(backend))
+}
+
+/// The lanes of the second value, a list of JSON: the name and the epoch of each, and when it is due and its gate.
+fn given(backend: DbBackend) -> String {
     let rows = match backend {
         DbBackend::Postgres => "json_array_elements(CAST($2 AS JSON)) AS rows(value)",
         _ => "json_each($2)",
     };
-    format!(
-        "WITH given AS MATERIALIZED (SELECT value FROM {rows}) UPDATE lanes SET {set} FROM given \
-         WHERE lanes.kind = $1 AND lanes.key = given.value ->> 0 AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) \
-         AND lanes.lease_until IS NOT NULL"
-    )
+    format!("given AS MATERIALIZED (SELECT value FROM {rows})")
 }
 
 #[cfg(test)]
@@ -207,6 +229,31 @@ mod tests {
             let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
             again.sort();
             assert_eq!(again, ["2", "3", "4"], "given back; another's; not asked for");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_renews_holds_up_nobody_that_locks_lanes_in_another_order() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Run, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let short = Duration::from_millis(1);
+            let mut leases = lanes::claim(store, LaneKind::Run, "me", short, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            let tx = store.begin().await.unwrap();
+            lanes::fence(&tx, &leases[1]).await.unwrap();
+            let (renewing, other) = (renew(store, LaneKind::Run, &leases, LEASE), async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                lanes::fence(&tx, &leases[0]).await.unwrap();
+                tx.commit().await.unwrap();
+            });
+            let (renewed, ()) = tokio::join!(renewing, other);
+            renewed.unwrap();
+            let again = lanes::claim(store, LaneKind::Run, "you", LEASE, 9).await.unwrap();
+            assert_eq!(again, [], "both are prolonged");
         }
     }
 
