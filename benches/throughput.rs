@@ -6,6 +6,8 @@
 //!
 //! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
 //! `EINVOICE_BENCH_ON` names one of them: `sqlite` or `postgresql`.
+//!
+//! Settings of the environment (`EINVOICE__WEBHOOKS__IN_FLIGHT_MAX`, say) hold here as well.
 
 #![expect(
     clippy::unwrap_used,
@@ -65,7 +67,8 @@ async fn measure(name: &str, server: Option<&str>) {
         ("EINVOICE__LOG__LEVEL", "warn"),
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let settings = Settings::load(None, environment.into_iter()).unwrap().with_local_secrets().unwrap();
+    let settings = Settings::load(None, environment.into_iter().chain(std::env::vars())).unwrap();
+    let settings = settings.with_local_secrets().unwrap();
 
     let only = std::env::var("EINVOICE_BENCH").ok();
     if only.as_deref() != Some("deliveries") {

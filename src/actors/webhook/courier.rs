@@ -1,6 +1,8 @@
 //! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round asks what
 //! is next (`scout`), begins what there is room for, waits until something has ended or has come, and reports what has
-//! ended (`recorder`); a process that dies in between delivers again. Where there is room beside what is due, a replay queues its next part (`replay`).
+//! ended (`recorder`); a process that dies in between delivers again. While the endpoint is well, further rounds begin
+//! what is next beside a report that is being written. Where there is room beside what is due, a replay queues its next
+//! part (`replay`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,7 @@ use tokio::time::sleep;
 use crate::actors::dispatch::Handled;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
-use crate::actors::webhook::flight::{Flight, Landed};
+use crate::actors::webhook::flight::{Flight, Landed, most_held};
 use crate::actors::webhook::keyring::Keyring;
 use crate::actors::webhook::recipient::Recipient;
 use crate::actors::webhook::recorder::{Noted, Recorder, Report};
@@ -72,6 +74,8 @@ pub(super) enum Stop {
     Books(#[from] Failure),
     #[error("the signing secret cannot be used: {0}")]
     Secret(#[from] webhook::SecretFault),
+    #[error("an attempt panicked")]
+    Panic,
 }
 
 /// Who serves one endpoint.
@@ -98,13 +102,14 @@ impl Courier {
     /// One round. The lane is released when nothing is due; a round with attempts under way is never the last.
     pub(super) async fn deliver(&mut self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
         self.flight.under(lease.epoch);
+        self.flight.settle()?;
         let is_closing = self.satchel.is_closing.load(Ordering::SeqCst);
         if is_closing && self.flight.is_empty() {
             return Ok(Handled::Unfinished);
         }
         let place = self.satchel.bells.join(taxpayer);
         // From before anything is looked at, so that no new work goes unseen.
-        let more = place.changed();
+        let (more, is_writing) = (place.changed(), self.flight.is_writing());
         let Some(Found { mut recipient, next, at }) = self.scout.look(taxpayer).await? else {
             return self.note(Report::nothing(lease, taxpayer)).await;
         };
@@ -113,20 +118,13 @@ impl Courier {
         let to = Arc::new(Recipient::try_from(recipient)?);
         let is_open = to.endpoint.is_active && !is_closing;
         let is_all = !is_open || self.fill(lease, &to, passage, next).await?;
-        let mut landed = tokio::select! {
-            biased;
-            landed = self.flight.landed() => landed,
-            () = more => Vec::new(),
-            () = sleep(self.look_in) => {
-                self.look_in = self.look_in.saturating_mul(2).min(LOOK_LAST);
-                Vec::new()
-            }
-        };
-        if !landed.is_empty() && !self.flight.is_empty() {
-            sleep(GATHER).await;
-            landed.extend(self.flight.landed_besides());
+        self.wait(more).await?;
+        if is_writing {
+            // A report says how the endpoint fares after the last one.
+            return Ok(Handled::More);
         }
-        let rest = (is_all && self.flight.is_empty()).then_some(passage);
+        let landed = self.flight.take_landed();
+        let rest = (is_all && !self.flight.is_under_way()).then_some(passage);
         if landed.is_empty() && rest.is_none() {
             return Ok(Handled::More);
         }
@@ -147,13 +145,16 @@ impl Courier {
             Passage::Probe => 1,
             Passage::Parked(_) => return Ok(true),
         };
-        let room = places.saturating_sub(self.flight.len());
+        let room = self.flight.room(places);
         if room == 0 {
             return Ok(false);
         }
-        // Those under way are among what is next.
-        let is_all = next.len() < places;
-        let next = next.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).take(room).collect();
+        // Those that are held are among what is next.
+        let is_seen = next.len() < most_held(satchel.at_once);
+        let mut next: Vec<_> =
+            next.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).collect();
+        let is_all = is_seen && next.len() <= room;
+        next.truncate(room);
         if !to.is_replaying {
             self.begin(to, next);
             return Ok(is_all);
@@ -182,6 +183,24 @@ impl Courier {
         }
     }
 
+    /// Until something has ended or has come. What ended while a report was written waits for nothing else.
+    async fn wait(&mut self, more: impl Future<Output = ()>) -> Result<(), Stop> {
+        if self.flight.has_landed() && !self.flight.is_writing() {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            changed = self.flight.change() => changed?,
+            () = more => {}
+            () = sleep(self.look_in) => self.look_in = self.look_in.saturating_mul(2).min(LOOK_LAST),
+        }
+        if self.flight.has_landed() && self.flight.is_under_way() {
+            sleep(GATHER).await;
+            self.flight.settle()?;
+        }
+        Ok(())
+    }
+
     /// Has written what came of the attempts, and puts an endpoint out of service that wants no more or is hopeless.
     async fn report(
         &mut self,
@@ -194,17 +213,24 @@ impl Courier {
         let is_gone = landed.iter().any(|one| one.attempt.is_gone());
         let fares = satchel.fares(failing.clone(), &landed);
         let is_hopeless = fares.as_ref().is_some_and(|failing| failing.is_hopeless(&satchel.circuit));
+        let is_well = failing.is_none() && fares.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
-        let handled = self
-            .note(Report {
-                lease: lease.clone(),
-                taxpayer,
-                outcomes: landed.into_iter().map(|one| satchel.outcome(one, &endpoint)).collect(),
-                is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
-                failing: (fares != failing).then_some((endpoint, fares)),
-                rest,
-            })
-            .await?;
+        let ids: Vec<_> = landed.iter().map(|one| one.delivery.id).collect();
+        let report = Report {
+            lease: lease.clone(),
+            taxpayer,
+            outcomes: landed.into_iter().map(|one| satchel.outcome(one, &endpoint)).collect(),
+            is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
+            failing: (fares != failing).then_some((endpoint, fares)),
+            rest,
+        };
+        if is_well && rest.is_none() {
+            let recorder = Arc::clone(&self.recorder);
+            self.flight.write(ids, async move { recorder.note(report).await });
+            return Ok(Handled::More);
+        }
+        let handled = self.note(report).await?;
+        self.flight.forget(&ids);
         if let Some(reason) = reason_to_disable(is_gone, is_hopeless) {
             satchel.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
         }

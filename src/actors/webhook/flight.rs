@@ -1,15 +1,19 @@
-//! The attempts under way to one endpoint. They go on by themselves, whatever the actor does meanwhile; an actor that
-//! is restarted, or whose lane another has taken, drops them.
+//! The deliveries of one endpoint whose outcome is not on the disk yet: their attempts are under way, have ended, or are
+//! being written. They go on by themselves, whatever the actor does meanwhile; an actor that is restarted, or whose
+//! lane another has taken, drops them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 
 use jiff::Timestamp;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 use uuid::Uuid;
 
+use crate::actors::webhook::courier::Stop;
+use crate::actors::webhook::recorder::Noted;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::EventKind;
+use crate::store::failure::StoreError;
 use crate::webhook::Attempt;
 
 /// An attempt that has ended.
@@ -21,12 +25,26 @@ pub(super) struct Landed {
     pub(super) at: Timestamp,
 }
 
+enum Ended {
+    Attempt(Landed),
+    Report(Vec<Uuid>, Result<Noted, StoreError>),
+}
+
 #[derive(Default)]
 pub(super) struct Flight {
-    attempts: JoinSet<Landed>,
-    ids: HashSet<Uuid>,
+    tasks: JoinSet<Ended>,
+    under_way: HashMap<Id, Uuid>,
+    landed: Vec<Landed>,
+    is_writing: bool,
+    /// What is under way, has landed or is being written.
+    held: HashSet<Uuid>,
     /// The lease they were begun under.
     epoch: i64,
+}
+
+/// Deliveries held at most where so many may be under way: as many again wait for the disk.
+pub(super) fn most_held(places: usize) -> usize {
+    places.saturating_mul(2)
 }
 
 impl Flight {
@@ -37,44 +55,176 @@ impl Flight {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.ids.len()
+    /// How many more can begin where so many may be under way.
+    pub(super) fn room(&self, places: usize) -> usize {
+        let free = places.saturating_sub(self.under_way.len());
+        free.min(most_held(places).saturating_sub(self.held.len()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.held.is_empty()
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        self.is_writing
+    }
+
+    pub(super) fn has_landed(&self) -> bool {
+        !self.landed.is_empty()
     }
 
     pub(super) fn holds(&self, delivery: &Delivery) -> bool {
-        self.ids.contains(&delivery.id)
+        self.held.contains(&delivery.id)
     }
 
     pub(super) fn begin(&mut self, id: Uuid, attempt: impl Future<Output = Landed> + 'static) {
-        self.ids.insert(id);
-        self.attempts.spawn_local(attempt);
+        self.held.insert(id);
+        let task = self.tasks.spawn_local(async { Ended::Attempt(attempt.await) });
+        self.under_way.insert(task.id(), id);
     }
 
-    /// Waits until an attempt has ended, and takes along what has ended besides; nothing where none is under way.
-    pub(super) async fn landed(&mut self) -> Vec<Landed> {
-        let first = self.attempts.join_next().await;
-        self.taken(first)
+    /// What has landed; it is held until it is forgotten or written.
+    pub(super) fn take_landed(&mut self) -> Vec<Landed> {
+        std::mem::take(&mut self.landed)
     }
 
-    /// What has ended by now.
-    pub(super) fn landed_besides(&mut self) -> Vec<Landed> {
-        self.taken(None)
+    /// Has a report written of these, which are forgotten when it is on the disk.
+    pub(super) fn write(
+        &mut self,
+        ids: Vec<Uuid>,
+        report: impl Future<Output = Result<Noted, StoreError>> + 'static,
+    ) {
+        self.is_writing = true;
+        self.tasks.spawn_local(async { Ended::Report(ids, report.await) });
     }
 
-    fn taken(&mut self, first: Option<Result<Landed, JoinError>>) -> Vec<Landed> {
-        let besides = std::iter::from_fn(|| self.attempts.try_join_next());
-        let landed: Vec<_> = first.into_iter().chain(besides).filter_map(Result::ok).collect();
-        for ended in &landed {
-            self.ids.remove(&ended.delivery.id);
+    pub(super) fn forget(&mut self, ids: &[Uuid]) {
+        for id in ids {
+            self.held.remove(id);
         }
-        if self.attempts.is_empty() {
-            // One that panicked has no name; nothing of it is left.
-            self.ids.clear();
+    }
+
+    /// Waits until an attempt has ended or what is being written is on the disk; where there is neither, not at all.
+    pub(super) async fn change(&mut self) -> Result<(), Stop> {
+        if let Some(ended) = self.tasks.join_next_with_id().await {
+            self.end(ended)?;
         }
-        landed
+        self.settle()
+    }
+
+    /// Takes note of all that has ended by now. What was written is forgotten, so whoever goes on looks anew before.
+    pub(super) fn settle(&mut self) -> Result<(), Stop> {
+        while let Some(ended) = self.tasks.try_join_next_with_id() {
+            self.end(ended)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, ended: Result<(Id, Ended), JoinError>) -> Result<(), Stop> {
+        match ended.map_err(|_| Stop::Panic)? {
+            (task, Ended::Attempt(landed)) => {
+                self.under_way.remove(&task);
+                self.landed.push(landed);
+            }
+            (_, Ended::Report(ids, result)) => {
+                self.is_writing = false;
+                self.forget(&ids);
+                result?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::domain::delivery::DeliveryState;
+    use crate::domain::ids::TaxpayerId;
+    use crate::webhook::{Outcome, Phases};
+
+    fn delivery(number: u128) -> Delivery {
+        let id = Uuid::from_u128(number);
+        Delivery {
+            id,
+            taxpayer_id: TaxpayerId(7),
+            event_id: id,
+            sequence: 1,
+            order_key: id.to_string(),
+            state: DeliveryState::Pending,
+            attempts: 0,
+            attempts_before: 0,
+            next_attempt_at: None,
+        }
+    }
+
+    fn landed(delivery: Delivery) -> Landed {
+        let attempt = Attempt {
+            outcome: Outcome::Delivered,
+            status: Some(204),
+            duration: Duration::ZERO,
+            phases: Phases::default(),
+            retry_after: None,
+            response_head: String::new(),
+        };
+        Landed { delivery, kind: EventKind::InvoiceCreated, attempt, at: Timestamp::UNIX_EPOCH }
+    }
+
+    async fn aloft(flight: &mut Flight, numbers: std::ops::Range<u128>) {
+        for number in numbers {
+            flight.begin(Uuid::from_u128(number), ready(landed(delivery(number))));
+        }
+        flight.change().await.unwrap();
+    }
+
+    #[actix_rt::test]
+    async fn what_has_landed_is_held_until_it_is_on_the_disk() {
+        let mut flight = Flight::default();
+        aloft(&mut flight, 0..2).await;
+        assert_eq!((flight.is_under_way(), flight.room(2)), (false, 2), "its places are free");
+        let ids: Vec<_> = flight.take_landed().iter().map(|one| one.delivery.id).collect();
+        let (commit, committed) = oneshot::channel();
+        flight.write(ids, async { Ok(committed.await.unwrap()) });
+        aloft(&mut flight, 2..4).await;
+        assert!(flight.is_writing() && flight.holds(&delivery(0)));
+        assert_eq!(flight.room(2), 0, "no more wait for the disk than may be under way");
+        commit.send(Noted::Held).unwrap();
+        flight.change().await.unwrap();
+        assert!(!flight.is_writing() && !flight.holds(&delivery(0)) && flight.holds(&delivery(2)));
+        assert_eq!(flight.room(2), 2);
+    }
+
+    #[actix_rt::test]
+    async fn a_report_that_is_not_written_stops_the_deliveries() {
+        let mut flight = Flight::default();
+        flight.write(Vec::new(), ready(Err(StoreError::Stale)));
+        assert!(matches!(flight.change().await, Err(Stop::Store(StoreError::Stale))));
+    }
+
+    #[actix_rt::test]
+    async fn an_attempt_that_panics_stops_the_deliveries() {
+        let mut flight = Flight::default();
+        flight.begin(Uuid::nil(), async { panic!("a defect") });
+        assert!(matches!(flight.change().await, Err(Stop::Panic)));
+    }
+
+    #[actix_rt::test]
+    async fn another_lease_begins_with_nothing() {
+        let mut flight = Flight::default();
+        flight.under(1);
+        flight.begin(Uuid::nil(), pending());
+        flight.under(1);
+        assert!(!flight.is_empty());
+        flight.under(2);
+        assert!(flight.is_empty() && !flight.is_under_way());
     }
 }

@@ -5,7 +5,7 @@
 //! | the actor of an endpoint, and who feeds it | `worker` |
 //! | attempts and their order | `courier` |
 //! | what follows from them | `verdict` |
-//! | the attempts under way | `flight` |
+//! | what is under way, and what of it is not on the disk yet | `flight` |
 //! | what is next and what came of it, read and written for all endpoints together | `scout`, `recorder`, `together` |
 //! | replays, part by part | `replay` |
 //! | one attempt: to whom, in which format, with which token | `attempt`, `recipient`, `keyring` |

@@ -9,6 +9,7 @@ use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
 use crate::actors::webhook::courier::Satchel;
+use crate::actors::webhook::flight::most_held;
 use crate::actors::webhook::together::{self, Together};
 use crate::domain::delivery::Delivery;
 use crate::domain::event::Event;
@@ -22,7 +23,7 @@ const TOGETHER_MAX: usize = 128;
 /// What there is to do for an endpoint.
 pub(super) struct Found {
     pub(super) recipient: webhooks::Recipient,
-    /// The longest due first; those under way are among them.
+    /// The longest due first; those that are held are among them.
     pub(super) next: Vec<(Delivery, Event)>,
     /// As of when.
     pub(super) at: Timestamp,
@@ -75,7 +76,7 @@ impl Together for Reader {
         let (store, at) = (&self.0.store, self.0.clock.now());
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::next_owned_by_each(store, &taxpayers, at, self.0.at_once)
+            delivery_queue::next_owned_by_each(store, &taxpayers, at, most_held(self.0.at_once))
         )?;
         let found = |taxpayer: &TaxpayerId| {
             let recipient = recipients.remove(taxpayer)?;
