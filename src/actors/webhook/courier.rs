@@ -1,13 +1,17 @@
 //! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round asks what
 //! is next (`scout`), begins what there is room for, waits until something has ended or has come, and reports what has
-//! ended (`recorder`); a process that dies in between delivers again. While the endpoint is well, further rounds begin
+//! ended (`recorder`); a process that dies in between delivers again. While the endpoint is well, it goes on beginning
 //! what is next beside a report that is being written. Where there is room beside what is due, a replay queues its next
 //! part (`replay`).
 
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
+use futures_util::future::FusedFuture;
 use tokio::time::sleep;
 
 use crate::actors::dispatch::Handled;
@@ -20,7 +24,7 @@ use crate::actors::webhook::recorder::{Noted, Recorder, Report};
 use crate::actors::webhook::scout::{Found, Scout};
 use crate::domain::circuit::{CircuitPolicy, Failing, Passage};
 use crate::domain::clock::SharedClock;
-use crate::domain::delivery::{Delivery, Endpoint};
+use crate::domain::delivery::Delivery;
 use crate::domain::event::Event;
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::Store;
@@ -37,6 +41,9 @@ const LOOK_LAST: Duration = Duration::from_secs(8);
 /// How long an attempt that has ended waits for others that are under way: a report is a commit, and what ends at about
 /// the same time goes into one.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// How long what a look has found may be begun: meanwhile the endpoint may be changed, or a delivery given up.
+const FRESH: Duration = Duration::from_millis(100);
 
 /// A replay has its turn where there is room beside what is due, and in every so many rounds though there is none.
 const REPLAY_EVERY: u32 = 8;
@@ -78,6 +85,25 @@ pub(super) enum Stop {
     Panic,
 }
 
+/// What a look has found, and what of it has not begun.
+struct Visit {
+    to: Arc<Recipient>,
+    failing: Option<Failing>,
+    passage: Passage,
+    /// Deliveries that may be under way.
+    places: usize,
+    next: VecDeque<(Delivery, Event)>,
+    /// Whether nothing else is due.
+    is_all: bool,
+    since: Instant,
+}
+
+impl Visit {
+    fn is_over(&self) -> bool {
+        self.next.is_empty() || self.since.elapsed() > FRESH
+    }
+}
+
 /// Who serves one endpoint.
 pub(super) struct Courier {
     satchel: Arc<Satchel>,
@@ -103,78 +129,83 @@ impl Courier {
     pub(super) async fn deliver(&mut self, lease: &Lease, taxpayer: TaxpayerId) -> Result<Handled, Stop> {
         self.flight.under(lease.epoch);
         self.flight.settle()?;
-        let is_closing = self.satchel.is_closing.load(Ordering::SeqCst);
-        if is_closing && self.flight.is_empty() {
+        if self.is_closing() && self.flight.is_empty() {
             return Ok(Handled::Unfinished);
         }
         let place = self.satchel.bells.join(taxpayer);
         // From before anything is looked at, so that no new work goes unseen.
-        let (more, is_writing) = (place.changed(), self.flight.is_writing());
-        let Some(Found { mut recipient, next, at }) = self.scout.look(taxpayer).await? else {
+        let mut more = pin!(place.changed().fuse());
+        let Some(found) = self.scout.look(taxpayer).await? else {
             return self.note(Report::nothing(lease, taxpayer)).await;
         };
+        let mut visit = self.visit(lease, found).await?;
+        loop {
+            self.begin(&mut visit);
+            self.wait(more.as_mut()).await?;
+            let handled =
+                if self.flight.is_writing() { Handled::More } else { self.report(lease, &visit).await? };
+            let is_stale = more.is_terminated() || visit.is_over() || self.is_closing();
+            if is_stale || !self.flight.is_writing() {
+                return Ok(handled);
+            }
+        }
+    }
+
+    fn is_closing(&self) -> bool {
+        self.satchel.is_closing.load(Ordering::SeqCst)
+    }
+
+    /// What was found, without what is held already.
+    async fn visit(&mut self, lease: &Lease, found: Found) -> Result<Visit, Stop> {
+        let Found { mut recipient, next, at } = found;
         let failing = recipient.failing.take();
         let passage = failing.as_ref().map_or(Passage::Open, |failing| failing.passage(at));
         let to = Arc::new(Recipient::try_from(recipient)?);
-        let is_open = to.endpoint.is_active && !is_closing;
-        let is_all = !is_open || self.fill(lease, &to, passage, next).await?;
-        self.wait(more).await?;
-        if is_writing {
-            // A report says how the endpoint fares after the last one.
-            return Ok(Handled::More);
-        }
-        let landed = self.flight.take_landed();
-        let rest = (is_all && !self.flight.is_under_way()).then_some(passage);
-        if landed.is_empty() && rest.is_none() {
-            return Ok(Handled::More);
-        }
-        self.report(lease, (to.endpoint.clone(), failing), landed, rest).await
-    }
-
-    /// Begins of what is next what there is room for; whether nothing that is due is left behind.
-    async fn fill(
-        &mut self,
-        lease: &Lease,
-        to: &Arc<Recipient>,
-        passage: Passage,
-        next: Vec<(Delivery, Event)>,
-    ) -> Result<bool, Stop> {
-        let satchel = Arc::clone(&self.satchel);
         let places = match passage {
-            Passage::Open => satchel.at_once,
+            _ if !to.endpoint.is_active || self.is_closing() => 0,
+            Passage::Open => self.satchel.at_once,
             Passage::Probe => 1,
-            Passage::Parked(_) => return Ok(true),
+            Passage::Parked(_) => 0,
         };
-        let room = self.flight.room(places);
-        if room == 0 {
-            return Ok(false);
+        let mut visit = Visit { to, failing, passage, places, next, is_all: true, since: Instant::now() };
+        if places == 0 {
+            visit.next.clear();
+            return Ok(visit);
         }
-        // Those that are held are among what is next.
-        let is_seen = next.len() < most_held(satchel.at_once);
-        let mut next: Vec<_> =
-            next.into_iter().filter(|(delivery, _)| !self.flight.holds(delivery)).collect();
-        let is_all = is_seen && next.len() <= room;
-        next.truncate(room);
-        if !to.is_replaying {
-            self.begin(to, next);
-            return Ok(is_all);
+        visit.is_all = visit.next.len() < most_held(self.satchel.at_once);
+        visit.next.retain(|(delivery, _)| !self.flight.holds(delivery));
+        if visit.to.is_replaying {
+            self.replay(lease, &mut visit).await?;
         }
-        let replays = replays::open_owned_by(satchel.store.reader(), to.endpoint.taxpayer_id).await?;
-        let next = satchel.keep_order(next, &replays).await?;
-        self.rounds = self.rounds.wrapping_add(1);
-        if next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {
-            satchel.queue_next(lease, &to.endpoint, replays).await?;
-        }
-        self.begin(to, next);
-        Ok(false)
+        Ok(visit)
     }
 
-    fn begin(&mut self, to: &Arc<Recipient>, next: Vec<(Delivery, Event)>) {
-        if !next.is_empty() {
+    /// Keeps what is next in the order of the replays, and queues their next part where there is room for it.
+    async fn replay(&mut self, lease: &Lease, visit: &mut Visit) -> Result<(), Stop> {
+        let (satchel, room) = (Arc::clone(&self.satchel), self.flight.room(visit.places));
+        visit.is_all = false;
+        visit.next.truncate(room);
+        if room == 0 {
+            return Ok(());
+        }
+        let replays = replays::open_owned_by(satchel.store.reader(), visit.to.endpoint.taxpayer_id).await?;
+        let next = std::mem::take(&mut visit.next);
+        visit.next = satchel.keep_order(next.into(), &replays).await?.into();
+        self.rounds = self.rounds.wrapping_add(1);
+        if visit.next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {
+            satchel.queue_next(lease, &visit.to.endpoint, replays).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins of what is next what there is room for.
+    fn begin(&mut self, visit: &mut Visit) {
+        let room = self.flight.room(visit.places).min(visit.next.len());
+        if room > 0 {
             self.look_in = LOOK_FIRST;
         }
-        for (delivery, event) in next {
-            let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(to));
+        for (delivery, event) in visit.next.drain(..room) {
+            let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(&visit.to));
             self.flight.begin(delivery.id, async move {
                 let at = satchel.clock.now();
                 let attempt = satchel.attempt(&to, &event, at, Post::KEPT_FOR_LOG).await;
@@ -184,7 +215,7 @@ impl Courier {
     }
 
     /// Until something has ended or has come. What ended while a report was written waits for nothing else.
-    async fn wait(&mut self, more: impl Future<Output = ()>) -> Result<(), Stop> {
+    async fn wait(&mut self, more: impl FusedFuture<Output = ()>) -> Result<(), Stop> {
         if self.flight.has_landed() && !self.flight.is_writing() {
             return Ok(());
         }
@@ -202,14 +233,14 @@ impl Courier {
     }
 
     /// Has written what came of the attempts, and puts an endpoint out of service that wants no more or is hopeless.
-    async fn report(
-        &mut self,
-        lease: &Lease,
-        (endpoint, failing): (Endpoint, Option<Failing>),
-        landed: Vec<Landed>,
-        rest: Option<Passage>,
-    ) -> Result<Handled, Stop> {
-        let satchel = Arc::clone(&self.satchel);
+    async fn report(&mut self, lease: &Lease, visit: &Visit) -> Result<Handled, Stop> {
+        let (landed, endpoint) = (self.flight.take_landed(), &visit.to.endpoint);
+        let is_all = visit.is_all && visit.next.is_empty() && !self.flight.is_under_way();
+        let rest = is_all.then_some(visit.passage);
+        if landed.is_empty() && rest.is_none() {
+            return Ok(Handled::More);
+        }
+        let (satchel, failing) = (Arc::clone(&self.satchel), &visit.failing);
         let is_gone = landed.iter().any(|one| one.attempt.is_gone());
         let fares = satchel.fares(failing.clone(), &landed);
         let is_hopeless = fares.as_ref().is_some_and(|failing| failing.is_hopeless(&satchel.circuit));
@@ -219,9 +250,9 @@ impl Courier {
         let report = Report {
             lease: lease.clone(),
             taxpayer,
-            outcomes: landed.into_iter().map(|one| satchel.outcome(one, &endpoint)).collect(),
+            outcomes: landed.into_iter().map(|one| satchel.outcome(one, endpoint)).collect(),
             is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
-            failing: (fares != failing).then_some((endpoint, fares)),
+            failing: (fares != *failing).then(|| (endpoint.clone(), fares)),
             rest,
         };
         if is_well && rest.is_none() {

@@ -1,6 +1,7 @@
 //! Finds whom to deliver to and what is next, for all endpoints together: who asks while one query is under way is in
 //! the next.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -24,7 +25,7 @@ const TOGETHER_MAX: usize = 128;
 pub(super) struct Found {
     pub(super) recipient: webhooks::Recipient,
     /// The longest due first; those that are held are among them.
-    pub(super) next: Vec<(Delivery, Event)>,
+    pub(super) next: VecDeque<(Delivery, Event)>,
     /// As of when.
     pub(super) at: Timestamp,
 }
@@ -80,7 +81,7 @@ impl Together for Reader {
         )?;
         let found = |taxpayer: &TaxpayerId| {
             let recipient = recipients.remove(taxpayer)?;
-            Some(Found { recipient, next: next.remove(taxpayer).unwrap_or_default(), at })
+            Some(Found { recipient, next: next.remove(taxpayer).unwrap_or_default().into(), at })
         };
         Ok(taxpayers.iter().map(found).map(Ok).collect())
     }
