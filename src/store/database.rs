@@ -18,6 +18,9 @@ pub use crate::store::writer::Transaction;
 const POSTGRES_CONNECTIONS_MAX: u32 = 16;
 const SQLITE_READERS_MAX: u32 = 4;
 
+/// Prepared statements of a connection. Each size in which rows are written is one.
+const STATEMENTS_KEPT: usize = 256;
+
 /// Rows a statement writes at most, so that its values stay below what both databases bind.
 const ROWS_PER_STATEMENT: usize = 256;
 /// Statements of up to so many rows come in every size, larger ones in multiples of it: each size is a prepared
@@ -149,7 +152,7 @@ fn sqlite(url: &str, connections: u32, create: bool) -> ConnectOptions {
             .create_if_missing(create)
             .foreign_keys(true)
             .busy_timeout(WAIT)
-            .statement_cache_capacity(256)
+            .statement_cache_capacity(STATEMENTS_KEPT)
             .pragma("journal_mode", "WAL")
             .pragma("synchronous", "FULL")
             .pragma("cache_size", "-65536")
@@ -163,7 +166,13 @@ fn sqlite(url: &str, connections: u32, create: bool) -> ConnectOptions {
 }
 
 fn postgres(url: &str) -> ConnectOptions {
-    common(url, POSTGRES_CONNECTIONS_MAX)
+    let mut options = common(url, POSTGRES_CONNECTIONS_MAX);
+    // To compile a statement takes PostgreSQL longer than any of ours takes, and it does so at each execution of one
+    // that it thinks large: it takes the lists of JSON that we pass for a hundred rows each.
+    options.map_sqlx_postgres_opts(|postgres| {
+        postgres.statement_cache_capacity(STATEMENTS_KEPT).options([("jit", "off")])
+    });
+    options
 }
 
 fn common(url: &str, connections: u32) -> ConnectOptions {
@@ -180,7 +189,19 @@ fn common(url: &str, connections: u32) -> ConnectOptions {
 
 #[cfg(test)]
 mod tests {
+    use sea_orm::Statement;
+
     use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn no_statement_is_compiled() {
+        for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
+            let setting = Statement::from_string(DbBackend::Postgres, "SHOW jit");
+            let row = test.store.reader().query_one_raw(setting).await.unwrap().unwrap();
+            assert_eq!(row.try_get_by_index::<String>(0).unwrap(), "off");
+        }
+    }
 
     #[test]
     fn rows_are_written_in_statements_of_few_sizes() {
