@@ -27,6 +27,8 @@ use crate::support::size::size;
 const EACH: usize = 2;
 /// IRNs of each slow receiver. At 10 s for each event there are more of them than anybody here waits for.
 const SLOW_IRNS: usize = 3;
+/// As it is where nobody is killed: the lanes of the slow ones are prolonged seldom.
+const LEASE: (&str, &str) = ("EINVOICE__CLUSTER__LEASE_S", "30");
 /// Requests under way at a time.
 const AT_ONCE: usize = 8;
 
@@ -46,7 +48,7 @@ async fn notify_beside_slow_ones(backend: Backend) {
     let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
     let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
     let slow_events = size("EINVOICE_NEIGHBOURS_EVENTS", 10);
-    let scene = Scene::open(backend).await;
+    let scene = Scene::with(backend, &[LEASE]).await;
     let (prompt, sluggish) = (Receiver::start(Manners::PROMPT, 1), Receiver::start(Manners::SLUGGISH, 1));
     let neighbours = onboard(&scene, 0..slow, &sluggish).await;
     let fast = onboard(&scene, slow..slow + fast, &prompt).await;
