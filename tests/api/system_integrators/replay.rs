@@ -10,8 +10,8 @@ use crate::support::world::{World, eventually, on_every_database};
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
 const BOTH: [&str; 2] = [CREATED, UPDATED];
-/// Deliveries to one endpoint at once.
-const AT_ONCE: usize = 32;
+/// Deliveries to one endpoint at once: `webhooks.in_flight_max`.
+const AT_ONCE: usize = 64;
 
 async fn settled(integrator: &Integrator, taxpayer: &Taxpayer) -> Value {
     let look = async || {
