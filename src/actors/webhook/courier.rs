@@ -180,19 +180,22 @@ impl Courier {
         Ok(visit)
     }
 
-    /// Keeps what is next in the order of the replays, and queues their next part where there is room for it.
+    /// Keeps what is next in the order of the replays, and queues their next part where there is room for it. What has
+    /// arrived is to be on the disk first: a replay passes over what still waits.
     async fn replay(&mut self, lease: &Lease, visit: &mut Visit) -> Result<(), Stop> {
         let (satchel, room) = (Arc::clone(&self.satchel), self.flight.room(visit.places));
         visit.is_all = false;
         visit.next.truncate(room);
-        if room == 0 {
+        if room == 0 || self.flight.is_writing() {
+            visit.next.clear();
             return Ok(());
         }
         let replays = replays::open_owned_by(satchel.store.reader(), visit.to.endpoint.taxpayer_id).await?;
         let next = std::mem::take(&mut visit.next);
         visit.next = satchel.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
-        if visit.next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {
+        let has_room = visit.next.len() < room && !self.flight.has_landed();
+        if has_room || self.rounds.is_multiple_of(REPLAY_EVERY) {
             satchel.queue_next(lease, &visit.to.endpoint, replays).await?;
         }
         Ok(())
@@ -255,7 +258,7 @@ impl Courier {
             failing: (fares != *failing).then(|| (endpoint.clone(), fares)),
             rest,
         };
-        if is_well && rest.is_none() {
+        if is_well && rest.is_none() && !visit.to.is_replaying {
             let recorder = Arc::clone(&self.recorder);
             self.flight.write(ids, async move { recorder.note(report).await });
             return Ok(Handled::More);
