@@ -144,8 +144,13 @@ impl Courier {
             self.wait(more.as_mut()).await?;
             let handled =
                 if self.flight.is_writing() { Handled::More } else { self.report(lease, &visit).await? };
-            let is_stale = more.is_terminated() || visit.is_over() || self.is_closing();
-            if is_stale || !self.flight.is_writing() {
+            if self.is_closing() {
+                // What is under way is heard out in this round: after it there may be no other.
+                visit.next.clear();
+                if self.flight.is_empty() || handled != Handled::More {
+                    return Ok(handled);
+                }
+            } else if more.is_terminated() || visit.is_over() || !self.flight.is_writing() {
                 return Ok(handled);
             }
         }
