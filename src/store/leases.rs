@@ -23,8 +23,8 @@ pub struct Rest {
     pub gate: Option<&'static str>,
 }
 
-/// Locks those of these lanes that we hold for the rest of the transaction, in the order of their keys, as everybody
-/// does who locks several; their keys.
+/// Locks those of these lanes that we hold for the rest of the transaction; their keys. In the order of these, so that
+/// of two who report none waits for the other while it is waited for.
 pub async fn fence_all(
     tx: &DatabaseTransaction,
     kind: LaneKind,

@@ -143,7 +143,7 @@ impl Courier {
             self.begin(&mut visit);
             self.wait(more.as_mut()).await?;
             let handled =
-                if self.flight.is_writing() { Handled::More } else { self.report(lease, &visit).await? };
+                if self.flight.is_writing() { Handled::More } else { self.report(lease, &mut visit).await? };
             if self.is_closing() {
                 // What is under way is heard out in this round: after it there may be no other.
                 visit.next.clear();
@@ -241,7 +241,7 @@ impl Courier {
     }
 
     /// Has written what came of the attempts, and puts an endpoint out of service that wants no more or is hopeless.
-    async fn report(&mut self, lease: &Lease, visit: &Visit) -> Result<Handled, Stop> {
+    async fn report(&mut self, lease: &Lease, visit: &mut Visit) -> Result<Handled, Stop> {
         let (landed, endpoint) = (self.flight.take_landed(), &visit.to.endpoint);
         let is_all = visit.is_all && visit.next.is_empty() && !self.flight.is_under_way();
         let rest = is_all.then_some(visit.passage);
@@ -260,7 +260,7 @@ impl Courier {
             taxpayer,
             outcomes: landed.into_iter().map(|one| satchel.outcome(one, endpoint)).collect(),
             is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
-            failing: (fares != *failing).then(|| (endpoint.clone(), fares)),
+            failing: (fares != *failing).then(|| (endpoint.clone(), fares.clone())),
             rest,
         };
         if is_well && rest.is_none() && !visit.to.is_replaying {
@@ -270,6 +270,7 @@ impl Courier {
         }
         let handled = self.note(report).await?;
         self.flight.forget(&ids);
+        visit.failing = fares;
         if let Some(reason) = reason_to_disable(is_gone, is_hopeless) {
             satchel.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
         }
