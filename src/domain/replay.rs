@@ -125,6 +125,11 @@ impl Replay {
         self.scope == range.scope && begins && range.until.min(head) <= self.until
     }
 
+    /// Whether it has still to come to this event.
+    pub fn is_ahead(&self, sequence: i64) -> bool {
+        self.reached < sequence && sequence <= self.until
+    }
+
     /// Events that are left to look at.
     pub fn remaining(&self) -> i64 {
         self.until - self.reached

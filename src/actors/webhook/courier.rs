@@ -185,8 +185,8 @@ impl Courier {
         Ok(visit)
     }
 
-    /// Keeps what is next in the order of the replays, and queues their next part where there is room for it. What has
-    /// arrived is to be on the disk first: a replay passes over what still waits.
+    /// Keeps what is next in the order of the replays, and queues their next part where there is room for it. A replay
+    /// waits until what came of its events' attempts is on the disk.
     async fn replay(&mut self, lease: &Lease, visit: &mut Visit) -> Result<(), Stop> {
         let (satchel, room) = (Arc::clone(&self.satchel), self.flight.room(visit.places));
         visit.is_all = false;
@@ -195,12 +195,13 @@ impl Courier {
             visit.next.clear();
             return Ok(());
         }
-        let replays = replays::open_owned_by(satchel.store.reader(), visit.to.endpoint.taxpayer_id).await?;
+        let mut replays =
+            replays::open_owned_by(satchel.store.reader(), visit.to.endpoint.taxpayer_id).await?;
         let next = std::mem::take(&mut visit.next);
         visit.next = satchel.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
-        let has_room = visit.next.len() < room && !self.flight.has_landed();
-        if has_room || self.rounds.is_multiple_of(REPLAY_EVERY) {
+        if visit.next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {
+            replays.retain(|replay| !self.flight.holds_ahead_of(replay));
             satchel.queue_next(lease, &visit.to.endpoint, replays).await?;
         }
         Ok(())
@@ -214,7 +215,7 @@ impl Courier {
         }
         for (delivery, event) in visit.next.drain(..room) {
             let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(&visit.to));
-            self.flight.begin(delivery.id, async move {
+            self.flight.begin((delivery.id, delivery.sequence), async move {
                 let at = satchel.clock.now();
                 let attempt = satchel.attempt(&to, &event, at, Post::KEPT_FOR_LOG).await;
                 Landed { delivery, kind: event.kind, attempt, at }

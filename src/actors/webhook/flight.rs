@@ -2,7 +2,7 @@
 //! being written. They go on by themselves, whatever the actor does meanwhile; an actor that is restarted, or whose
 //! lane another has taken, drops them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::Future;
 
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use crate::actors::webhook::courier::Stop;
 use crate::actors::webhook::recorder::Noted;
 use crate::domain::delivery::Delivery;
 use crate::domain::event::EventKind;
+use crate::domain::replay::Replay;
 use crate::store::failure::StoreError;
 use crate::webhook::Attempt;
 
@@ -36,8 +37,8 @@ pub(super) struct Flight {
     under_way: HashMap<Id, Uuid>,
     landed: Vec<Landed>,
     is_writing: bool,
-    /// What is under way, has landed or is being written.
-    held: HashSet<Uuid>,
+    /// What is under way, has landed or is being written, each with the number of its event.
+    held: HashMap<Uuid, i64>,
     /// The lease they were begun under.
     epoch: i64,
 }
@@ -78,11 +79,21 @@ impl Flight {
     }
 
     pub(super) fn holds(&self, delivery: &Delivery) -> bool {
-        self.held.contains(&delivery.id)
+        self.held.contains_key(&delivery.id)
     }
 
-    pub(super) fn begin(&mut self, id: Uuid, attempt: impl Future<Output = Landed> + 'static) {
-        self.held.insert(id);
+    /// Whether it holds an event that a replay has still to come to: what comes of that one would undo that it was
+    /// queued again.
+    pub(super) fn holds_ahead_of(&self, replay: &Replay) -> bool {
+        self.held.values().any(|sequence| replay.is_ahead(*sequence))
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        (id, sequence): (Uuid, i64),
+        attempt: impl Future<Output = Landed> + 'static,
+    ) {
+        self.held.insert(id, sequence);
         let task = self.tasks.spawn_local(async { Ended::Attempt(attempt.await) });
         self.under_way.insert(task.id(), id);
     }
@@ -150,6 +161,7 @@ mod tests {
     use super::*;
     use crate::domain::delivery::DeliveryState;
     use crate::domain::ids::TaxpayerId;
+    use crate::domain::replay::ReplayRange;
     use crate::webhook::{Outcome, Phases};
 
     fn delivery(number: u128) -> Delivery {
@@ -158,7 +170,7 @@ mod tests {
             id,
             taxpayer_id: TaxpayerId(7),
             event_id: id,
-            sequence: 1,
+            sequence: i64::try_from(number).unwrap(),
             order_key: id.to_string(),
             state: DeliveryState::Pending,
             attempts: 0,
@@ -181,7 +193,8 @@ mod tests {
 
     async fn aloft(flight: &mut Flight, numbers: std::ops::Range<u128>) {
         for number in numbers {
-            flight.begin(Uuid::from_u128(number), ready(landed(delivery(number))));
+            let delivery = delivery(number);
+            flight.begin((delivery.id, delivery.sequence), ready(landed(delivery)));
         }
         flight.change().await.unwrap();
     }
@@ -204,6 +217,20 @@ mod tests {
     }
 
     #[actix_rt::test]
+    async fn an_event_is_ahead_of_a_replay_until_what_came_of_it_is_on_the_disk() {
+        let replay = |sequence| {
+            let range = ReplayRange::only(sequence);
+            Replay::open(Uuid::nil(), TaxpayerId(7), range, (9, Timestamp::UNIX_EPOCH))
+        };
+        let mut flight = Flight::default();
+        aloft(&mut flight, 5..6).await;
+        flight.take_landed();
+        assert_eq!([4, 5, 6].map(|sequence| flight.holds_ahead_of(&replay(sequence))), [false, true, false]);
+        flight.forget(&[Uuid::from_u128(5)]);
+        assert!(!flight.holds_ahead_of(&replay(5)));
+    }
+
+    #[actix_rt::test]
     async fn a_report_that_is_not_written_stops_the_deliveries() {
         let mut flight = Flight::default();
         flight.write(Vec::new(), ready(Err(StoreError::Stale)));
@@ -213,7 +240,7 @@ mod tests {
     #[actix_rt::test]
     async fn an_attempt_that_panics_stops_the_deliveries() {
         let mut flight = Flight::default();
-        flight.begin(Uuid::nil(), async { panic!("a defect") });
+        flight.begin((Uuid::nil(), 1), async { panic!("a defect") });
         assert!(matches!(flight.change().await, Err(Stop::Panic)));
     }
 
@@ -221,7 +248,7 @@ mod tests {
     async fn another_lease_begins_with_nothing() {
         let mut flight = Flight::default();
         flight.under(1);
-        flight.begin(Uuid::nil(), pending());
+        flight.begin((Uuid::nil(), 1), pending());
         flight.under(1);
         assert!(!flight.is_empty());
         flight.under(2);

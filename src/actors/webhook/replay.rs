@@ -1,8 +1,6 @@
 //! Works replays off, a part of the log at a time. The part and the replay's place are one transaction under the
-//! endpoint's lane, so that a process that dies goes on where it was and queues nothing twice. The order within
-//! an IRN holds: what is newer than a replay's place waits while older events of its IRN are still ahead.
-
-use std::collections::HashSet;
+//! endpoint's lane, so that a process that dies goes on where it was and queues nothing twice. What a
+//! replay has still to come to waits for it, and so that the order within an IRN holds, what is newer does too.
 
 use crate::actors::webhook::courier::Satchel;
 use crate::domain::delivery::{Delivery, Endpoint};
@@ -13,28 +11,28 @@ use crate::store::lanes::{self, Lease};
 use crate::store::replays;
 
 impl Satchel {
-    /// Puts aside the deliveries that a replay has older events for.
+    /// Puts aside what a replay has still to come to, and what is newer about the same IRNs.
     pub(super) async fn keep_order(
         &self,
         next: Vec<(Delivery, Event)>,
         replays: &[Replay],
     ) -> Result<Vec<(Delivery, Event)>, StoreError> {
-        let mut held = HashSet::new();
+        let is_ahead = |delivery: &Delivery| replays.iter().any(|replay| replay.is_ahead(delivery.sequence));
+        let mut next: Vec<_> = next.into_iter().filter(|(delivery, _)| !is_ahead(delivery)).collect();
         for replay in replays {
-            let newer = next.iter().map(|(delivery, _)| delivery).filter(|one| one.sequence > replay.reached);
+            let is_newer = |delivery: &Delivery| delivery.sequence > replay.until;
+            let newer = next.iter().map(|(delivery, _)| delivery).filter(|delivery| is_newer(delivery));
             let irns: Vec<_> = newer.filter_map(Delivery::irn).map(str::to_owned).collect();
             if irns.is_empty() {
                 continue;
             }
             let ahead = replays::irns_ahead(self.store.reader(), replay, irns).await?;
-            let is_held = |delivery: &&Delivery| {
-                delivery.sequence > replay.reached && delivery.irn().is_some_and(|irn| ahead.contains(irn))
+            let waits = |delivery: &Delivery| {
+                is_newer(delivery) && delivery.irn().is_some_and(|irn| ahead.contains(irn))
             };
-            held.extend(
-                next.iter().map(|(delivery, _)| delivery).filter(is_held).map(|delivery| delivery.id),
-            );
+            next.retain(|(delivery, _)| !waits(delivery));
         }
-        Ok(next.into_iter().filter(|(delivery, _)| !held.contains(&delivery.id)).collect())
+        Ok(next)
     }
 
     /// Queues the next part of the replay that is nearest to its end, so that a small one does not wait for a

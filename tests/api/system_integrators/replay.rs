@@ -213,6 +213,29 @@ fn one_delivery_is_replayed_whatever_became_of_it() {
 }
 
 #[test]
+fn a_delivery_that_is_replayed_during_its_last_attempt_is_made_again_after_it() {
+    on_every_database(async |world| {
+        let (taxpayer, integrator, receiver) =
+            (world.taxpayer().await, world.integrator(), Receiver::start());
+        let body = json!({
+            "webhook_url": receiver.url(), "enabled_events": [CREATED], "retry_schedule_s": [0],
+        });
+        integrator.send("PUT", &webhook(taxpayer.id), &body).await.expect_status(200);
+        receiver.answer_next(&[Reply::Slow]);
+        taxpayer.invoice(&bodies::invoice()).await;
+        receiver.wait_for(1).await;
+        let log = integrator.deliveries(taxpayer.id, "").await.expect_status(200);
+        let id = log.data()["data"][0]["id"].as_str().unwrap();
+        let path = format!("{}/deliveries/{id}/replay", webhook(taxpayer.id));
+        integrator.call("POST", &path).await.expect_status(200);
+        let replay = settled(&integrator, &taxpayer).await;
+        assert_eq!((&replay["state"], &replay["queued"]), (&json!("done"), &json!(1)));
+        let log = integrator.deliveries(taxpayer.id, "?state=delivered").await.expect_status(200);
+        assert_eq!(log.data()["total"], json!(1), "{:?}", log.data());
+    });
+}
+
+#[test]
 fn a_delivery_that_is_not_the_taxpayers_is_not_found() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
