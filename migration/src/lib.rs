@@ -26,6 +26,7 @@ mod m0017_circuits;
 mod m0018_integrations;
 mod m0019_phases_and_public_keys;
 mod m0020_endpoint_schedule;
+mod m0021_first_in_line;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -54,6 +55,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0018_integrations::Migration),
             Box::new(m0019_phases_and_public_keys::Migration),
             Box::new(m0020_endpoint_schedule::Migration),
+            Box::new(m0021_first_in_line::Migration),
         ]
     }
 }

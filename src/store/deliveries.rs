@@ -1,33 +1,46 @@
 //! Deliveries and the log of their attempts, as they are written.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
-use sea_orm::sea_query::OnConflict;
+use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, Iterable, ModelTrait,
+    PaginatorTrait, QueryFilter,
 };
 
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
 use crate::domain::event::EventKind;
 use crate::store::database::portions;
+use crate::store::delivery_line;
 use crate::store::entity::attempt;
 use crate::store::entity::delivery::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
+/// Adds deliveries to an endpoint whose lane is locked.
 pub async fn add(
     tx: &DatabaseTransaction,
     deliveries: &[(Delivery, EventKind)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let mut lines = HashSet::new();
     for chunk in portions(deliveries) {
-        let rows =
-            chunk.iter().map(|(delivery, kind)| Model::of(delivery, kind.as_str(), now).into_active_model());
-        Entity::insert_many(rows).exec_without_returning(tx).await?;
+        let mut insert = Query::insert();
+        insert.into_table(Entity).columns(Column::iter());
+        for (delivery, kind) in chunk {
+            let row = Model::of(delivery, kind.as_str(), now);
+            let is_first_of_added = lines.insert((delivery.taxpayer_id, &delivery.order_key));
+            insert.values_panic(Column::iter().map(|column| match column {
+                Column::IsFirst => delivery_line::is_first(delivery, is_first_of_added),
+                column => Expr::value(row.get(column)),
+            }));
+        }
+        tx.execute(&insert).await?;
     }
     Ok(())
 }
 
-/// Writes what came of attempts: the deliveries as they are now and a log entry each.
+/// Writes what came of attempts: the deliveries as they are now, a log entry each, and who is first in line then.
 pub async fn record(
     tx: &DatabaseTransaction,
     outcomes: &[(Delivery, EventKind, Attempt)],
@@ -46,6 +59,7 @@ pub async fn record(
                         Column::NextAttemptAt,
                         Column::UpdatedAt,
                     ])
+                    .value(Column::IsFirst, delivery_line::is_first_still())
                     .to_owned(),
             )
             .exec_without_returning(tx)
@@ -53,7 +67,12 @@ pub async fn record(
         let log = chunk.iter().map(|(delivery, _, attempt)| row_of(delivery, attempt).into_active_model());
         attempt::Entity::insert_many(log).exec_without_returning(tx).await?;
     }
-    Ok(())
+    let ended = outcomes.iter().filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
+    delivery_line::move_up(
+        tx,
+        ended.map(|(delivery, ..)| (delivery.taxpayer_id, delivery.order_key.as_str())),
+    )
+    .await
 }
 
 fn row_of(delivery: &Delivery, attempt: &Attempt) -> attempt::Model {

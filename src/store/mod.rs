@@ -8,7 +8,7 @@
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule; many at once; whose turn it is | `lanes`, `leases`, `turns` |
-//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `integrations`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_line`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `integrations`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub(crate) mod any;
@@ -17,6 +17,7 @@ pub mod batches;
 pub mod customers;
 pub mod database;
 pub mod deliveries;
+mod delivery_line;
 pub mod delivery_log;
 pub mod delivery_queue;
 pub mod entity;

@@ -16,10 +16,10 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::replay::{Replay, ReplayScope, ReplayState};
 use crate::store::database::Store;
-use crate::store::deliveries;
 use crate::store::entity::replay::{Column, Entity, Model};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
+use crate::store::{deliveries, delivery_line};
 
 /// Events that one batch looks at.
 pub const BATCH: i64 = 250;
@@ -165,6 +165,8 @@ async fn again(
         .filter(delivery::Column::Id.is_in(ids))
         .exec(tx)
         .await?;
+    let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
+    delivery_line::line_up(tx, replay.taxpayer_id, &keys).await?;
     Ok((reached, rows.len()))
 }
 
@@ -202,6 +204,8 @@ async fn missing(
         added.push((Delivery::due(clock::new_id(), &event, now), event.kind));
     }
     deliveries::add(tx, &added, now).await?;
+    let keys: Vec<_> = added.iter().map(|(delivery, _)| delivery.order_key.as_str()).collect();
+    delivery_line::line_up(tx, replay.taxpayer_id, &keys).await?;
     Ok((reached, added.len()))
 }
 

@@ -243,14 +243,12 @@ impl Desk {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         outages::record_told(tx, self.id, &changes.told_outages).await?;
+        // Before its deliveries: who adds any holds the lane.
+        let taken = if changes.wakes_endpoint() { self.wake_endpoint(tx, place).await? } else { None };
         deliveries::add(tx, &changes.deliveries, self.now).await?;
         replays::save(tx, &changes.replays).await?;
-        audit::append(tx, &changes.audit).await?;
-        if !changes.wakes_endpoint() {
-            return Ok(None);
-        }
-        let taken = self.wake_endpoint(tx, place).await?;
         replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await?;
+        audit::append(tx, &changes.audit).await?;
         Ok(taken)
     }
 

@@ -25,6 +25,8 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub attempts_before: i32,
+    /// Whether it waits and none of its order key waits before it.
+    pub is_first: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -52,6 +54,7 @@ impl TryFrom<Model> for Delivery {
 }
 
 impl Model {
+    /// Whether it is first in line is for `delivery_line` to say.
     pub fn of(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
             taxpayer_id: delivery.taxpayer_id.0,
@@ -66,6 +69,7 @@ impl Model {
             created_at: now.as_microsecond(),
             updated_at: now.as_microsecond(),
             attempts_before: count(delivery.attempts_before),
+            is_first: false,
         }
     }
 }
