@@ -67,7 +67,7 @@ pub(super) async fn line_up(
 /// The lines are the first value, a list of JSON: the taxpayer and the order key of each. To `SQLite` all indexes that
 /// begin with the taxpayer are alike: it would go through all that waits.
 fn moving_up(backend: DbBackend) -> String {
-    let (lines, index) = match backend {
+    let (given, index) = match backend {
         DbBackend::Postgres => ("json_array_elements(CAST($1 AS JSON)) AS given(line)", ""),
         _ => ("(SELECT value AS line FROM json_each($1)) AS given", "INDEXED BY deliveries_in_line"),
     };
@@ -77,8 +77,9 @@ fn moving_up(backend: DbBackend) -> String {
          AND waiting.state = 'pending' AND waiting.order_key = given.line ->> 1 ORDER BY waiting.sequence LIMIT 1"
     );
     format!(
-        "UPDATE deliveries SET is_first = TRUE WHERE NOT is_first \
-         AND (taxpayer_id, id) IN (SELECT {taxpayer}, ({first}) FROM {lines})"
+        "WITH first AS MATERIALIZED (SELECT {taxpayer} AS taxpayer_id, ({first}) AS id FROM {given}) \
+         UPDATE deliveries SET is_first = TRUE WHERE NOT is_first \
+         AND (taxpayer_id, id) IN (SELECT first.taxpayer_id, first.id FROM first)"
     )
 }
 

@@ -55,7 +55,7 @@ pub async fn page_owned_by(
         found = found.filter(Column::Kind.eq(event));
     }
     if let Some(irn) = filter.irn {
-        found = found.filter(Column::Sequence.in_subquery(sequences_of(taxpayer, irn)));
+        found = found.filter(Column::Sequence.in_subquery(sequences_about(taxpayer, spellings(irn))));
     }
     if let Some(since) = filter.since {
         found = found.filter(Column::Sequence.gte(since));
@@ -64,14 +64,22 @@ pub async fn page_owned_by(
     Ok((read(store, found.order_by_desc(Column::Sequence), page).await?, total))
 }
 
-/// The numbers of the events about an IRN: the log of events has an index for them, deliveries have none.
-fn sequences_of(taxpayer: TaxpayerId, irn: String) -> SelectStatement {
+/// The text, and the IRN that it spells.
+fn spellings(irn: String) -> impl IntoIterator<Item = String> {
     let key = Irn::parse(&irn).map(|irn| irn.key()).ok();
+    [irn].into_iter().chain(key)
+}
+
+/// The numbers of the events about these IRNs: the log of events has an index for them, deliveries have none.
+pub(super) fn sequences_about(
+    taxpayer: TaxpayerId,
+    irns: impl IntoIterator<Item = String>,
+) -> SelectStatement {
     Query::select()
         .column(event::Column::Sequence)
         .from(event::Entity)
         .and_where(Expr::col(event::Column::TaxpayerId).eq(taxpayer.0))
-        .and_where(Expr::col(event::Column::Irn).is_in([irn].into_iter().chain(key)))
+        .and_where(Expr::col(event::Column::Irn).is_in(irns))
         .to_owned()
 }
 

@@ -10,6 +10,7 @@ use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
 use crate::domain::timeline::{ENTRIES_MAX, Entry, EntryKind, Timeline};
 use crate::store::database::Store;
+use crate::store::delivery_log::sequences_about;
 use crate::store::entity::column::Row;
 use crate::store::entity::{attempt, delivery, event, step};
 use crate::store::failure::StoreError;
@@ -122,9 +123,10 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ent
 }
 
 async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+    let about = sequences_about(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery::Entity::find()
         .filter(delivery::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(delivery::Column::OrderKey.eq(irn.as_str()))
+        .filter(delivery::Column::Sequence.in_subquery(about))
         .order_by_desc(delivery::Column::Sequence)
         .limit(LIMIT)
         .all(store.reader())
