@@ -197,7 +197,7 @@ mod tests {
         let steps: Vec<String> = steps.iter().map(|step| step.try_get("", "detail").unwrap()).collect();
         for by_index in [
             "deliveries USING INDEX sqlite_autoindex_deliveries_1",
-            "INDEX deliveries_in_line (taxpayer_id=?",
+            "INDEX deliveries_in_line (taxpayer_id=? AND order_key=?)",
         ] {
             assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
         }
