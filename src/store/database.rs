@@ -52,6 +52,34 @@ pub(crate) fn numbers(backend: DbBackend) -> &'static str {
     }
 }
 
+/// How rows of a table are joined to what is given: only where there are some, or also where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    Some,
+    Any,
+}
+
+/// Joins the rows of a table for which a condition holds, looked up for each row that is given before it. Left to
+/// itself `PostgreSQL` takes any list to be long, goes through the whole table while that is small, and keeps to that
+/// plan while the table grows.
+pub(crate) fn looked_up(
+    backend: DbBackend,
+    join: Join,
+    (table, name): (&str, &str),
+    condition: &str,
+) -> String {
+    let (kind, on) = match join {
+        Join::Some => ("CROSS", ""),
+        Join::Any => ("LEFT", "ON TRUE"),
+    };
+    match backend {
+        DbBackend::Postgres => format!(
+            "{kind} JOIN LATERAL (SELECT * FROM {table} AS {name} WHERE {condition} OFFSET 0) AS {name} {on}"
+        ),
+        _ => format!("{kind} JOIN {table} AS {name} ON {condition}"),
+    }
+}
+
 /// Lets one process at a time migrate. The number means nothing; it is ours alone.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 

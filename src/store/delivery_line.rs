@@ -2,8 +2,12 @@
 //! that it is found however many wait behind it. Whoever adds deliveries, ends them or has them wait again holds the
 //! endpoint's lane: else one that is added while the one before it ends might be marked by neither.
 
+use std::collections::BTreeSet;
+
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, IdenStatic, Iterable, Statement, Value,
+};
 
 use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::ids::TaxpayerId;
@@ -35,7 +39,7 @@ pub(super) async fn move_up<'a>(
     tx: &DatabaseTransaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
 ) -> Result<(), StoreError> {
-    let lines: Vec<_> = lines.into_iter().map(|(taxpayer, key)| (taxpayer.0, key)).collect();
+    let lines: BTreeSet<_> = lines.into_iter().map(|(taxpayer, key)| (taxpayer.0, key)).collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -64,22 +68,35 @@ pub(super) async fn line_up(
     move_up(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// The lines are the first value, a list of JSON: the taxpayer and the order key of each. To `SQLite` all indexes that
-/// begin with the taxpayer are alike: it would go through all that waits.
+/// The lines are the first value, a list of JSON: the taxpayer and the order key of each, each once. What is first is
+/// found and written line by line: an update of what a list names may go through all deliveries (`looked_up`), which
+/// what is written over cannot. To `SQLite` all indexes that begin with the taxpayer are alike: it would go through all
+/// that waits.
 fn moving_up(backend: DbBackend) -> String {
-    let (given, index) = match backend {
-        DbBackend::Postgres => ("json_array_elements(CAST($1 AS JSON)) AS given(line)", ""),
-        _ => ("(SELECT value AS line FROM json_each($1)) AS given", "INDEXED BY deliveries_in_line"),
-    };
     let taxpayer = "CAST(given.line ->> 0 AS BIGINT)";
-    let first = format!(
-        "SELECT waiting.id FROM deliveries AS waiting {index} WHERE waiting.taxpayer_id = {taxpayer} \
-         AND waiting.state = 'pending' AND waiting.order_key = given.line ->> 1 ORDER BY waiting.sequence LIMIT 1"
-    );
+    let first = |what: &str, index: &str| {
+        format!(
+            "(SELECT {what} FROM deliveries AS waiting {index} WHERE waiting.taxpayer_id = {taxpayer} \
+             AND waiting.state = 'pending' AND waiting.order_key = given.line ->> 1 ORDER BY waiting.sequence LIMIT 1)"
+        )
+    };
+    let found = match backend {
+        DbBackend::Postgres => format!(
+            "json_array_elements(CAST($1 AS JSON)) AS given(line) CROSS JOIN LATERAL {} AS first",
+            first("*", "")
+        ),
+        _ => format!(
+            "(SELECT value AS line FROM json_each($1)) AS given \
+             CROSS JOIN deliveries AS first ON first.taxpayer_id = {taxpayer} AND first.id = {}",
+            first("waiting.id", "INDEXED BY deliveries_in_line")
+        ),
+    };
+    let columns: Vec<_> = Column::iter().map(|column| column.as_str().to_owned()).collect();
     format!(
-        "WITH first AS MATERIALIZED (SELECT {taxpayer} AS taxpayer_id, ({first}) AS id FROM {given}) \
-         UPDATE deliveries SET is_first = TRUE WHERE NOT is_first \
-         AND (taxpayer_id, id) IN (SELECT first.taxpayer_id, first.id FROM first)"
+        "INSERT INTO deliveries ({}) SELECT first.{} FROM {found} WHERE NOT first.is_first \
+         ON CONFLICT (taxpayer_id, id) DO UPDATE SET is_first = TRUE",
+        columns.join(", "),
+        columns.join(", first."),
     )
 }
 
@@ -177,7 +194,7 @@ mod tests {
             let older = delivery(ID, 1, "A");
             add(&test, std::slice::from_ref(&older)).await;
             let tx = test.store.begin().await.unwrap();
-            line_up(&tx, ID, &["A", "B"]).await.unwrap();
+            line_up(&tx, ID, &["A", "B", "A"]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(first(&test, ID).await, [1]);
             record(&test, &[(&newer, DeliveryState::Pending)]).await;
@@ -189,17 +206,26 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_is_marked_by_index_however_many_deliveries_there_are() {
-        let test = stores().await.remove(0);
-        let backend = test.store.backend();
-        let sql = format!("EXPLAIN QUERY PLAN {}", moving_up(backend));
-        let plan = Statement::from_sql_and_values(backend, sql, ["[]".into()]);
-        let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-        let steps: Vec<String> = steps.iter().map(|step| step.try_get("", "detail").unwrap()).collect();
-        for by_index in [
-            "deliveries USING INDEX sqlite_autoindex_deliveries_1",
-            "INDEX deliveries_in_line (taxpayer_id=? AND order_key=?)",
-        ] {
+        for test in stores().await {
+            let all: Vec<_> =
+                (1..=600).map(|number| delivery(ID, number, &format!("IRN{}", number / 10))).collect();
+            add(&test, &all).await;
+            let backend = test.store.backend();
+            let (explain, column, by_index) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using deliveries_in_line"),
+                _ => (
+                    "EXPLAIN QUERY PLAN",
+                    "detail",
+                    "INDEX deliveries_in_line (taxpayer_id=? AND order_key=?)",
+                ),
+            };
+            let sql = format!("{explain} {}", moving_up(backend));
+            let plan = Statement::from_sql_and_values(backend, sql, ["[]".into()]);
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
             assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+            let is_scan = |step: &String| step.contains("Seq Scan") || step.contains("SCAN first");
+            assert!(!steps.iter().any(is_scan), "{steps:#?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use sea_orm::{
 use crate::domain::delivery::Delivery;
 use crate::domain::event::Event;
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::{Store, numbers};
+use crate::store::database::{Join, Store, looked_up, numbers};
 use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
@@ -104,12 +104,14 @@ pub async fn in_service(
     tx: &DatabaseTransaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
-    let these = numbers(tx.get_database_backend());
+    let backend = tx.get_database_backend();
     let sql = format!(
         "SELECT w.taxpayer_id AS id, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
-         AND r.state = 'running') AS is_replaying FROM webhooks AS w WHERE w.taxpayer_id IN {these} AND w.is_active"
+         AND r.state = 'running') AS is_replaying FROM {} AS given {}",
+        numbers(backend),
+        looked_up(backend, Join::Some, ("webhooks", "w"), "w.taxpayer_id = given.value AND w.is_active"),
     );
-    let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
+    let statement = Statement::from_sql_and_values(backend, sql, [json(&taxpayers).into()]);
     let rows = tx.query_all_raw(statement).await?;
     rows.iter()
         .map(|row| Ok((TaxpayerId(row.try_get("", "id")?), row.try_get("", "is_replaying")?)))

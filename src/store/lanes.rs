@@ -98,20 +98,22 @@ pub async fn make_due(tx: &DatabaseTransaction, kind: LaneKind, keys: &[String])
 }
 
 /// Makes a lane due now because there is new work for it, creating it if it does not exist; one that is parked stays
-/// so until its time.
-pub async fn wake(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+/// so until its time. Whether somebody holds it, who sees the new work before giving it back: it is locked from now on.
+pub async fn wake(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
     let now = now(tx.get_database_backend());
     let is_parked =
         Expr::col(("lanes", "gate")).eq(PARKED).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
     let due = Expr::case(is_parked, Expr::col(("lanes", "next_due_at"))).finally(now.clone());
+    let is_held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
     let statement = Query::insert()
         .into_table("lanes")
         .columns(["kind", "key", "epoch", "version", "next_due_at"])
         .values_panic([kind.as_str().into(), key.into(), 0_i64.into(), 0_i64.into(), now])
         .on_conflict(OnConflict::columns(["kind", "key"]).value("next_due_at", due).to_owned())
+        .returning(Query::returning().expr(is_held))
         .to_owned();
-    tx.execute(&statement).await?;
-    Ok(())
+    let row = tx.query_one(&statement).await?.ok_or(StoreError::Stale)?;
+    Ok(row.try_get_by_index(0)?)
 }
 
 /// Makes a lane ours in the transaction that gives it new work, if nobody holds it and it is not parked.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
 
 use crate::store::database::Store;
 use crate::store::entity::column::json;
@@ -23,22 +23,20 @@ pub struct Rest {
     pub gate: Option<&'static str>,
 }
 
-/// Locks those of these lanes that we hold for the rest of the transaction; their keys. In the order of these, so that
-/// of two who report none waits for the other while it is waited for.
+/// Locks those of these lanes that we hold for the rest of the transaction, and tells which. In the order of their keys,
+/// so that of two who report none waits for the other while it is waited for.
 pub async fn fence_all(
     tx: &DatabaseTransaction,
     kind: LaneKind,
     leases: &[Lease],
-) -> Result<HashSet<String>, StoreError> {
+) -> Result<HashSet<Lease>, StoreError> {
     let backend = tx.get_database_backend();
-    let leases: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
-    let values: [Value; 2] = [kind.as_str().into(), json(&leases).into()];
+    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
     let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, fence(backend), values)).await?;
-    keys(&rows).collect()
-}
-
-fn keys(rows: &[QueryResult]) -> impl Iterator<Item = Result<String, StoreError>> {
-    rows.iter().map(|row| Ok(row.try_get("", "name")?))
+    rows.iter()
+        .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
+        .collect()
 }
 
 /// Gives back lanes that are fenced in this transaction.
@@ -76,7 +74,8 @@ pub async fn renew(
     let tx = store.begin().await?;
     let rows = tx.query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
     tx.commit().await?;
-    let prolonged: HashSet<_> = keys(&rows).collect::<Result<_, _>>()?;
+    let prolonged: HashSet<String> =
+        rows.iter().map(|row| row.try_get("", "name")).collect::<Result<_, _>>()?;
     for locked in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
         lanes::prolong(store, locked, lease).await?;
     }
@@ -84,30 +83,44 @@ pub async fn renew(
 }
 
 fn fence(backend: DbBackend) -> String {
-    let lock = if backend == DbBackend::Postgres { "FOR UPDATE OF lanes" } else { "" };
-    format!("{} ORDER BY lanes.key {lock}", select_given(backend))
+    lock_given(backend, "FOR UPDATE")
 }
 
 fn prolong(backend: DbBackend, lease: Duration) -> String {
-    let lock = if backend == DbBackend::Postgres { "FOR UPDATE OF lanes SKIP LOCKED" } else { "" };
     format!(
-        "WITH free AS MATERIALIZED ({} {lock}) UPDATE lanes SET lease_until = {} + {} FROM free \
+        "WITH free AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM free \
          WHERE lanes.kind = $1 AND lanes.key = free.name RETURNING lanes.key AS name",
-        select_given(backend),
+        lock_given(backend, "FOR UPDATE SKIP LOCKED"),
         lanes::clock(backend),
         lease.as_micros(),
     )
 }
 
+/// What is given back is written over what is there, as `PostgreSQL` finds a lane by its name then and not among all of
+/// its kind. They are there, since they are fenced.
 fn release(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", lanes::clock(backend));
-    let set = format!("owner = NULL, lease_until = NULL, gate = given.value ->> 3, next_due_at = {due}");
-    format!("WITH {} UPDATE lanes SET {set} FROM given WHERE {IS_GIVEN}", given(backend))
+    let epoch = "CAST(given.value ->> 1 AS BIGINT)";
+    format!(
+        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, gate) \
+         SELECT $1, given.value ->> 0, {epoch}, 0, {due}, given.value ->> 3 FROM given WHERE TRUE \
+         ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = NULL, gate = excluded.gate, \
+         next_due_at = excluded.next_due_at WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
+        given(backend)
+    )
 }
 
-/// The keys of lanes that are given and still held.
-fn select_given(backend: DbBackend) -> String {
-    format!("WITH {} SELECT lanes.key AS name FROM given CROSS JOIN lanes WHERE {IS_GIVEN}", given(backend))
+/// Locks lanes that are given and still held, one after the other by their keys, which are what it finds. `PostgreSQL`
+/// looks each up by itself, whatever it takes the number of those given and of all lanes to be.
+fn lock_given(backend: DbBackend, lock: &str) -> String {
+    let found = match backend {
+        DbBackend::Postgres => {
+            format!("CROSS JOIN LATERAL (SELECT key, epoch FROM lanes WHERE {IS_GIVEN} {lock}) AS lanes")
+        }
+        _ => format!("CROSS JOIN lanes ON {IS_GIVEN}"),
+    };
+    let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
+    format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
 }
 
 /// The lanes of the second value, a list of JSON: the name and the epoch of each, and when it is due and its gate.
@@ -139,7 +152,7 @@ mod tests {
             leases[2].epoch -= 1;
             let tx = store.begin().await.unwrap();
             let held = fence_all(&tx, LaneKind::Endpoint, &leases).await.unwrap();
-            assert_eq!(held, HashSet::from(["1".to_owned(), "2".to_owned()]), "the third is another's");
+            assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
             let rests: Vec<_> = [Some(Duration::ZERO), None, Some(Duration::ZERO)]
                 .into_iter()
                 .zip(&leases)
@@ -159,13 +172,17 @@ mod tests {
             let key = "7".to_owned();
             let claim = async || lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            assert!(!is_held, "nobody holds a lane that is new");
             tx.commit().await.unwrap();
             let lease = claim().await.remove(0);
             let tx = store.begin().await.unwrap();
+            let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            assert!(is_held, "it was claimed");
             let rest = Rest { lease, delay: Some(Duration::from_mins(1)), gate: Some(lanes::PARKED) };
             release_all(&tx, LaneKind::Endpoint, &[rest]).await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            assert!(!is_held, "it was given back");
             tx.commit().await.unwrap();
             assert_eq!(claim().await, []);
             let tx = store.begin().await.unwrap();
@@ -259,17 +276,23 @@ mod tests {
 
     #[tokio::test]
     async fn lanes_are_found_by_their_names_however_many_there_are() {
-        let test = stores().await.remove(0);
-        let backend = test.store.backend();
-        for sql in [fence(backend), release(backend), prolong(backend, LEASE)] {
-            let values: [Value; 2] = ["endpoint".into(), "[]".into()];
-            let plan = Statement::from_sql_and_values(backend, format!("EXPLAIN QUERY PLAN {sql}"), values);
-            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", "detail").unwrap()).collect();
-            assert!(
-                steps.iter().any(|step| step.contains("SEARCH lanes") && step.contains("key=?")),
-                "{steps:?}"
-            );
+        for test in stores().await {
+            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let backend = test.store.backend();
+            let (explain, column, by_name) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
+                _ => ("EXPLAIN QUERY PLAN", "detail", "key=?"),
+            };
+            for sql in [fence(backend), prolong(backend, LEASE)] {
+                let values: [Value; 2] = ["endpoint".into(), "[]".into()];
+                let plan = Statement::from_sql_and_values(backend, format!("{explain} {sql}"), values);
+                let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+                let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+                assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");
+            }
         }
     }
 }

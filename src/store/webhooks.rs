@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, FromQueryResult,
+    ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, EntityTrait, FromQueryResult,
     IntoActiveModel, QueryFilter, QueryResult, Statement,
 };
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::domain::circuit::Failing;
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::Integration;
-use crate::store::database::{Store, numbers};
+use crate::store::database::{Join, Store, looked_up, numbers};
 use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
@@ -44,15 +44,21 @@ pub struct Recipient {
     pub is_replaying: bool,
 }
 
-static RECIPIENTS: LazyLock<String> = LazyLock::new(|| {
+static RECIPIENTS_POSTGRES: LazyLock<String> = LazyLock::new(|| recipients_of(DbBackend::Postgres));
+static RECIPIENTS_SQLITE: LazyLock<String> = LazyLock::new(|| recipients_of(DbBackend::Sqlite));
+
+fn recipients_of(backend: DbBackend) -> String {
     format!(
         "SELECT {}, {}, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying \
-         FROM webhooks AS w LEFT JOIN integrations AS i ON i.taxpayer_id = w.taxpayer_id WHERE w.taxpayer_id IN ",
+         FROM {} AS given {} {}",
         named::<Column>("w"),
-        named::<integration::Column>("i")
+        named::<integration::Column>("i"),
+        numbers(backend),
+        looked_up(backend, Join::Some, ("webhooks", "w"), "w.taxpayer_id = given.value"),
+        looked_up(backend, Join::Any, ("integrations", "i"), "i.taxpayer_id = given.value"),
     )
-});
+}
 
 /// Whom notifications of these taxpayers are for; those without an endpoint are left out.
 pub async fn recipients(
@@ -60,7 +66,10 @@ pub async fn recipients(
     taxpayers: &[TaxpayerId],
     now: Timestamp,
 ) -> Result<HashMap<TaxpayerId, Recipient>, StoreError> {
-    let sql = format!("{}{}", *RECIPIENTS, numbers(store.backend()));
+    let sql = match store.backend() {
+        DbBackend::Postgres => RECIPIENTS_POSTGRES.as_str(),
+        _ => RECIPIENTS_SQLITE.as_str(),
+    };
     let statement = Statement::from_sql_and_values(store.backend(), sql, [json(&taxpayers).into()]);
     let rows = store.reader().query_all_raw(statement).await?;
     rows.iter()

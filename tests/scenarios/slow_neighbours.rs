@@ -1,21 +1,28 @@
 //! Receivers that take 10 s for each notification do not hold up the notifications of others: those arrive, all of
-//! them, while each of the slow ones still has a queue. Prints how long they took without the slow ones, twice, so that
-//! one sees what is chance, and with them.
+//! them, while each of the slow ones still has a queue.
+//!
+//! Prints how long they took beside neighbours that answer at once, and beside the same neighbours when they are slow.
+//! Both rounds have the same to do: as much changes, at the same pace, and about as many notifications end. What
+//! differs is what slowness costs, and not what work costs.
 //!
 //! Small in the ordinary run; larger on demand, by the environment:
 //!
 //! | Variable | Says | Ordinary |
 //! |---|---|---|
-//! | `EINVOICE_NEIGHBOURS_SLOW` | how many slow receivers | 5 |
-//! | `EINVOICE_NEIGHBOURS_FAST` | how many fast ones | 20 |
-//! | `EINVOICE_NEIGHBOURS_EVENTS` | events of each of the three IRNs of a slow one | 10 |
+//! | `EINVOICE_NEIGHBOURS_SLOW` | how many neighbours, slow in every second round | 5 |
+//! | `EINVOICE_NEIGHBOURS_FAST` | how many receivers that are always fast | 20 |
+//! | `EINVOICE_NEIGHBOURS_EVENTS` | changes of each of a neighbour's three IRNs before a round | 10 |
+//! | `EINVOICE_NEIGHBOURS_ROUNDS` | rounds of each kind | 1 |
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{self, Stream, StreamExt};
+use tokio::time::interval;
 
+use crate::support::client::Client;
 use crate::support::database::Backend;
 use crate::support::documents::invoice;
 use crate::support::patience::eventually;
@@ -23,13 +30,14 @@ use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::{Newcomer, Scene};
 use crate::support::size::size;
 
-/// Notifications of each fast receiver in a round.
-const EACH: usize = 2;
-/// IRNs of each slow receiver. At 10 s for each event there are more of them than anybody here waits for.
-const SLOW_IRNS: usize = 3;
+/// From the notification of one fast receiver to that of the next, in a round in which each has one: well below what two
+/// cores can do, so that none waits for those before it.
+const PACE: Duration = Duration::from_millis(10);
+/// IRNs of each neighbour. While it is slow it ends one notification of each in 10 s.
+const IRNS: usize = 3;
 /// As it is where nobody is killed: the lanes of the slow ones are prolonged seldom.
 const LEASE: (&str, &str) = ("EINVOICE__CLUSTER__LEASE_S", "30");
-/// Requests under way at a time.
+/// Requests under way at a time where no pace is kept.
 const AT_ONCE: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,47 +53,167 @@ async fn slow_receivers_do_not_hold_up_fast_ones_on_postgresql() {
 }
 
 async fn notify_beside_slow_ones(backend: Backend) {
-    let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
-    let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
-    let slow_events = size("EINVOICE_NEIGHBOURS_EVENTS", 10);
     let scene = Scene::with(backend, &[LEASE]).await;
-    let (prompt, sluggish) = (Receiver::start(Manners::PROMPT, 1), Receiver::start(Manners::SLUGGISH, 1));
-    let neighbours = onboard(&scene, 0..slow, &sluggish).await;
-    let fast = onboard(&scene, slow..slow + fast, &prompt).await;
-    notify(&fast, "WARMUP", &prompt).await;
-    let alone = notify(&fast, "ALONE", &prompt).await;
-    let again = notify(&fast, "AGAIN", &prompt).await;
-    each(&neighbours, async |one| occupy(one, slow_events).await).await;
-    eventually("all slow receivers to be at work", async || {
-        let busy =
-            neighbours.iter().all(|one| sluggish.arrivals().iter().any(|seen| seen.taxpayer == one.id));
-        busy.then_some(())
-    })
-    .await;
-    let beside = notify(&fast, "BESIDE", &prompt).await;
-    let arrivals = sluggish.arrivals();
-    for one in &neighbours {
-        let answered = arrivals.iter().filter(|seen| seen.taxpayer == one.id && seen.is_answered).count();
-        assert!(answered < SLOW_IRNS * slow_events, "a slow receiver was done before the fast ones");
+    let street = Street::of(&scene).await;
+    println!("{backend:?}: {} fast receivers, {} neighbours", street.fast.len(), street.neighbours.len());
+    street.notify("WARMUP").await;
+    let mut times = [Vec::new(), Vec::new()];
+    let kinds = [("PROMPT", Manners::PROMPT), ("SLOW", Manners::SLUGGISH)];
+    for pair in 0..size("EINVOICE_NEIGHBOURS_ROUNDS", 1) {
+        // Every other pair begins with the slow ones: what grows from round to round is not laid at their door.
+        for index in [pair % 2, 1 - pair % 2] {
+            let (name, manners) = kinds[index];
+            times[index].extend(street.round(&format!("{name}{pair}"), manners).await);
+        }
     }
-    let answered = arrivals.iter().filter(|seen| seen.is_answered).count();
-    println!("{backend:?}: {} fast receivers beside {slow} slow ones", fast.len());
-    println!("  the slow ones held {} notifications and had answered {answered}", arrivals.len() - answered);
-    for (name, times) in [("alone", &alone), ("again", &again), ("beside", &beside)] {
-        let [median, late] = [500, 990].map(|share| at(times, share));
-        let per_cent = late.as_micros() * 100 / at(&alone, 990).as_micros().max(1);
-        let count = times.len();
-        println!(
-            "  {name:<6} from commit to arrival: p50 {median:?}, p99 {late:?} ({per_cent} %) of {count}"
-        );
-    }
-    prompt.stop().await;
-    sluggish.stop().await;
+    let [prompt, slow] = times.map(|mut times| share(&mut times, 990));
+    let per_cent = slow.as_micros() * 100 / prompt.as_micros().max(1);
+    println!("  p99 beside slow ones {slow:?}, beside prompt ones {prompt:?}: {per_cent} %");
+    street.close().await;
 }
 
 /// So many per mille took no longer.
-fn at(sorted: &[Duration], per_mille: usize) -> Duration {
-    sorted[(sorted.len() - 1) * per_mille / 1_000]
+fn share(times: &mut [Duration], per_mille: usize) -> Duration {
+    times.sort_unstable();
+    times[(times.len() - 1) * per_mille / 1_000]
+}
+
+/// Receivers that are always fast, and their neighbours.
+struct Street {
+    fast: Vec<Newcomer>,
+    always_prompt: Receiver,
+    neighbours: Vec<Neighbour>,
+    at_times_slow: Receiver,
+    /// How many changes of each neighbour come before a round.
+    backlog: usize,
+}
+
+impl Street {
+    async fn of(scene: &Scene) -> Self {
+        let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
+        let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
+        let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start(Manners::PROMPT, 1));
+        let neighbours = stream::iter(onboard(scene, 0..slow, &at_times_slow).await).then(Neighbour::settle);
+        Self {
+            neighbours: neighbours.collect().await,
+            fast: onboard(scene, slow..slow + fast, &always_prompt).await,
+            always_prompt,
+            at_times_slow,
+            backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 10) * IRNS,
+        }
+    }
+
+    /// How long the notifications of the fast ones took while the neighbours had these manners.
+    async fn round(&self, name: &str, manners: Manners) -> Vec<Duration> {
+        let receiver = &self.at_times_slow;
+        self.let_all_answer().await;
+        receiver.behave(manners);
+        for one in &self.neighbours {
+            one.change(self.backlog).await;
+        }
+        if manners.takes.is_zero() {
+            self.let_all_answer().await;
+        } else {
+            eventually("all neighbours to be at work", async || self.are_all_at_work().then_some(())).await;
+        }
+        let before = receiver.answered();
+        let (mut times, ()) = tokio::join!(self.notify(name), self.keep_neighbours_busy());
+        assert!(
+            manners.takes.is_zero() || self.have_all_a_queue(),
+            "a slow one was done before the fast ones"
+        );
+        let (seen, answered) = (receiver.seen(), receiver.answered());
+        let [median, late] = [500, 990].map(|per_mille| share(&mut times, per_mille));
+        println!("  {name:<7} from commit to arrival: p50 {median:?}, p99 {late:?} of {}", times.len());
+        println!("          neighbours answered {} and hold {}", answered - before, seen - answered);
+        times
+    }
+
+    /// Has something to notify happen to each fast one, at a pace, and waits until all has arrived: how long each took
+    /// from the answer to the change.
+    async fn notify(&self, name: &str) -> Vec<Duration> {
+        let committed: HashMap<String, Instant> = paced(&self.fast, PACE)
+            .map(async |one| (one.client.created(&invoice(name)).await.irn, Instant::now()))
+            .buffer_unordered(self.fast.len())
+            .collect()
+            .await;
+        eventually(&format!("every notification of {name}"), async || {
+            let arrivals = self.always_prompt.arrivals();
+            let of_these = arrivals
+                .iter()
+                .filter_map(|seen| Some(seen.at.saturating_duration_since(*committed.get(&seen.irn)?)));
+            let times: Vec<_> = of_these.collect();
+            (times.len() >= committed.len()).then_some(times)
+        })
+        .await
+    }
+
+    /// Has each neighbour change all its invoices in the time that `notify` takes: as many as slow ones answer in 10 s.
+    async fn keep_neighbours_busy(&self) {
+        let [notified, others] =
+            [self.fast.len(), self.neighbours.len()].map(|count| u32::try_from(count).unwrap());
+        let change = async |one: &Neighbour| one.change(IRNS).await;
+        paced(&self.neighbours, PACE * notified / others).for_each_concurrent(None, change).await;
+    }
+
+    async fn let_all_answer(&self) {
+        self.at_times_slow.behave(Manners::PROMPT);
+        let due: usize = self.neighbours.iter().map(Neighbour::due).sum();
+        eventually("neighbours to answer", async || (self.at_times_slow.answered() == due).then_some(()))
+            .await;
+    }
+
+    fn are_all_at_work(&self) -> bool {
+        let arrivals = self.at_times_slow.arrivals();
+        let is_at_work =
+            |one: &Neighbour| arrivals.iter().any(|seen| seen.taxpayer == one.id && !seen.is_answered);
+        self.neighbours.iter().all(is_at_work)
+    }
+
+    fn have_all_a_queue(&self) -> bool {
+        let mut arrivals = self.at_times_slow.arrivals();
+        arrivals.retain(|seen| seen.is_answered);
+        let answered = |id| arrivals.iter().filter(|seen| seen.taxpayer == id).count();
+        self.neighbours.iter().all(|one| answered(one.id) < one.due())
+    }
+
+    async fn close(self) {
+        self.always_prompt.stop().await;
+        self.at_times_slow.stop().await;
+    }
+}
+
+/// A taxpayer with a few invoices that change to and fro.
+struct Neighbour {
+    id: i64,
+    client: Client,
+    irns: Vec<String>,
+    changes: AtomicUsize,
+}
+
+impl Neighbour {
+    async fn settle(newcomer: Newcomer) -> Self {
+        let mut irns = Vec::new();
+        for number in 0..IRNS {
+            irns.push(newcomer.client.created(&invoice(&format!("NEIGHBOUR{number}"))).await.irn);
+        }
+        Self { id: newcomer.id, client: newcomer.client, irns, changes: AtomicUsize::new(0) }
+    }
+
+    /// So many changes, one after the other, of its invoices in turn.
+    async fn change(&self, count: usize) {
+        for _ in 0..count {
+            let number = self.changes.fetch_add(1, Ordering::Relaxed);
+            let status = if (number / IRNS).is_multiple_of(2) { "approved" } else { "draft" };
+            let answer = self.client.set_status(&self.irns[number % IRNS], status).await.unwrap();
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+    }
+
+    /// How many notifications it has had coming.
+    fn due(&self) -> usize {
+        IRNS + self.changes.load(Ordering::Relaxed)
+    }
 }
 
 async fn onboard(scene: &Scene, numbers: Range<usize>, receiver: &Receiver) -> Vec<Newcomer> {
@@ -98,41 +226,11 @@ async fn onboard(scene: &Scene, numbers: Range<usize>, receiver: &Receiver) -> V
     making.buffer_unordered(AT_ONCE).collect().await
 }
 
-async fn each(newcomers: &[Newcomer], act: impl AsyncFn(&Newcomer)) {
-    stream::iter(newcomers).for_each_concurrent(AT_ONCE, async |one| act(one).await).await;
-}
-
-/// Gives a slow receiver more to do than it can while anybody looks.
-async fn occupy(neighbour: &Newcomer, events: usize) {
-    for number in 0..SLOW_IRNS {
-        let created = neighbour.client.created(&invoice(&format!("SLOW{number}"))).await;
-        for status in ["approved", "draft"].into_iter().cycle().take(events - 1) {
-            assert_eq!(neighbour.client.set_status(&created.irn, status).await.unwrap().status, 200);
-        }
-    }
-}
-
-/// Has something to notify happen to each and waits until all has arrived: how long each took from the answer to the
-/// change, the shortest first.
-async fn notify(newcomers: &[Newcomer], name: &str, receiver: &Receiver) -> Vec<Duration> {
-    let committed: HashMap<String, Instant> = stream::iter(0..EACH)
-        .flat_map(|number| stream::iter(newcomers).map(move |one| (number, one)))
-        .map(async |(number, one)| {
-            let created = one.client.created(&invoice(&format!("{name}{number}"))).await;
-            (created.irn, Instant::now())
-        })
-        .buffer_unordered(AT_ONCE)
-        .collect()
-        .await;
-    let mut times = eventually(&format!("every notification of {name}"), async || {
-        let arrivals = receiver.arrivals();
-        let of_these = arrivals
-            .iter()
-            .filter_map(|seen| Some(seen.at.saturating_duration_since(*committed.get(&seen.irn)?)));
-        let times: Vec<_> = of_these.collect();
-        (times.len() >= committed.len()).then_some(times)
-    })
-    .await;
-    times.sort_unstable();
-    times
+/// One after the other at a steady pace, however long what is done with each takes.
+fn paced<T>(items: impl IntoIterator<Item = T>, pace: Duration) -> impl Stream<Item = T> {
+    let ticks = stream::unfold(interval(pace), async |mut interval| {
+        interval.tick().await;
+        Some(((), interval))
+    });
+    ticks.zip(stream::iter(items)).map(|((), item)| item)
 }

@@ -9,6 +9,7 @@ use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Task, Tree, Worker,
 };
 use crate::actors::taxpayer::books::Books;
+use crate::actors::taxpayer::changes::Woken;
 use crate::actors::taxpayer::command::{Command, NotDone, Order, Reply};
 use crate::actors::taxpayer::decide::decide;
 use crate::actors::taxpayer::desk::Desk;
@@ -23,7 +24,7 @@ use crate::store::database::{Store, Transaction};
 use crate::store::events;
 use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, LaneKind};
 
 /// How often an interrupted commit is asked about before its outcome is left to the caller.
 const COMMIT_LOOKUPS: u32 = 20;
@@ -116,12 +117,12 @@ impl Bookkeeper {
         }
         let desktop = Arc::clone(&self.desktop);
         let place = desk.changes.wakes_endpoint().then(|| desktop.wakers.pool.place()).flatten();
-        let taken = desk.write((&desktop.store, &tx), place.as_ref()).await?;
+        let woken = desk.write((&desktop.store, &tx), place.as_ref()).await?;
         batch.committing();
         if let Err(error) = tx.commit().await {
             self.settle(tasks, error).await?;
         }
-        self.after_commit(desk, place.zip(taken));
+        self.after_commit(desk, (woken, place));
         Ok(answers)
     }
 
@@ -157,18 +158,16 @@ impl Bookkeeper {
         Ok(happened)
     }
 
-    fn after_commit(&mut self, desk: Desk, endpoint: Option<(Place<'_>, Lease)>) {
+    fn after_commit(&mut self, desk: Desk, (woken, place): (Option<Woken>, Option<Place<'_>>)) {
         let wakers = &self.desktop.wakers;
         if !desk.changes.due_runs.is_empty() {
             wakers.runs.notify_one();
         }
-        match endpoint {
-            Some((place, lease)) => place.hand_over(lease),
-            None if desk.changes.wakes_endpoint() => {
-                wakers.endpoints.notify_one();
-                wakers.couriers.wake(self.id);
-            }
-            None => {}
+        match (woken, place) {
+            (Some(Woken::Taken(lease)), Some(place)) => place.hand_over(lease),
+            (Some(Woken::Held), _) => wakers.couriers.wake(self.id),
+            (Some(_), _) => wakers.endpoints.notify_one(),
+            (None, _) => {}
         }
         for run in &desk.changes.runs {
             wakers.waiters.wake(*run);

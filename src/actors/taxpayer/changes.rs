@@ -88,6 +88,17 @@ pub(crate) struct Released {
     pub(crate) gate: Option<&'static str>,
 }
 
+/// Who comes to know that an endpoint has something to do.
+#[derive(Debug)]
+pub(crate) enum Woken {
+    /// We do: its lane is ours with the commit.
+    Taken(Lease),
+    /// Whoever serves it.
+    Held,
+    /// Whoever finds its lane due.
+    Due,
+}
+
 /// The key of a run's lane: whose it is and which.
 pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
@@ -133,20 +144,20 @@ impl Changes {
 }
 
 impl Desk {
-    /// Writes everything that has changed. Where there is a place at work for the endpoint and nobody holds it, its
-    /// lane is taken over with it.
+    /// Writes everything that has changed; who comes to know of what the endpoint has to do, if anything. Where there
+    /// is a place at work for the endpoint and nobody holds it, its lane is taken over with it.
     pub(crate) async fn write(
         &self,
         (store, tx): (&Store, &Transaction),
         place: Option<&Place<'_>>,
-    ) -> Result<Option<Lease>, StoreError> {
+    ) -> Result<Option<Woken>, StoreError> {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
         self.write_runs(tx).await?;
         self.write_inbox(tx).await?;
-        let taken = self.write_events(tx, place).await?;
+        let woken = self.write_events(tx, place).await?;
         idempotency::keep(store, tx, &self.changes.kept, self.now).await?;
-        Ok(taken)
+        Ok(woken)
     }
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
@@ -239,31 +250,28 @@ impl Desk {
         &self,
         tx: &Transaction,
         place: Option<&Place<'_>>,
-    ) -> Result<Option<Lease>, StoreError> {
+    ) -> Result<Option<Woken>, StoreError> {
         let changes = &self.changes;
         events::append(tx, &changes.events).await?;
         outages::record_told(tx, self.id, &changes.told_outages).await?;
         // Before its deliveries: who adds any holds the lane.
-        let taken = if changes.wakes_endpoint() { self.wake_endpoint(tx, place).await? } else { None };
+        let wakes = changes.wakes_endpoint();
+        let woken = if wakes { Some(self.wake_endpoint(tx, place).await?) } else { None };
         deliveries::add(tx, &changes.deliveries, self.now).await?;
         replays::save(tx, &changes.replays).await?;
         replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await?;
         audit::append(tx, &changes.audit).await?;
-        Ok(taken)
+        Ok(woken)
     }
 
-    async fn wake_endpoint(
-        &self,
-        tx: &Transaction,
-        place: Option<&Place<'_>>,
-    ) -> Result<Option<Lease>, StoreError> {
+    async fn wake_endpoint(&self, tx: &Transaction, place: Option<&Place<'_>>) -> Result<Woken, StoreError> {
         let key = self.id.to_string();
         if let Some(place) = place
             && let Some(lease) = lanes::take(tx, LaneKind::Endpoint, &key, place.taker()).await?
         {
-            return Ok(Some(lease));
+            return Ok(Woken::Taken(lease));
         }
-        lanes::wake(tx, LaneKind::Endpoint, &key).await?;
-        Ok(None)
+        let is_held = lanes::wake(tx, LaneKind::Endpoint, &key).await?;
+        Ok(if is_held { Woken::Held } else { Woken::Due })
     }
 }

@@ -101,7 +101,7 @@ impl Together for Writer {
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
         let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
         let ours: Vec<&Report> =
-            reports.iter().copied().filter(|report| held.contains(&report.lease.key)).collect();
+            reports.iter().copied().filter(|report| held.contains(&report.lease)).collect();
         let outcomes: Vec<_> = ours.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
         deliveries::record(&tx, &outcomes, now).await?;
         for report in &ours {
@@ -115,10 +115,10 @@ impl Together for Writer {
         let rests = rests(&tx, &ours, now).await?;
         leases::release_all(&tx, LaneKind::Endpoint, &rests).await?;
         tx.commit().await?;
-        let released: HashSet<_> = rests.iter().map(|rest| rest.lease.key.as_str()).collect();
-        let noted = |report: &&Report| match report.lease.key.as_str() {
-            key if released.contains(key) => Ok(Noted::Released),
-            key if held.contains(key) => Ok(Noted::Held),
+        let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
+        let noted = |report: &&Report| match &report.lease {
+            lease if released.contains(lease) => Ok(Noted::Released),
+            lease if held.contains(lease) => Ok(Noted::Held),
             _ => Err(StoreError::Stale),
         };
         Ok(reports.iter().map(noted).collect())

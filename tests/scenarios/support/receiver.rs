@@ -114,6 +114,16 @@ impl Receiver {
         lock(&self.desk).arrivals.len()
     }
 
+    /// How many of these were answered.
+    pub(crate) fn answered(&self) -> usize {
+        lock(&self.desk).arrivals.iter().filter(|arrival| arrival.is_answered).count()
+    }
+
+    /// Treats those that come from now on like this.
+    pub(crate) fn behave(&self, manners: Manners) {
+        lock(&self.desk).manners = manners;
+    }
+
     /// The numbers of a taxpayer's accepted events.
     pub(crate) fn accepted(&self, taxpayer: i64) -> BTreeSet<i64> {
         lock(&self.desk).accepted.range((taxpayer, 0)..(taxpayer + 1, 0)).map(|(_, number)| *number).collect()
