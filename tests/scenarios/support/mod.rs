@@ -3,7 +3,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | SQLite or PostgreSQL, fresh for each scenario | `database` |
-//! | the binary as a child process | `service` |
+//! | the binary as a child process, and how it looks where it failed | `service`, `autopsy` |
 //! | the process with its authority, and what is always true of them | `scene` |
 //! | requests and their bodies | `client`, `documents` |
 //! | a webhook endpoint that outlives the kills and fails as it is told, what it must have seen | `receiver` |
@@ -11,6 +11,7 @@
 //! | what the database says beside the process | `books` |
 //! | waiting for what must come; how much there is of it | `patience`, `size` |
 
+pub(crate) mod autopsy;
 pub(crate) mod books;
 pub(crate) mod chaos;
 pub(crate) mod client;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use crate::support::autopsy;
 use crate::support::client::plain_http;
 use crate::support::patience::eventually;
 
@@ -135,6 +136,9 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
+            if std::thread::panicking() {
+                println!("--- the process on port {}\n{}", self.port, autopsy::of(child.id(), self.port));
+            }
             let _ = child.kill();
             let _ = child.wait();
         }
