@@ -220,7 +220,34 @@ mod tests {
     use sea_orm::Statement;
 
     use super::*;
+    use crate::store::lanes::{self, LaneKind};
     use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn what_a_list_names_is_looked_up_one_by_one_however_few_rows_there_are() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let condition = "l.kind = 'endpoint' AND l.key = CAST(given.value AS TEXT)";
+            let (explain, column, by_key) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
+                _ => ("EXPLAIN QUERY PLAN", "detail", "(kind=? AND key=?)"),
+            };
+            for (join, found) in [(Join::Some, 2), (Join::Any, 3)] {
+                let joined = looked_up(backend, join, ("lanes", "l"), condition);
+                let sql = format!("SELECT l.epoch FROM {} AS given {joined}", numbers(backend));
+                let given = |sql| Statement::from_sql_and_values(backend, sql, ["[7, 999, 1000]".into()]);
+                let steps =
+                    test.store.reader().query_all_raw(given(format!("{explain} {sql}"))).await.unwrap();
+                let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+                assert!(steps.iter().any(|step| step.contains(by_key)), "{steps:#?}");
+                assert_eq!(test.store.reader().query_all_raw(given(sql)).await.unwrap().len(), found);
+            }
+        }
+    }
 
     #[tokio::test]
     async fn no_statement_is_compiled() {

@@ -284,7 +284,11 @@ mod tests {
             let backend = test.store.backend();
             let (explain, column, by_name) = match backend {
                 DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
-                _ => ("EXPLAIN QUERY PLAN", "detail", "key=?"),
+                _ => (
+                    "EXPLAIN QUERY PLAN",
+                    "detail",
+                    "SEARCH lanes USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
+                ),
             };
             for sql in [fence(backend), prolong(backend, LEASE)] {
                 let values: [Value; 2] = ["endpoint".into(), "[]".into()];
