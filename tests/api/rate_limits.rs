@@ -1,5 +1,6 @@
 //! Rate limits: requests of a key, what is rare by nature, and failed authentications of an address.
 
+use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::support::answer::Answer;
@@ -16,6 +17,12 @@ fn expect_refused(answer: Answer, limit: &str) -> Answer {
     answer
 }
 
+/// One of those refused of 60 calls at once: one by one, a busy machine may be slower than the limit.
+async fn refusal_of_many(call: impl AsyncFn() -> Answer) -> Answer {
+    let answers = join_all((0..60).map(async |_| call().await)).await;
+    answers.into_iter().find(|answer| answer.status == 429).unwrap()
+}
+
 #[test]
 fn requests_of_a_key_are_limited_reads_and_writes_apart() {
     let few = [("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")];
@@ -23,15 +30,7 @@ fn requests_of_a_key_are_limited_reads_and_writes_apart() {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
         let first = taxpayer.get(INVOICES).await.expect_status(200);
         assert_eq!((first.header("x-ratelimit-limit"), first.header("x-ratelimit-remaining")), ("20", "19"));
-        let mut refused = None;
-        for _ in 0..60 {
-            let answer = taxpayer.get(INVOICES).await;
-            if answer.status == 429 {
-                refused = Some(answer);
-                break;
-            }
-        }
-        expect_refused(refused.unwrap(), "20");
+        expect_refused(refusal_of_many(async || taxpayer.get(INVOICES).await).await, "20");
         // What was refused did not run, whatever it was; what is refused otherwise counts too.
         let write = taxpayer.create_invoice(&bodies::invoice()).await.expect_status(201);
         assert_eq!(write.header("x-ratelimit-remaining"), "19");
@@ -42,8 +41,10 @@ fn requests_of_a_key_are_limited_reads_and_writes_apart() {
         assert_eq!(health.header("x-ratelimit-limit"), "");
         // A read that is posted is a read.
         let body = json!({ "unique_no": "1", "unique_no_type": "PORTAL_ID" });
-        let read = taxpayer.send("POST", "/v1/tax-payers/invoices/get-by-unique-no", &body).await;
-        assert!([404, 429].contains(&read.status), "{}", read.text);
+        let read = async || other.send("POST", "/v1/tax-payers/invoices/get-by-unique-no", &body).await;
+        expect_refused(refusal_of_many(read).await, "20");
+        let write = other.create_invoice(&bodies::invoice()).await.expect_status(201);
+        assert_eq!(write.header("x-ratelimit-remaining"), "19");
     });
 }
 
@@ -52,15 +53,8 @@ fn who_comes_without_a_key_is_counted_by_address() {
     let few = [("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")];
     apart("rate-public", &few, async |world: &World| {
         let taxpayer = world.taxpayer().await;
-        let mut refused = None;
-        for _ in 0..60 {
-            let answer = world.anonymous().get("/v1/core/commons/invoice-categories").await;
-            if answer.status == 429 {
-                refused = Some(answer);
-                break;
-            }
-        }
-        expect_refused(refused.unwrap(), "20");
+        let call = async || world.anonymous().get("/v1/core/commons/invoice-categories").await;
+        expect_refused(refusal_of_many(call).await, "20");
         taxpayer.get(INVOICES).await.expect_status(200);
     });
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::answer::Answer;
 use crate::support::bodies::{irn, submission};
 use crate::support::clients::Taxpayer;
-use crate::support::world::{World, apart, eventually, number};
+use crate::support::world::{World, apart, number};
 
 /// What becomes of a sign that a word hits.
 #[derive(Debug, Clone, Copy)]
@@ -48,24 +48,12 @@ fn invoice_no(word: &str) -> String {
     format!("INV{}{word}", number())
 }
 
-/// Asks again as a caller does that is told to try later: 503 of Submit, `retryable` of Transmit.
-async fn to_the_end(what: &str, ask: impl AsyncFn() -> Answer) -> Answer {
-    eventually(what, async || {
-        let answer = ask().await;
-        let is_passing = answer.status == 503 || answer.body["retryable"] == json!(true);
-        (!is_passing).then_some(answer)
-    })
-    .await
-}
-
 async fn submitted(taxpayer: &Taxpayer, no: &str) -> Answer {
-    let body = submission(taxpayer, no);
-    to_the_end(&format!("the end of Submit of {no}"), async || taxpayer.app().submit(&body).await).await
+    taxpayer.app().submit_to_the_end(&submission(taxpayer, no)).await
 }
 
 async fn transmitted(world: &World, taxpayer: &Taxpayer, irn: &str) {
-    let what = format!("the end of Transmit of {irn}");
-    to_the_end(&what, async || taxpayer.app().transmit(irn).await).await.expect_status(200);
+    taxpayer.app().transmit_to_the_end(irn).await.expect_status(200);
     let sheet = world.authority.invoice(irn).unwrap();
     assert_eq!((sheet.sign_count, sheet.transmit_count), (1, 1), "{irn}");
 }
@@ -129,6 +117,13 @@ fn what_a_word_does_to_everybody_passes_as_well() {
             submitted(&taxpayer, no).await.expect_status(200);
             transmitted(world, &taxpayer, &irn(&taxpayer, no)).await;
         }
+    });
+}
+
+#[test]
+fn a_word_makes_the_system_unhealthy_for_a_while() {
+    apart("magic-health", &[], async |world| {
+        let taxpayer = world.taxpayer().await;
         let no = invoice_no("SBXHEALTH3");
         submitted(&taxpayer, &no).await.expect_status(200);
         let irn = irn(&taxpayer, &no);

@@ -43,7 +43,7 @@ fn a_run_that_has_ended_has_no_place_in_the_queue() {
 }
 
 #[test]
-fn a_503_of_submit_and_a_500_of_transmit_tell_the_place_in_the_queue() {
+fn a_503_of_submit_tells_the_place_in_the_queue() {
     apart("queue-told", &[("PIPELINE__WAIT_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
         let no = format!("{}SBXDOWN", bodies::invoice_no());
@@ -51,8 +51,15 @@ fn a_503_of_submit_and_a_500_of_transmit_tell_the_place_in_the_queue() {
         let answer = answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
         assert_queue(&answer.body["queue"]);
         assert_ne!(answer.header("retry-after"), "");
+    });
+}
+
+#[test]
+fn a_500_of_transmit_tells_the_place_in_the_queue() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
         let no = format!("{}SBXOFFLINE", bodies::invoice_no());
-        taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         let answer = taxpayer.app().transmit(&irn(&taxpayer, &no)).await;
         assert_queue(&answer.expect_refusal(500, "ACCESS_POINT_OFFLINE").body["queue"]);
     });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::answer::Answer;
 use crate::support::bodies::{self, exact, irn, report, submission, with, without};
-use crate::support::clients::{REPORT, SUBMIT, Taxpayer};
+use crate::support::clients::{REPORT, SUBMIT};
 use crate::support::world::{World, apart, eventually, number, on_every_database};
 
 const REQUIRED: [&str; 12] = [
@@ -27,18 +27,6 @@ const REQUIRED: [&str; 12] = [
 /// Different reports the authority holds of an IRN, and how often it was called.
 fn reports(world: &World, irn: &str) -> (u32, u32) {
     world.authority.invoice(irn).map_or((0, 0), |sheet| (sheet.report_count, sheet.report_attempts))
-}
-
-/// Reports again until it succeeds, as a caller that is told `retryable` does.
-async fn to_the_end(taxpayer: &Taxpayer, body: &Value) -> Answer {
-    let attempt = async || {
-        let answer = taxpayer.app().report(body).await;
-        if answer.status != 200 {
-            assert_eq!((answer.status, &answer.body["retryable"]), (500, &json!(true)), "{}", answer.text);
-        }
-        (answer.status == 200).then_some(answer)
-    };
-    eventually("the end of a report", attempt).await
 }
 
 fn fault(world: &World, kind: FaultKind, irn: &str, times: u32) {
@@ -213,7 +201,7 @@ fn a_reply_that_is_lost_leads_to_one_report() {
             let invoice = taxpayer.invoice(&bodies::invoice()).await;
             let irn = invoice["irn"].as_str().unwrap();
             fault(world, kind, irn, 1);
-            to_the_end(&taxpayer, &report(&taxpayer, irn)).await;
+            taxpayer.app().report_to_the_end(&report(&taxpayer, irn)).await.expect_status(200);
             assert_eq!(reports(world, irn), (1, 2), "{kind:?}");
             assert_eq!(taxpayer.reread(&invoice).await["status"], json!("reported"));
             let events = taxpayer.events().await;
@@ -225,7 +213,7 @@ fn a_reply_that_is_lost_leads_to_one_report() {
 
 #[test]
 fn a_report_that_may_have_arrived_is_not_replaced_by_another() {
-    apart("report-unknown", &[("PIPELINE__RETRY_INITIAL_MS", "60000")], async |world| {
+    apart("report-unknown", &[("PIPELINE__RETRY_INITIAL_MS", "600000")], async |world| {
         let taxpayer = world.taxpayer().await;
         let irn = irn(&taxpayer, &bodies::invoice_no());
         let body = report(&taxpayer, &irn);
@@ -236,7 +224,7 @@ fn a_report_that_may_have_arrived_is_not_replaced_by_another() {
         assert_ne!(answer.header("retry-after"), "");
         let other = with(&body, "total_amount", json!(1));
         taxpayer.app().report(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
-        to_the_end(&taxpayer, &body).await;
+        taxpayer.app().report_to_the_end(&body).await.expect_status(200);
         assert_eq!(reports(world, &irn), (1, 2));
     });
 }

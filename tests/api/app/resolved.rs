@@ -50,7 +50,7 @@ async fn resolved_by(taxpayer: &Taxpayer, irn: &str, operation: &str) -> Value {
 async fn signed(taxpayer: &Taxpayer) -> String {
     let invoice = taxpayer.invoice(&bodies::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
-    taxpayer.app().submit(&submission(taxpayer, no)).await.expect_status(200);
+    taxpayer.app().submit_to_the_end(&submission(taxpayer, no)).await.expect_status(200);
     invoice["irn"].as_str().unwrap().to_owned()
 }
 

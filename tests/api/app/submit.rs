@@ -1,29 +1,15 @@
 //! POST /v1/app/invoices/submit.
 
 use sandbox::{FaultKind, FaultOrder, Operation};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::answer::{Answer, stable};
+use crate::support::answer::stable;
 use crate::support::bodies::{self, irn, submission, with};
-use crate::support::clients::Taxpayer;
 use crate::support::world::{World, apart, eventually, number, on_every_database};
 
 /// An invoice number of which the sandbox takes a word.
 fn magic(word: &str) -> String {
     format!("INV{}{word}", number())
-}
-
-/// Submits again until the run has ended, as a caller that is told to try later does.
-async fn to_the_end(taxpayer: &Taxpayer, body: &Value) -> Answer {
-    let attempt = async || {
-        let answer = taxpayer.app().submit(body).await;
-        if answer.status == 503 {
-            assert_eq!(answer.code(), "AUTHORITY_UNAVAILABLE");
-            assert_ne!(answer.header("retry-after"), "");
-        }
-        (answer.status != 503).then_some(answer)
-    };
-    eventually("the end of a submission", attempt).await
 }
 
 fn sign_count(world: &World, irn: &str) -> u64 {
@@ -35,7 +21,7 @@ fn the_result_stands_under_message_and_the_sentence_under_data() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let no = bodies::invoice_no();
-        let answer = to_the_end(&taxpayer, &submission(&taxpayer, &no)).await.expect_status(200);
+        let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         assert_eq!(answer.body["success"], json!(true));
         assert_eq!(answer.body["data"], json!("Invoice submitted successfully"));
         assert_eq!(answer.body["message"]["irn"], json!(irn(&taxpayer, &no)));
@@ -63,7 +49,7 @@ fn a_stored_invoice_is_moved_by_its_submission() {
         let taxpayer = world.taxpayer().await;
         let invoice = taxpayer.invoice(&bodies::invoice()).await;
         let no = invoice["invoice_no"].as_str().unwrap();
-        let answer = to_the_end(&taxpayer, &submission(&taxpayer, no)).await.expect_status(200);
+        let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
         let after = taxpayer.reread(&invoice).await;
         assert_eq!(
             (&after["status"], &after["authority_data"]["status"]),
@@ -95,7 +81,7 @@ fn the_events_of_a_submission_carry_the_invoice_as_it_was_then() {
         let taxpayer = world.taxpayer().await;
         let invoice = taxpayer.invoice(&bodies::invoice()).await;
         let no = invoice["invoice_no"].as_str().unwrap();
-        to_the_end(&taxpayer, &submission(&taxpayer, no)).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
         let events = taxpayer.events().await;
         let of = |name: &str| events.iter().find(|event| event["type"] == name).unwrap()["data"].clone();
         for (name, before, after) in
@@ -121,7 +107,7 @@ fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let irn = irn(&taxpayer, "NEVERSTORED1");
-        to_the_end(&taxpayer, &submission(&taxpayer, "NEVERSTORED1")).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, "NEVERSTORED1")).await.expect_status(200);
         assert_eq!(sign_count(world, &irn), 1);
         let run = taxpayer.app().run(&irn).await.expect_status(200);
         assert_eq!(run.data()["state"], json!("succeeded"));
@@ -134,7 +120,7 @@ fn the_same_irn_again_gets_the_result_there_is() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let body = submission(&taxpayer, &bodies::invoice_no());
-        let first = to_the_end(&taxpayer, &body).await.expect_status(200);
+        let first = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         let events = taxpayer.events().await.len();
         for _ in 0..3 {
             let again = taxpayer.app().submit(&body).await.expect_status(200);
@@ -150,7 +136,7 @@ fn concurrent_submissions_of_one_irn_are_signed_once() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let body = submission(&taxpayer, &bodies::invoice_no());
-        let twins = (0..8).map(|_| to_the_end(&taxpayer, &body));
+        let twins = (0..8).map(async |_| taxpayer.app().submit_to_the_end(&body).await);
         let answers = futures_util::future::join_all(twins).await;
         assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
         let sheet = world.authority.invoice(body["irn"].as_str().unwrap()).unwrap();
@@ -163,7 +149,7 @@ fn other_content_for_a_signed_irn_is_a_conflict() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let body = submission(&taxpayer, &bodies::invoice_no());
-        to_the_end(&taxpayer, &body).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         let other = with(&body, "note", json!("another text"));
         taxpayer.app().submit(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
         taxpayer.app().submit(&body).await.expect_status(200);
@@ -180,7 +166,7 @@ fn other_content_before_the_signature_replaces_the_old() {
         taxpayer.app().submit_async(&body).await.expect_status(202);
         taxpayer.app().submit_async(&newer).await.expect_status(202);
         world.authority.clear_faults();
-        to_the_end(&taxpayer, &newer).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&newer).await.expect_status(200);
         assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
         taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
     });
@@ -193,7 +179,7 @@ fn a_document_that_the_authority_refuses_is_told_in_its_words() {
         let no = magic("SBXREJECT");
         let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
         let body = submission(&taxpayer, &no);
-        let answer = to_the_end(&taxpayer, &body).await.expect_refusal(422, "AUTHORITY_REJECTED");
+        let answer = taxpayer.app().submit_to_the_end(&body).await.expect_refusal(422, "AUTHORITY_REJECTED");
         assert!(answer.message().len() > 10, "{}", answer.text);
         let after = taxpayer.reread(&invoice).await;
         assert_eq!(
@@ -213,7 +199,8 @@ fn a_reply_that_is_lost_or_unreadable_leads_to_one_signature() {
         let taxpayer = world.taxpayer().await;
         for word in ["SBXDROP", "SBXRESET", "SBXGARBAGE", "SBXXML", "SBXMISSING"] {
             let no = magic(word);
-            let answer = to_the_end(&taxpayer, &submission(&taxpayer, &no)).await.expect_status(200);
+            let answer =
+                taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
             assert_eq!(answer.data(), &json!("Invoice submitted successfully"), "{word}");
             assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1, "{word}");
         }
@@ -226,7 +213,7 @@ fn an_authority_that_is_busy_is_asked_again() {
         let taxpayer = world.taxpayer().await;
         for word in ["SBX500", "SBXBUSY", "SBX429"] {
             let no = magic(word);
-            to_the_end(&taxpayer, &submission(&taxpayer, &no)).await.expect_status(200);
+            taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
             let sheet = world.authority.invoice(&irn(&taxpayer, &no)).unwrap();
             assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 3), "{word}");
         }
@@ -244,7 +231,7 @@ fn a_cancelled_invoice_is_not_submitted() {
         answer.expect_refusal(409, "INVALID_TRANSITION");
         assert_eq!(sign_count(world, invoice["irn"].as_str().unwrap()), 0);
         taxpayer.set_status(&invoice, "draft").await.expect_status(200);
-        to_the_end(&taxpayer, &submission(&taxpayer, no)).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
     });
 }
 
@@ -285,7 +272,7 @@ fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succeeds() {
         let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
         assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
         world.authority.clear_faults();
-        to_the_end(&taxpayer, &body).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
     });
 }
@@ -309,7 +296,7 @@ fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again() {
         let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign);
         drop.irn = Some(irn.to_owned());
         world.authority.add_fault(drop).unwrap();
-        to_the_end(&taxpayer, &body).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         let sheet = world.authority.invoice(irn).unwrap();
         assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
     });
@@ -317,8 +304,7 @@ fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again() {
 
 #[test]
 fn a_run_that_is_given_up_is_paused_and_the_invoice_failed() {
-    let settings = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__GIVE_UP_AFTER_S", "1")];
-    apart("given-up", &settings, async |world| {
+    apart("given-up", &[("PIPELINE__GIVE_UP_AFTER_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
         let no = magic("SBXDOWN");
         let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;

@@ -12,18 +12,9 @@ use crate::support::world::{World, apart, eventually, number, on_every_database}
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
     let invoice = taxpayer.invoice(&bodies::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
-    taxpayer.app().submit(&submission(taxpayer, no)).await.expect_status(200);
+    taxpayer.app().submit_to_the_end(&submission(taxpayer, no)).await.expect_status(200);
     let irn = invoice["irn"].as_str().unwrap().to_owned();
     (invoice, irn)
-}
-
-/// Transmits again until it succeeds, as a caller that is told `retryable` does.
-async fn to_the_end(taxpayer: &Taxpayer, irn: &str) -> Answer {
-    let attempt = async || {
-        let answer = taxpayer.app().transmit(irn).await;
-        (answer.status == 200).then_some(answer)
-    };
-    eventually("the end of a transmission", attempt).await
 }
 
 /// Calls to the authority that mean this invoice to be transmitted.
@@ -105,7 +96,7 @@ fn the_body_is_checked() {
 
 #[test]
 fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signature() {
-    apart("offline", &[("PIPELINE__WAIT_S", "1")], async |world| {
+    apart("offline", &[], async |world| {
         let taxpayer = world.taxpayer().await;
         let tin = format!("{:08}-0009", number());
         let online = |online: bool| {
@@ -115,7 +106,7 @@ fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signatu
         let invoice = taxpayer.invoice(&bodies::invoice()).await;
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         let body = with(&body, "accounting_customer_party.tin", json!(tin));
-        taxpayer.app().submit(&body).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         online(false);
         let irn = invoice["irn"].as_str().unwrap();
         let answer = taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
@@ -123,7 +114,7 @@ fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signatu
         assert_eq!(attempts(world, irn).0, 0, "the authority's transmit was not called");
         assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
         online(true);
-        to_the_end(&taxpayer, irn).await;
+        taxpayer.app().transmit_to_the_end(irn).await.expect_status(200);
         let sheet = world.authority.invoice(irn).unwrap();
         assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
         assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
@@ -136,7 +127,7 @@ async fn signed_for_an_offline_customer(world: &World, taxpayer: &Taxpayer) -> (
     let invoice = taxpayer.invoice(&bodies::invoice()).await;
     let body = submission(taxpayer, invoice["invoice_no"].as_str().unwrap());
     let body = with(&body, "accounting_customer_party.tin", json!(tin));
-    taxpayer.app().submit(&body).await.expect_status(200);
+    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
     let party = PartyEnrolment { tin: Some(tin), online: Some(false), ..Default::default() };
     world.authority.enrol(&party).unwrap();
     (invoice, PartyEnrolment { online: Some(true), ..party })
@@ -192,7 +183,7 @@ fn an_access_point_that_goes_offline_before_it_is_called_is_told_as_such() {
 
 #[test]
 fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_since() {
-    apart("transmit-then-offline", &[("PIPELINE__WAIT_S", "2")], async |world| {
+    apart("transmit-then-offline", &[], async |world| {
         let taxpayer = world.taxpayer().await;
         let (invoice, mut party) = signed_for_an_offline_customer(world, &taxpayer).await;
         world.authority.enrol(&party).unwrap();
@@ -205,9 +196,7 @@ fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_sinc
             world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
         }
         taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
-        // The caller may have been told before the call was made.
-        let happened = async || (attempts(world, irn).0 == 1).then_some(());
-        eventually("a transmission that nobody answered", happened).await;
+        assert_eq!(attempts(world, irn), (1, 1), "a transmission that nobody answered");
         party.online = Some(false);
         world.authority.enrol(&party).unwrap();
         world.authority.clear_faults();
@@ -219,7 +208,7 @@ fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_sinc
 
 #[test]
 fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted() {
-    apart("unhealthy", &[("PIPELINE__WAIT_S", "1")], async |world| {
+    apart("unhealthy", &[], async |world| {
         let taxpayer = world.taxpayer().await;
         let (invoice, irn) = signed(&taxpayer).await;
         world.authority.add_fault(FaultOrder::of(FaultKind::HealthDown)).unwrap();
@@ -227,7 +216,7 @@ fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted() {
         assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
         assert_eq!(attempts(world, &irn).0, 0);
         world.authority.clear_faults();
-        to_the_end(&taxpayer, &irn).await;
+        taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
         assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
     });
 }
@@ -240,7 +229,7 @@ fn a_reply_that_is_lost_leads_to_one_transmission() {
         let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Transmit);
         drop.irn = Some(irn.clone());
         world.authority.add_fault(drop).unwrap();
-        to_the_end(&taxpayer, &irn).await;
+        taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
         assert_eq!(attempts(world, &irn).1, 1);
     });
 }

@@ -120,8 +120,7 @@ fn an_invoice_that_is_only_submitted_and_not_stored_is_told_of_once() {
 
 #[test]
 fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn() {
-    let patience = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__RETRY_INITIAL_MS", "60000")];
-    apart("lost-answer", &patience, async |world| {
+    apart("lost-answer", &[("PIPELINE__RETRY_INITIAL_MS", "600000")], async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = signed(&seller, &buyer.tin).await;
         world.authority.forget_access_points();
@@ -151,7 +150,7 @@ fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn() {
 
 #[test]
 fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
-    let impatient = [("PIPELINE__WAIT_S", "1"), ("PIPELINE__GIVE_UP_AFTER_S", "1")];
+    let impatient = [("PIPELINE__GIVE_UP_AFTER_S", "1")];
     apart("paused", &impatient, async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = signed(&seller, &buyer.tin).await;
@@ -185,8 +184,7 @@ fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
 
 #[test]
 fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only() {
-    let patience = [("PIPELINE__WAIT_S", "3"), ("PIPELINE__RETRY_INITIAL_MS", "60000")];
-    apart("being-sent", &patience, async |world| {
+    apart("being-sent", &[("PIPELINE__RETRY_INITIAL_MS", "600000")], async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = signed(&seller, &buyer.tin).await;
         let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Transmit).times(1);

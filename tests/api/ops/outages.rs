@@ -12,7 +12,7 @@ use crate::support::world::{World, apart, eventually, on_every_database};
 const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";
 /// A second without failures ends an outage.
-const QUICK: [(&str, &str); 2] = [("AUTHORITY__OUTAGE_QUIET_S", "1"), ("PIPELINE__WAIT_S", "1")];
+const QUICK: [(&str, &str); 1] = [("AUTHORITY__OUTAGE_QUIET_S", "1")];
 
 async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> Taxpayer {
     let taxpayer = world.taxpayer().await;
@@ -143,7 +143,7 @@ fn calls_that_are_relayed_live_show_an_outage_too() {
         let receiver = Receiver::start();
         let taxpayer = subscribed(world, &receiver, &[STARTED]).await;
         let (no, operator) = (bodies::invoice_no(), world.new_operator().await);
-        taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
         world.authority.add_fault(fault).unwrap();
         for _ in 0..20 {

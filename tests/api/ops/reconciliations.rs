@@ -243,8 +243,7 @@ fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() 
 #[test]
 fn a_waiting_run_is_sent_to_ask_at_once() {
     let slow = [
-        ("PIPELINE__WAIT_S", "1"),
-        ("PIPELINE__RETRY_INITIAL_MS", "60000"),
+        ("PIPELINE__RETRY_INITIAL_MS", "600000"),
         ("PIPELINE__RETRY_MAX_S", "600"),
         ("AUTHORITY__UTC_OFFSET", "+00:00"),
     ];

@@ -30,7 +30,7 @@ pub(crate) async fn signed(seller: &Taxpayer, buyer_tin: &str) -> (Value, String
     let invoice = seller.invoice(&bodies::invoice()).await;
     let body = submission(seller, invoice["invoice_no"].as_str().unwrap());
     let body = with(&body, "accounting_customer_party.tin", json!(buyer_tin));
-    seller.app().submit(&body).await.expect_status(200);
+    seller.app().submit_to_the_end(&body).await.expect_status(200);
     let irn = invoice["irn"].as_str().unwrap().to_owned();
     (invoice, irn)
 }
