@@ -2,6 +2,7 @@
 //! dead is shown and changes nothing, since invoices are taken in all the same. Looks are kept for a moment,
 //! so that probes cost next to nothing.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -12,6 +13,8 @@ use crate::http::state::State;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(1);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
+/// What a probe waits for the database: longer than a turn at it may take.
+const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// What a probe waits for the authority.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
 
@@ -99,9 +102,14 @@ async fn kept(
 
 /// The reason is for the log: who asks need not be an operator.
 async fn database(state: &State) -> Option<String> {
-    let error = state.store.ping().await.err()?;
-    tracing::warn!(%error, "the database does not answer");
+    let error = within(DATABASE_WAIT, state.store.ping()).await.err()?;
+    tracing::warn!(error, "the database does not answer");
     Some("the database does not answer".to_owned())
+}
+
+async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<(), E>>) -> Result<(), String> {
+    let seen = timeout(wait, look).await.map_err(|_| format!("nothing came within {wait:?}"))?;
+    seen.map_err(|error| error.to_string())
 }
 
 async fn authority(state: &State) -> Option<String> {
@@ -125,6 +133,14 @@ mod tests {
         assert_eq!(status(Some(fault()), None, None), "down");
         assert_eq!(status(None, Some(fault()), Some(fault())), "down");
         assert!(Report::new(None, None, Some(fault())).is_ready());
+    }
+
+    #[actix_web::test]
+    async fn a_look_ends_though_what_it_looks_at_says_nothing() {
+        let silent = within(Duration::from_millis(1), std::future::pending::<Result<(), String>>()).await;
+        assert_eq!(silent.unwrap_err(), "nothing came within 1ms");
+        assert_eq!(within(DATABASE_WAIT, async { Err(fault()) }).await, Err(fault()));
+        assert_eq!(within(DATABASE_WAIT, async { Ok::<_, String>(()) }).await, Ok(()));
     }
 
     #[actix_web::test]
