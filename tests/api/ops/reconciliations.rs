@@ -331,7 +331,7 @@ fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask() {
 
 #[test]
 fn an_authority_that_fails_interrupts_and_is_asked_again() {
-    let often = [("RECONCILE__EVERY_S", "1"), ("PIPELINE__WAIT_S", "2"), ("AUTHORITY__UTC_OFFSET", "+00:00")];
+    let often = [("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")];
     apart("interrupted", &often, async |world| {
         let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
         let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(2);

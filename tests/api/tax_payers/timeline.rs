@@ -157,9 +157,11 @@ fn of_a_long_life_the_newest_entries_are_shown() {
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "amount": 1,
             "remark": "one more",
         });
-        let paid = futures_util::future::join_all((0..1_000).map(|_| taxpayer.pay(&part))).await;
-        for answer in paid {
-            answer.expect_status(200);
+        for _ in 0..20 {
+            let paid = futures_util::future::join_all((0..50).map(|_| taxpayer.pay(&part))).await;
+            for answer in paid {
+                answer.expect_status(200);
+            }
         }
         let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
         let entries = entries(&answer);
