@@ -27,6 +27,7 @@ mod m0018_integrations;
 mod m0019_phases_and_public_keys;
 mod m0020_endpoint_schedule;
 mod m0021_first_in_line;
+mod m0022_lanes_due;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -56,6 +57,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0019_phases_and_public_keys::Migration),
             Box::new(m0020_endpoint_schedule::Migration),
             Box::new(m0021_first_in_line::Migration),
+            Box::new(m0022_lanes_due::Migration),
         ]
     }
 }
