@@ -135,7 +135,16 @@ impl Courier {
         let place = self.satchel.bells.join(taxpayer);
         // From before anything is looked at, so that no new work goes unseen.
         let mut more = pin!(place.changed().fuse());
-        let Some(found) = self.scout.look(taxpayer).await? else {
+        let found = match self.scout.look(taxpayer).await {
+            // What is under way goes on: it would be sent again, and the lane is still ours.
+            Err(StoreError::Unavailable(error)) if !self.flight.is_empty() && !self.is_closing() => {
+                tracing::warn!(%taxpayer, %error, "what is next could not be read; it is read again");
+                sleep(LOOK_FIRST).await;
+                return Ok(Handled::More);
+            }
+            found => found?,
+        };
+        let Some(found) = found else {
             return self.note(Report::nothing(lease, taxpayer)).await;
         };
         let mut visit = self.visit(lease, found).await?;
@@ -218,7 +227,8 @@ impl Courier {
             self.flight.begin((delivery.id, delivery.sequence), async move {
                 let at = satchel.clock.now();
                 let attempt = satchel.attempt(&to, &event, at, Post::KEPT_FOR_LOG).await;
-                Landed { delivery, kind: event.kind, attempt, at }
+                let as_of = to.endpoint.updated_at;
+                Landed { delivery, kind: event.kind, attempt, at, as_of }
             });
         }
     }
@@ -250,8 +260,10 @@ impl Courier {
             return Ok(Handled::More);
         }
         let (satchel, failing) = (Arc::clone(&self.satchel), &visit.failing);
-        let is_gone = landed.iter().any(|one| one.attempt.is_gone());
-        let fares = satchel.fares(failing.clone(), &landed);
+        // What was sent before somebody changed the endpoint says nothing of how it is now.
+        let told = || landed.iter().filter(|one| one.is_of(endpoint)).map(|one| &one.attempt);
+        let is_gone = told().any(webhook::Attempt::is_gone);
+        let fares = satchel.fares(failing.clone(), told());
         let is_hopeless = fares.as_ref().is_some_and(|failing| failing.is_hopeless(&satchel.circuit));
         let is_well = failing.is_none() && fares.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::actors::webhook::courier::Stop;
 use crate::actors::webhook::recorder::Noted;
-use crate::domain::delivery::Delivery;
+use crate::domain::delivery::{Delivery, Endpoint};
 use crate::domain::event::EventKind;
 use crate::domain::replay::Replay;
 use crate::store::failure::StoreError;
@@ -24,6 +24,15 @@ pub(super) struct Landed {
     pub(super) attempt: Attempt,
     /// When it began.
     pub(super) at: Timestamp,
+    /// When the endpoint that it went to had last been changed.
+    pub(super) as_of: Timestamp,
+}
+
+impl Landed {
+    /// Whether it tells of this endpoint, and not of what it was before somebody changed it.
+    pub(super) fn is_of(&self, endpoint: &Endpoint) -> bool {
+        self.as_of == endpoint.updated_at
+    }
 }
 
 enum Ended {
@@ -188,7 +197,8 @@ mod tests {
             retry_after: None,
             response_head: String::new(),
         };
-        Landed { delivery, kind: EventKind::InvoiceCreated, attempt, at: Timestamp::UNIX_EPOCH }
+        let at = Timestamp::UNIX_EPOCH;
+        Landed { delivery, kind: EventKind::InvoiceCreated, attempt, at, as_of: at }
     }
 
     async fn aloft(flight: &mut Flight, numbers: std::ops::Range<u128>) {

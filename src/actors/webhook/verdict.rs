@@ -15,24 +15,28 @@ use crate::webhook::{self, Outcome, Schedule};
 
 impl Satchel {
     /// How the endpoint fares after these attempts, in the order in which they ended.
-    pub(super) fn fares(&self, before: Option<Failing>, landed: &[Landed]) -> Option<Failing> {
+    pub(super) fn fares<'a>(
+        &self,
+        before: Option<Failing>,
+        attempts: impl Iterator<Item = &'a webhook::Attempt>,
+    ) -> Option<Failing> {
         let at = self.clock.now();
-        landed.iter().fold(before, |before, one| {
-            match one.attempt.outcome {
+        attempts.fold(before, |before, attempt| {
+            match attempt.outcome {
                 Outcome::Delivered => return None,
                 // It is well, and does not want this one.
                 Outcome::Aborted(_) => return before,
                 _ => {}
             }
             let jitter = clock::chance().random();
-            let failure = circuit::Failure { at, asked: one.attempt.retry_after, jitter };
+            let failure = circuit::Failure { at, asked: attempt.retry_after, jitter };
             Some(Failing::after(before, failure, &self.circuit))
         })
     }
 
     /// The delivery after an attempt: delivered, to be tried again, or a dead letter; and what is logged of it.
     pub(super) fn outcome(&self, landed: Landed, endpoint: &Endpoint) -> (Delivery, EventKind, Attempt) {
-        let Landed { mut delivery, kind, attempt, at } = landed;
+        let Landed { mut delivery, kind, attempt, at, .. } = landed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
         match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {

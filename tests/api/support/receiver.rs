@@ -23,6 +23,9 @@ use super::world::eventually;
 /// Longer than the settings of the tests let an attempt take.
 const SLOW: Duration = Duration::from_secs(4);
 
+/// How long an answer that is held waits before it looks again.
+const HELD: Duration = Duration::from_millis(10);
+
 /// How an endpoint answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
@@ -54,6 +57,8 @@ struct Desk {
     /// What is answered next; afterwards `always`.
     next: VecDeque<Reply>,
     always: Option<Reply>,
+    /// Whether answers wait.
+    is_held: bool,
     /// What is not signed with it, or not just now, is answered with 401.
     secret: Option<String>,
 }
@@ -97,6 +102,11 @@ impl Receiver {
     /// From now on every attempt is answered so.
     pub(crate) fn answer_always(&self, reply: Reply) {
         self.desk.lock().unwrap().always = Some(reply);
+    }
+
+    /// Keeps answers back until they are let go.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.desk.lock().unwrap().is_held = is_held;
     }
 
     /// From now on what is not signed with this secret, or not just now, is refused with 401.
@@ -179,6 +189,9 @@ async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -
         desk.received.push(one);
         answered
     };
+    while desk.lock().unwrap().is_held {
+        tokio::time::sleep(HELD).await;
+    }
     match reply {
         Reply::Status(status) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).finish(),
         Reply::Text(status, text) => HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(text),

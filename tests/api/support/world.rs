@@ -186,11 +186,17 @@ impl World {
 
     /// Writes the URL of a webhook as the API would not.
     pub(crate) async fn plant_webhook_url(&self, taxpayer: i64, url: &str) {
-        let database = Database::connect(self.settings.database_url().expose_secret()).await.unwrap();
         let text = url.replace('\'', "''");
         let update = format!("UPDATE webhooks SET url = '{text}' WHERE taxpayer_id = {taxpayer}");
-        assert_eq!(database.execute_unprepared(&update).await.unwrap().rows_affected(), 1);
+        assert_eq!(self.execute(&update).await, 1);
+    }
+
+    /// Has the database do what the API would not; the rows that it changed.
+    pub(crate) async fn execute(&self, statement: &str) -> u64 {
+        let database = Database::connect(self.settings.database_url().expose_secret()).await.unwrap();
+        let rows = database.execute_unprepared(statement).await.unwrap().rows_affected();
         database.close().await.unwrap();
+        rows
     }
 
     /// Says whether a taxpayer may create invoices, as the command line does beside a running service.
