@@ -250,6 +250,13 @@ impl Auth<Option<SecretText>> {
 }
 
 impl Auth {
+    pub fn refresh_token(&self) -> Option<&SecretText> {
+        match self {
+            Self::OAuth2 { refresh_token, .. } => Some(refresh_token),
+            _ => None,
+        }
+    }
+
     /// With the refresh token that the server gave in place of one that was used; None where that is not the one
     /// that is kept, so that nothing newer is lost.
     pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {

@@ -7,6 +7,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
+use crate::domain::codes::UniqueNoType;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::TaxpayerId;
@@ -16,6 +17,7 @@ use crate::store::entity::column::Row;
 use crate::store::entity::delivery::{Column, Entity, Model};
 use crate::store::entity::{attempt, event};
 use crate::store::failure::StoreError;
+use crate::store::{invoices, supplier_invoices};
 
 /// The last attempts that are shown of a delivery; one that was replayed often has more.
 const ATTEMPTS_SHOWN: i32 = 50;
@@ -55,7 +57,8 @@ pub async fn page_owned_by(
         found = found.filter(Column::Kind.eq(event));
     }
     if let Some(irn) = filter.irn {
-        found = found.filter(Column::Sequence.in_subquery(sequences_about(taxpayer, spellings(irn))));
+        let irns = spellings(store, taxpayer, irn).await?;
+        found = found.filter(Column::Sequence.in_subquery(sequences_about(taxpayer, irns)));
     }
     if let Some(since) = filter.since {
         found = found.filter(Column::Sequence.gte(since));
@@ -64,10 +67,13 @@ pub async fn page_owned_by(
     Ok((read(store, found.order_by_desc(Column::Sequence), page).await?, total))
 }
 
-/// The text, and the IRN that it spells.
-fn spellings(irn: String) -> impl IntoIterator<Item = String> {
-    let key = Irn::parse(&irn).map(|irn| irn.key()).ok();
-    [irn].into_iter().chain(key)
+/// The text, and the IRN that it spells as the books do.
+async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
+    let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
+    let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
+    let received = supplier_invoices::owned_by_with_irn(store, taxpayer, &irn).await?;
+    let stored = [invoice.map(|one| one.irn), received.map(|one| one.irn)].into_iter().flatten();
+    Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
 /// The numbers of the events about these IRNs: the log of events has an index for them, deliveries have none.

@@ -36,7 +36,7 @@ pub enum Outcome {
     Rejected(u16),
     /// Any status but a 2xx, with the word that this message is not to be sent again.
     Aborted(u16),
-    /// A 2xx that says in the words of its format that it was not taken.
+    /// A 2xx that says in the words of its format that it was not taken, or not that it was.
     NotTaken(u16),
     /// Not sent: who sends it could not be shown.
     Unauthenticated(AuthFault),
@@ -115,7 +115,10 @@ impl Outcome {
                 format!("the endpoint answered {status} and wants this message no more")
             }
             Self::NotTaken(status) => {
-                format!("the endpoint answered {status}, and with an error or nothing of its data format")
+                format!(
+                    "the endpoint answered {status} with an error, with nothing of its data format or with more than \
+                     64 KiB"
+                )
             }
             Self::Unauthenticated(fault) => fault.to_string(),
             Self::TimedOut => "the endpoint did not answer in time".to_owned(),

@@ -215,10 +215,9 @@ pub struct IntegrationOrder {
     pub by: audit::Order,
 }
 
-/// A refresh token that takes the place of the one that was used, of settings of this version.
+/// A refresh token that takes the place of the one that was used.
 #[derive(Debug, Clone)]
 pub struct RenewedToken {
-    pub version: i64,
     pub used: SecretText,
     pub given: SecretText,
 }

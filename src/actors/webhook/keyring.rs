@@ -133,17 +133,31 @@ impl Errand {
         fetched
     }
 
-    /// The settings are read anew: the refresh token in them may be newer than the one the attempt began with.
+    /// The settings are read anew: the refresh token in them may be newer than the one the attempt began with. Another
+    /// process may spend it at the same moment; then the one that it was given is used.
     async fn fetch(&self, slot: &mut Slot) -> Result<SecretText, AuthFault> {
         self.keep(slot).await?;
-        let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
-        let found = found.map_err(|_| AuthFault::NotStored)?.ok_or(AuthFault::Changed)?;
-        let token = auth::fetch(&self.client, &found.auth).await?;
+        let mut found = self.settings().await?;
+        let mut fetched = auth::fetch(&self.client, &found.auth).await;
+        if fetched.as_ref().is_err_and(AuthFault::is_spent) {
+            let spent = found.auth.refresh_token().cloned();
+            found = self.settings().await?;
+            if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))
+            {
+                fetched = auth::fetch(&self.client, &found.auth).await;
+            }
+        }
+        let token = fetched?;
         let until = self.clock.now().saturating_add(token.lasts).unwrap_or(Timestamp::MAX);
-        slot.unkept = token.refresh.and_then(|given| renewed(&found, given));
+        slot.unkept = token.refresh.and_then(|given| renewed(&found.auth, given));
         self.keep(slot).await?;
         slot.token = Some(Held { access: token.access.clone(), until, version: found.version });
         Ok(token.access)
+    }
+
+    async fn settings(&self) -> Result<Integration, AuthFault> {
+        let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
+        found.map_err(|_| AuthFault::NotStored)?.ok_or(AuthFault::Changed)
     }
 
     /// Has the books take a new refresh token.
@@ -164,13 +178,9 @@ impl Errand {
 }
 
 /// What the books are told where the server replaced the refresh token.
-fn renewed(integration: &Integration, given: SecretText) -> Option<RenewedToken> {
-    match &integration.auth {
-        Auth::OAuth2 { refresh_token, .. } if !refresh_token.is_same(&given) => {
-            Some(RenewedToken { version: integration.version, used: refresh_token.clone(), given })
-        }
-        _ => None,
-    }
+fn renewed(auth: &Auth, given: SecretText) -> Option<RenewedToken> {
+    let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
+    Some(RenewedToken { used, given })
 }
 
 #[cfg(test)]
@@ -339,25 +349,56 @@ mod tests {
     }
 
     #[actix_rt::test]
-    async fn a_refresh_token_of_older_settings_comes_too_late() {
+    async fn a_refresh_token_that_another_process_spent_is_not_the_last_word() {
+        for test in stores().await {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let house = House::with_tokens_of(test, listener.local_addr().unwrap()).await;
+            let answer = async |status: u16, body: &str| {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = vec![0; 4_096];
+                let length = stream.read(&mut request).await.unwrap();
+                let (used, given) = ("refresh-0".to_owned().into(), "refresh-1".to_owned().into());
+                let other = RenewedToken { used, given };
+                house.satchel.taxpayers.keep_refresh_token(ID, other).await.unwrap();
+                let head =
+                    format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
+                stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
+                String::from_utf8_lossy(&request[..length]).into_owned()
+            };
+            let server = async {
+                assert!(answer(400, r#"{"error":"invalid_grant"}"#).await.contains("refresh-0"));
+                assert!(answer(200, r#"{"access_token":"t"}"#).await.contains("refresh-1"));
+            };
+            let wanted = wanted();
+            let (token, ()) = tokio::join!(house.token(&wanted), server);
+            assert_eq!(token.as_deref(), Ok("t"));
+            house.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_refresh_token_in_place_of_one_that_is_gone_comes_too_late() {
         for test in stores().await {
             let (address, _) = server(200, "{}").await;
             let house = House::with_tokens_of(test, address).await;
             let url = format!("http://{address}/token");
-            let keep = async |version: i64, used: &str, given: &str| {
+            let keep = async |used: &str, given: &str| {
                 let (used, given) = (used.to_owned().into(), given.to_owned().into());
-                let token = RenewedToken { version, used, given };
+                let token = RenewedToken { used, given };
                 house.satchel.taxpayers.keep_refresh_token(ID, token).await.unwrap();
                 house.stored().await
             };
-            assert_eq!(keep(1, "refresh-0", "a").await, (1, "a".to_owned()));
-            assert_eq!(keep(1, "refresh-0", "b").await, (1, "a".to_owned()), "another came first");
+            assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));
+            assert_eq!(keep("refresh-0", "b").await, (1, "a".to_owned()), "another came first");
             house.set(&url, None).await;
             assert_eq!(house.stored().await, (2, "a".to_owned()));
-            assert_eq!(keep(1, "a", "c").await, (2, "a".to_owned()), "an operator came in between");
-            assert_eq!(keep(2, "a", "d").await, (2, "d".to_owned()));
+            assert_eq!(
+                keep("a", "c").await,
+                (2, "c".to_owned()),
+                "spent, whatever an operator changed beside it"
+            );
             house.set(&url, Some("e")).await;
-            assert_eq!(keep(3, "d", "f").await, (3, "e".to_owned()));
+            assert_eq!(keep("c", "f").await, (3, "e".to_owned()), "an operator gave another");
             house.close().await;
         }
     }

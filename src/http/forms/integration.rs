@@ -143,8 +143,13 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
         text.len() <= LONG_TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
     let action = reader.optional("action").shaped("action", what, is_action);
-    let is_uri = |text: &str| text.len() <= LONG_TEXT_MAX && Url::parse(text).is_ok() && text.is_ascii();
-    let namespace = reader.optional("namespace").shaped("uri", "must be an absolute URI", is_uri);
+    // The action is made of it where none is given.
+    let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
+    let namespace = reader.optional("namespace").shaped(
+        "uri",
+        "must be an absolute URI of visible ASCII characters without quotation marks",
+        is_uri,
+    );
     let what =
         "must be the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
     let is_name = |text: &str| text.len() <= TEXT_MAX && is_method_of(kind, text);
@@ -316,6 +321,8 @@ mod tests {
                     ("/format/action", json!("a\"b"), "format.action: action"),
                     ("/format/namespace", json!("http://erp.example/ws"), ""),
                     ("/format/namespace", json!("erp"), "format.namespace: uri"),
+                    ("/format/namespace", json!("urn:erp\nx"), "format.namespace: uri"),
+                    ("/format/namespace", json!("urn:a\"b"), "format.namespace: uri"),
                     ("/format/method", json!("PostEvent"), ""),
                     ("/format/method", json!("1st"), "format.method: method"),
                     ("/format/method", json!("a:b"), "format.method: method"),

@@ -10,7 +10,10 @@ use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::webhook::{AddressPolicy, UrlFault};
 
+const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
+/// Names at most, known or not: they are read with each look at what is to be delivered.
+const NAMES_MAX: usize = 100;
 /// Attempts that a schedule has at most: as many as the log shows of a delivery.
 const ATTEMPTS_MAX: usize = 50;
 /// The longest delay, in seconds: a month, as in the settings.
@@ -25,7 +28,10 @@ pub(crate) struct Webhook {
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
     let url = url(reader.required("webhook_url"), policy);
-    let enabled_events = reader.optional("enabled_events").texts(TEXT_MAX).map(each_once);
+    let enabled_events = reader.optional(EVENTS).texts(TEXT_MAX).map(each_once);
+    if enabled_events.as_ref().is_some_and(|names| names.len() > NAMES_MAX) {
+        reader.fault(EVENTS, "max", &format!("must not have more than {NAMES_MAX} different names"));
+    }
     let own = reader.optional(SCHEDULE).whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
     let retry_schedule = match own {
         Some(delays) => ScheduleChange::Own(delays),
@@ -100,6 +106,7 @@ mod tests {
     fn each_field_keeps_its_rule() {
         let policy = AddressPolicy::default();
         let long = format!("https://example.com/{}", "x".repeat(481));
+        let names = |count: u32| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
         let cases = [
             ("/webhook_url", None, "webhook_url: required"),
             ("/webhook_url", Some(json!("example.com")), "webhook_url: url"),
@@ -111,6 +118,9 @@ mod tests {
             ("/webhook_url", Some(json!(long)), "webhook_url: max"),
             ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
             ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
+            ("/enabled_events", Some(json!(names(101))), "enabled_events: max"),
+            ("/enabled_events", Some(json!(names(100))), ""),
+            ("/enabled_events", Some(json!(vec!["invoice.created"; 101])), ""),
             ("/retry_schedule_s", Some(json!([])), "retry_schedule_s: min"),
             ("/retry_schedule_s", Some(json!(vec![0; 51])), "retry_schedule_s: max"),
             ("/retry_schedule_s", Some(json!(vec![0; 50])), ""),

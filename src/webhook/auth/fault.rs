@@ -40,6 +40,13 @@ pub enum AuthFault {
     Unwritable,
 }
 
+impl AuthFault {
+    /// Whether the refresh token is no longer good.
+    pub fn is_spent(&self) -> bool {
+        matches!(self, Self::TokenRefused { error: TokenError::InvalidGrant, .. })
+    }
+}
+
 fn advice(error: TokenError) -> &'static str {
     match error {
         TokenError::InvalidRequest => "set client_authentication as the server wants it",

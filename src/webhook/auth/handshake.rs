@@ -53,8 +53,9 @@ async fn sign_in(client: &GuardedClient, post: Post<'_>, login: Login<'_>) -> Re
     let opening = Post { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
-        (Outcome::Rejected(CHALLENGED), Some(challenge)) => challenge,
-        (Outcome::Rejected(CHALLENGED) | Outcome::Delivered, _) => {
+        (Outcome::Rejected(CHALLENGED) | Outcome::Aborted(CHALLENGED), Some(challenge)) => challenge,
+        // Whoever takes or aborts the opening speaks of a message that was not sent yet.
+        (Outcome::Rejected(CHALLENGED) | Outcome::Delivered | Outcome::Aborted(_), _) => {
             return Err(failed(AuthFault::NtlmNotAsked));
         }
         _ => return Err(Box::new(attempt)),

@@ -9,6 +9,7 @@ use crate::support::bodies;
 use crate::support::clients::{Operator, Taxpayer};
 use crate::support::erp::{Erp, Gate, Taken};
 use crate::support::ntlm::Account;
+use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
 
 const ACCOUNT: Account = Account { user: "Ada", domain: "LAGOS", password: "päss word" };
@@ -323,6 +324,26 @@ fn ntlm_signs_in_each_request_over_a_connection_of_its_own() {
         desk.erp.open(Gate::Open);
         let said = "The endpoint did not ask for NTLM: enable it there, or set another auth_type";
         assert_eq!(desk.failure_of_test().await, said);
+    });
+}
+
+#[test]
+fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_message() {
+    on_every_database(async |world| {
+        let (desk, plain) = (Desk::at(world, Gate::Ntlm(ACCOUNT)).await, Receiver::start());
+        desk.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
+        let integrator = world.integrator();
+        integrator.set_webhook(desk.taxpayer.id, &plain.url(), &["invoice.created"]).await.expect_status(200);
+        plain.answer_always(Reply::Abort(400));
+        desk.taxpayer.invoice(&bodies::invoice()).await;
+        let attempt = desk.attempts(1).await.remove(0);
+        assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")), "{attempt}");
+        assert!(plain.received().iter().all(|one| one.bytes.is_empty()), "nothing was sent");
+        integrator
+            .set_webhook(desk.taxpayer.id, &desk.erp.url(), &["invoice.created"])
+            .await
+            .expect_status(200);
+        eventually("the notification", async || desk.erp.taken().pop()).await;
     });
 }
 

@@ -118,6 +118,29 @@ fn a_filter_by_state_event_or_place_shows_what_it_says() {
 }
 
 #[test]
+fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent() {
+    on_every_database(async |world| {
+        let (receiver, integrator, taxpayer) =
+            (Receiver::start(), world.integrator(), world.taxpayer().await);
+        integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
+        let service = &taxpayer.service_id;
+        let mut halved = service.to_lowercase();
+        halved[..4].make_ascii_uppercase();
+        for sent in [service.to_lowercase(), halved.clone(), service.to_uppercase()] {
+            let mut body = bodies::full_invoice(&taxpayer);
+            let irn = body["irn"].as_str().unwrap().to_owned();
+            body["irn"] = json!(irn.replace(service, &sent));
+            taxpayer.full(&body).await;
+            for asked in [service.to_lowercase(), halved.clone(), service.to_uppercase()] {
+                let query = format!("?irn={}", irn.replace(service, &asked));
+                let found = integrator.deliveries(taxpayer.id, &query).await.expect_status(200);
+                assert_eq!(found.data()["total"], json!(1), "{sent} by {asked}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_filter_that_is_no_word_or_place_is_refused() {
     on_every_database(async |world| {
         let (taxpayer, integrator) = (world.newcomer().await, world.integrator());

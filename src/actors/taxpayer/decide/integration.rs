@@ -38,9 +38,10 @@ pub(super) fn set(desk: &mut Desk, order: &IntegrationOrder) -> Result<Reply, Re
     Ok(Reply::Integration(Box::new(integration)))
 }
 
-/// A token that takes the place of another one, or of one of older settings, comes too late and is dropped.
+/// A token that takes the place of one that is not there any more comes too late and is dropped. Whatever else an
+/// operator has changed meanwhile, the one that was used is spent.
 pub(super) fn keep_refresh_token(desk: &mut Desk, token: &RenewedToken) -> Reply {
-    let stored = desk.integration.as_ref().filter(|one| one.version == token.version);
+    let stored = desk.integration.as_ref();
     let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&token.used, &token.given)?)));
     if let Some((stored, auth)) = renewed {
         desk.put_integration(Integration { auth, ..stored });
