@@ -359,6 +359,7 @@ async fn operators_read_metrics_and_the_tree() {
         "einvoice_deliveries_pending 0",
         r#"einvoice_lanes_due{kind="run"} 2"#,
         r#"einvoice_lanes_leased{kind="run"} 0"#,
+        r#"einvoice_lanes_due{kind="reconciliation"} 0"#,
         r#"einvoice_authority_breaker_state{operation="sign",state="closed"} 1"#,
         "# EOF",
     ] {

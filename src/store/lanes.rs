@@ -28,6 +28,9 @@ pub enum LaneKind {
 }
 
 impl LaneKind {
+    pub const ALL: [Self; 6] =
+        [Self::Taxpayer, Self::Run, Self::Endpoint, Self::Pull, Self::Outage, Self::Reconciliation];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Taxpayer => "taxpayer",
@@ -210,36 +213,39 @@ pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> 
 }
 
 /// How many lanes of a kind there are to do and in work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneCount {
-    pub kind: String,
+    pub kind: LaneKind,
     pub due: i64,
     pub leased: i64,
 }
 
-/// Counts the lanes of each kind that are due and that somebody holds.
-pub async fn counts(store: &Store) -> Result<Vec<LaneCount>, StoreError> {
+/// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
+/// most are of taxpayers and of runs that have ended.
+pub async fn counts(store: &Store) -> Result<[LaneCount; 6], StoreError> {
     let now = now(store.backend());
     let number = |condition: Expr| {
         let one = Expr::case(condition, 1_i64).finally(0_i64);
         Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
     };
     let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
-    let due = Expr::col("next_due_at").is_not_null().and(Expr::col("next_due_at").lte(now));
+    let due = Expr::col("next_due_at").lte(now);
     let statement = Query::select()
         .column("kind")
         .expr_as(number(due), "due")
         .expr_as(number(held), "leased")
         .from("lanes")
+        .and_where(Expr::col("next_due_at").is_not_null())
         .group_by_col("kind")
         .to_owned();
-    let rows = store.reader().query_all(&statement).await?;
-    rows.iter()
-        .map(|row| {
-            let (kind, due) = (row.try_get("", "kind")?, row.try_get("", "due")?);
-            Ok(LaneCount { kind, due, leased: row.try_get("", "leased")? })
-        })
-        .collect()
+    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0 });
+    for row in store.reader().query_all(&statement).await? {
+        let kind: String = row.try_get("", "kind")?;
+        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
+            (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
+        }
+    }
+    Ok(counts)
 }
 
 /// Ends every lease: for a process that knows that no other works on this database.

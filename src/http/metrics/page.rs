@@ -124,7 +124,7 @@ async fn database(registry: &mut Registry, state: &State) -> Result<(), StoreErr
     let due = Family::<Pairs, Gauge>::default();
     let leased = Family::<Pairs, Gauge>::default();
     for lane in lanes::counts(&state.store).await? {
-        let labels = vec![("kind", lane.kind)];
+        let labels = vec![("kind", lane.kind.as_str().to_owned())];
         due.get_or_create(&labels).set(lane.due);
         leased.get_or_create(&labels).set(lane.leased);
     }
