@@ -6,7 +6,8 @@
 //! | identifiers and keys | `ids`, `irn` |
 //! | exact amounts | `money`, `totals` |
 //! | words with a fixed set of values, email addresses | `codes`, `email` |
-//! | who is invoiced, who invoices | `party` |
+//! | who is invoiced, who invoices; whether the authority knows it | `party`, `verification` |
+//! | texts that mean the same, tax numbers above all | `normal_form` |
 //! | an invoice, its states, its updates and its payments | `invoice`, `lifecycle`, `revision`, `payment` |
 //! | what is sold | `item` |
 //! | an invoice as read | `object` |
@@ -47,6 +48,7 @@ pub mod item;
 pub mod lifecycle;
 pub mod money;
 pub mod nearest;
+pub mod normal_form;
 pub mod object;
 pub mod outage;
 pub mod party;
@@ -64,4 +66,5 @@ pub mod supplier_invoice;
 pub mod timeline;
 pub mod totals;
 pub mod transit;
+pub mod verification;
 pub mod written_date;

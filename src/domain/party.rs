@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::codes::{Category, Subscription};
 use crate::domain::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::refusal::Refusal;
+use crate::domain::verification::Verification;
 
 /// The customer block of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +79,7 @@ pub struct Taxpayer {
     pub address: String,
     pub place: Place,
     pub subscription: Subscription,
+    pub verification: Verification,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }

@@ -11,8 +11,6 @@ use crate::domain::irn::Irn;
 const IRN_CHARS_MAX: usize = 273;
 /// Characters of a supplier's name or tax number that are kept beside the document.
 const PARTY_CHARS_MAX: usize = 255;
-/// What people write between the digits of a tax number.
-const SEPARATORS: [char; 4] = ['-', ' ', '.', '/'];
 
 /// A line of an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,12 +83,6 @@ pub fn readable_irn(text: &str) -> Option<Irn> {
     fits.then(|| Irn::parse(text).ok())?
 }
 
-/// A tax number without what may be written between its digits, in lower case; none of nothing.
-pub fn plain_tin(tin: &str) -> Option<String> {
-    let plain = tin.trim().to_lowercase().replace(SEPARATORS, "");
-    (!plain.is_empty()).then_some(plain)
-}
-
 /// A member of a party, as a line of text that a database can keep.
 fn text(document: &Value, party: &str, name: &str) -> Option<String> {
     let sent = document.get(party)?.get(name)?.as_str()?;
@@ -140,15 +132,6 @@ mod tests {
             let document = json!({ "irn": "A-5A0D0001-20260115", "accounting_customer_party": party });
             assert_eq!(buyer_tin(&document), None);
         }
-    }
-
-    #[test]
-    fn the_separators_of_a_tax_number_do_not_count() {
-        for written in ["12345678-0001", " 12345678 0001", "12345678/0001", "12345678.0001", "123456780001"] {
-            assert_eq!(plain_tin(written).as_deref(), Some("123456780001"));
-        }
-        assert_eq!(plain_tin("TIN-a").as_deref(), Some("tina"));
-        assert_eq!(plain_tin(" - "), None);
     }
 
     #[test]

@@ -297,7 +297,7 @@ impl From<Unresolved> for ApiError {
     fn from(unresolved: Unresolved) -> Self {
         let cause = unresolved.to_string();
         match unresolved {
-            Unresolved::Nobody => Self::invoice_not_found(),
+            Unresolved::Nobody | Unresolved::Withheld => Self::invoice_not_found().because(cause),
             Unresolved::Busy => overloaded(RETRY_AFTER).because(cause),
             Unresolved::Books(failure) => failure.into(),
             Unresolved::Authority(_)

@@ -30,6 +30,7 @@ use crate::domain::codes::Subscription;
 use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Place, Taxpayer};
+use crate::domain::verification::Verification;
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
 use crate::http::{Health, Rates, Traffic, Turnstile, UnderWay};
@@ -178,6 +179,7 @@ fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
         address: "1 Marina".into(),
         place: Place { city: Some("Lagos".into()), state: None, country: None },
         subscription: Subscription::Active,
+        verification: Verification::Pending,
         created_at: now(),
         updated_at: now(),
     }

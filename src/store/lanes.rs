@@ -25,11 +25,20 @@ pub enum LaneKind {
     Outage,
     /// The comparison of our ledger with the authority's, which one replica does for all.
     Reconciliation,
+    /// A taxpayer that the authority is to be asked about.
+    Verification,
 }
 
 impl LaneKind {
-    pub const ALL: [Self; 6] =
-        [Self::Taxpayer, Self::Run, Self::Endpoint, Self::Pull, Self::Outage, Self::Reconciliation];
+    pub const ALL: [Self; 7] = [
+        Self::Taxpayer,
+        Self::Run,
+        Self::Endpoint,
+        Self::Pull,
+        Self::Outage,
+        Self::Reconciliation,
+        Self::Verification,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,6 +48,7 @@ impl LaneKind {
             Self::Pull => "pull",
             Self::Outage => "outage",
             Self::Reconciliation => "reconciliation",
+            Self::Verification => "verification",
         }
     }
 }
@@ -222,7 +232,7 @@ pub struct LaneCount {
 
 /// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
 /// most are of taxpayers and of runs that have ended.
-pub async fn counts(store: &Store) -> Result<[LaneCount; 6], StoreError> {
+pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
     let now = now(store.backend());
     let number = |condition: Expr| {
         let one = Expr::case(condition, 1_i64).finally(0_i64);

@@ -1,8 +1,9 @@
-//! Taxpayers and their contact persons.
+//! Taxpayers and their contact persons. Tax numbers are compared by their normal form only.
 
 use std::collections::HashMap;
 
-use sea_orm::sea_query::{Expr, ExprTrait, Func};
+use sea_orm::ActiveValue::NotSet;
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait,
     IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
@@ -10,16 +11,25 @@ use sea_orm::{
 
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::normal_form;
 use crate::domain::party::{Contact, Taxpayer};
-use crate::domain::supplier_invoice::plain_tin;
 use crate::store::database::Store;
 use crate::store::entity::column::{caseless, contains};
 use crate::store::entity::contact;
 use crate::store::entity::taxpayer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
-/// A tax number without its separators, in the words of the index `taxpayers_by_plain_tin`.
-const PLAIN_TIN: &str = "REPLACE(REPLACE(REPLACE(REPLACE(tin_key, '-', ''), ' ', ''), '.', ''), '/', '')";
+/// The taxpayers that a tax number on a document names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TinHolder {
+    Nobody,
+    One(Box<Taxpayer>),
+    /// Several had it in different spellings before it was unique.
+    Several(Vec<TaxpayerId>),
+}
+
+/// Taxpayers that are named where several share a tax number.
+const HOLDERS_MAX: u64 = 10;
 
 fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
@@ -60,13 +70,16 @@ pub async fn owned_by_with_service_id(
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
+/// None also where several of the integrator's share it.
 pub async fn owned_by_with_tin(
     store: &Store,
     integrator: IntegratorId,
     tin: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    let same = Column::TinKey.eq(caseless(tin));
-    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+    let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
+    let same = owned_by(integrator).filter(Column::TinNormal.eq(normal)).limit(2);
+    let mut found = same.all(store.reader()).await?;
+    if found.len() == 1 { found.pop().map(Taxpayer::try_from).transpose() } else { Ok(None) }
 }
 
 /// The taxpayer to whom the authority gave a service id, whoever onboarded it.
@@ -75,17 +88,19 @@ pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<T
     Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
 }
 
-/// The taxpayer whom a tax number on a document means: as it is written, else with other separators. Where those
-/// would fit several, none is meant: an invoice must not go to a stranger.
-pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<TaxpayerId>, StoreError> {
-    let same = Column::TinKey.eq(caseless(tin));
-    if let Some(row) = Entity::find().filter(same).one(store.reader()).await? {
-        return Ok(Some(TaxpayerId(row.id)));
+/// The taxpayers that have a tax number, in whichever spelling.
+pub async fn with_tin(store: &Store, tin: &str) -> Result<TinHolder, StoreError> {
+    let Some(normal) = normal_form::tin(tin) else { return Ok(TinHolder::Nobody) };
+    let same = Entity::find().filter(Column::TinNormal.eq(normal)).order_by_asc(Column::Id);
+    let mut found = same.limit(HOLDERS_MAX).all(store.reader()).await?;
+    match (found.pop(), found.as_slice()) {
+        (None, _) => Ok(TinHolder::Nobody),
+        (Some(row), []) => Ok(TinHolder::One(Box::new(row.try_into()?))),
+        (Some(row), others) => {
+            let ids = others.iter().chain([&row]).map(|row| TaxpayerId(row.id));
+            Ok(TinHolder::Several(ids.collect()))
+        }
     }
-    let Some(plain) = plain_tin(tin) else { return Ok(None) };
-    let similar = Entity::find().filter(Expr::cust(PLAIN_TIN).eq(plain)).limit(2);
-    let found = similar.all(store.reader()).await?;
-    Ok(if let [row] = found.as_slice() { Some(TaxpayerId(row.id)) } else { None })
 }
 
 /// A page of an integrator's taxpayers, newest first, whose name, TIN or email contains a text.
@@ -108,12 +123,8 @@ pub async fn page_owned_by(
 }
 
 fn matching(search: Option<&str>) -> Condition {
-    let Some(text) = search.map(str::trim).filter(|text| !text.is_empty()) else { return Condition::all() };
-    let like = || contains(&caseless(text));
-    Condition::any()
-        .add(Expr::expr(Func::lower(Expr::col(Column::Name))).like(like()))
-        .add(Expr::col(Column::TinKey).like(like()))
-        .add(Expr::col(Column::EmailKey).like(like()))
+    let text = search.map(normal_form::folded).filter(|text| !text.is_empty());
+    Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains(&text))))
 }
 
 pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact>, StoreError> {
@@ -144,14 +155,14 @@ pub async fn contacts_of_each(
 
 /// What another taxpayer has already, as faults of Create Taxpayer's fields.
 pub async fn taken(
-    tx: &DatabaseTransaction,
+    connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
     login: Option<&str>,
 ) -> Result<Faults, StoreError> {
     let row = Model::from(taxpayer);
     let unique = [
         ("email", Column::EmailKey, &row.email_key),
-        ("tin_no", Column::TinKey, &row.tin_key),
+        ("tin_no", Column::TinNormal, &row.tin_normal),
         ("authority_service_id", Column::ServiceIdKey, &row.service_id_key),
         ("authority_business_id", Column::BusinessIdKey, &row.business_id_key),
     ];
@@ -159,12 +170,12 @@ pub async fn taken(
     for (_, column, value) in &unique {
         any = any.add(column.eq(value.as_str()));
     }
-    let others = Entity::find().filter(Column::Id.ne(row.id)).filter(any).all(tx).await?;
+    let others = Entity::find().filter(Column::Id.ne(row.id)).filter(any).all(connection).await?;
     let mut faults = Faults::default();
     for (field, column, value) in unique {
         let has = |other: &Model| match column {
             Column::EmailKey => &other.email_key == value,
-            Column::TinKey => &other.tin_key == value,
+            Column::TinNormal => &other.tin_normal == value,
             Column::ServiceIdKey => &other.service_id_key == value,
             _ => &other.business_id_key == value,
         };
@@ -174,7 +185,7 @@ pub async fn taken(
     }
     if let Some(login) = login {
         let same = contact::Column::EmailKey.eq(caseless(login));
-        if contact::Entity::find().filter(same).one(tx).await?.is_some() {
+        if contact::Entity::find().filter(same).one(connection).await?.is_some() {
             faults.push(taken_fault("contact_person.email"));
         }
     }
@@ -196,9 +207,10 @@ pub async fn add(
     Ok(())
 }
 
-/// Writes a taxpayer as it is now.
+/// Writes a taxpayer as it is now. Its tax number never changes.
 pub async fn save(tx: &DatabaseTransaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
-    let row = Model::from(taxpayer).into_active_model().reset_all();
+    let mut row = Model::from(taxpayer).into_active_model().reset_all();
+    row.tin_shared = NotSet;
     Entity::update(row).exec(tx).await?;
     Ok(())
 }
@@ -213,4 +225,84 @@ pub async fn all_ids(store: &Store) -> Result<Vec<TaxpayerId>, StoreError> {
         .all(store.reader())
         .await?;
     Ok(ids.into_iter().map(TaxpayerId).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use migration::{Migrator, MigratorTrait};
+
+    use super::*;
+    use crate::domain::verification::Verification;
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::{empty_stores, stores};
+
+    const EARLIER: [(i64, &str, &str); 5] = [
+        (1, "ÖZIL Trading", "55555555-0001"),
+        (2, "Ọláwálé", "5555 5555\u{2013}0001"),
+        (3, "Plain", "77777777-0001"),
+        (4, "Nothing", "-"),
+        (5, "No more", "."),
+    ];
+
+    /// Brings a database to where it was before normal forms, with taxpayers in it.
+    async fn make_earlier(store: &Store) {
+        let before = Migrator::migrations().iter().position(|one| one.name() == "m0025_identities").unwrap();
+        let tx = store.begin().await.unwrap();
+        Migrator::up(&*tx, Some(u32::try_from(before).unwrap())).await.unwrap();
+        for (id, name, tin) in EARLIER {
+            let insert = format!(
+                "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_key, service_id, \
+                 service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
+                 VALUES ({id}, 1, '{name}', 'e{id}', 'e{id}', '{tin}', '{tin}', 's{id}', 's{id}', 'b{id}', \
+                 'b{id}', '', 'active', 0, 0)"
+            );
+            tx.execute_unprepared(&insert).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn taxpayers_from_before_get_normal_forms_and_those_that_share_one_stay() {
+        for test in empty_stores().await {
+            let store = &test.store;
+            make_earlier(store).await;
+            store.migrate().await.unwrap();
+            let shared = TinHolder::Several(vec![TaxpayerId(1), TaxpayerId(2)]);
+            for spelling in ["555555550001", "55555555-0001", "5555 5555\u{2013}0001"] {
+                assert_eq!(with_tin(store, spelling).await.unwrap(), shared, "{spelling}");
+            }
+            let TinHolder::One(plain) = with_tin(store, "7777 7777 0001").await.unwrap() else { panic!() };
+            assert_eq!((plain.id, plain.verification), (TaxpayerId(3), Verification::Pending));
+            assert_eq!(with_tin(store, "-").await.unwrap(), TinHolder::Nobody);
+            let search =
+                async |text| page_owned_by(store, IntegratorId(1), Some(text), 1, 9).await.unwrap().1;
+            assert_eq!((search("özil").await, search("ỌLÁWÁLÉ").await, search("e3").await), (1, 1, 1));
+            // A change of one that shares its number leaves it as it is.
+            let one = with_id(store.reader(), TaxpayerId(1)).await.unwrap().unwrap();
+            let tx = store.begin().await.unwrap();
+            save(&tx, &Taxpayer { name: "Ọ".into(), ..one }).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(search("ọ").await, 2);
+            let due = lanes::claim(store, LaneKind::Verification, "me", std::time::Duration::from_secs(9), 9);
+            assert_eq!(due.await.unwrap().len(), EARLIER.len(), "the authority is asked about all of them");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_two_that_are_added_with_one_normal_form_the_database_refuses_the_second() {
+        for test in stores().await {
+            let insert = |id: i64| {
+                format!(
+                    "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, service_id, \
+                     service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
+                     VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', 't{id}', '1', 's{id}', 's{id}', 'b{id}', 'b{id}', '', \
+                     'active', 0, 0)"
+                )
+            };
+            let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared(&insert(1)).await.unwrap();
+            let refused = StoreError::from(tx.execute_unprepared(&insert(2)).await.unwrap_err());
+            assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
+        }
+    }
 }

@@ -18,6 +18,15 @@ pub(crate) struct TestStore {
 
 /// A fresh database of each kind there is.
 pub(crate) async fn stores() -> Vec<TestStore> {
+    let stores = empty_stores().await;
+    for test in &stores {
+        test.store.migrate().await.unwrap();
+    }
+    stores
+}
+
+/// The same, without a schema.
+pub(crate) async fn empty_stores() -> Vec<TestStore> {
     let mut stores = vec![open(None).await];
     if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
         stores.push(open(Some(&server)).await);
@@ -33,7 +42,6 @@ async fn open(server: Option<&str>) -> TestStore {
     };
     let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
     let store = Store::open(&url, vault).await.unwrap();
-    store.migrate().await.unwrap();
     TestStore { store, _directory: directory }
 }
 

@@ -1,14 +1,18 @@
 //! What hearing the authority takes, and why it may come to nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
 
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, CryptoError, Failure as AuthorityFailure};
+use crate::domain::ids::TaxpayerId;
+use crate::domain::irn::Irn;
 use crate::domain::supplier_invoice::OtherInvoice;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
+use crate::store::taxpayers::{self, TinHolder};
 
 /// Notices that are worked on at once; the next one is to be sent again. Who may send them is told by a token, so
 /// this bounds what even its holder can make us ask of the authority.
@@ -20,19 +24,47 @@ pub struct Inbound {
     pub(super) taxpayers: Arc<Taxpayers>,
     pub(super) authority: Authority,
     pub(super) slots: Semaphore,
+    ambiguous: AtomicU64,
 }
 
 impl Inbound {
     pub fn new(store: Store, taxpayers: Arc<Taxpayers>, authority: Authority) -> Self {
-        Self { store, taxpayers, authority, slots: Semaphore::new(NOTICES_AT_ONCE) }
+        let slots = Semaphore::new(NOTICES_AT_ONCE);
+        Self { store, taxpayers, authority, slots, ambiguous: AtomicU64::default() }
+    }
+
+    /// How often an invoice was withheld because several taxpayers share the tax number of its buyer.
+    pub fn ambiguous_buyers(&self) -> u64 {
+        self.ambiguous.load(Ordering::Relaxed)
+    }
+
+    /// The taxpayer that a tax number on a document names. Where several share it, none gets the invoice: it must not
+    /// go to a stranger.
+    pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, Unresolved> {
+        match taxpayers::with_tin(&self.store, tin).await? {
+            TinHolder::Nobody => Err(Unresolved::Nobody),
+            TinHolder::One(taxpayer) => Ok(taxpayer.id),
+            TinHolder::Several(holders) => {
+                self.ambiguous.fetch_add(1, Ordering::Relaxed);
+                let taxpayers: Vec<i64> = holders.iter().map(|id| id.0).collect();
+                tracing::warn!(
+                    %irn,
+                    ?taxpayers,
+                    "an invoice is withheld: several taxpayers share the tax number of its buyer"
+                );
+                Err(Unresolved::Withheld)
+            }
+        }
     }
 }
 
-/// Why nothing durable came of a notice. All but the first may be different in a moment.
+/// Why nothing durable came of a notice. All but the first two may be different in a moment.
 #[derive(Debug, thiserror::Error)]
 pub enum Unresolved {
     #[error("nobody here sent or receives this invoice")]
     Nobody,
+    #[error("the buyer of this invoice cannot be told for certain")]
+    Withheld,
     #[error("too many notices are under way")]
     Busy,
     #[error("the authority was not heard in time")]

@@ -48,7 +48,11 @@ impl Inbound {
         let is_on_its_way = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_on_its_way { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
-        received
+        match received {
+            // What is withheld is found again by the pull: the sender's side of this notice is done.
+            Err(Unresolved::Withheld) => Ok(()),
+            received => received,
+        }
     }
 
     /// Works with a line of the authority's own list, which says by itself how far the invoice is.
@@ -102,10 +106,14 @@ impl Inbound {
 
     /// Receives an invoice whose sender is here, where its buyer is too.
     async fn receive_from(&self, sent: &Sent) -> Result<(), Unresolved> {
-        if let Some(tin) = &sent.buyer_tin
-            && taxpayers::with_tin(&self.store, tin).await?.is_none()
-        {
-            return Ok(());
+        let known = match &sent.buyer_tin {
+            Some(tin) => self.addressee(&sent.irn, tin).await.map(drop),
+            None => Ok(()),
+        };
+        match known {
+            Ok(()) => {}
+            Err(Unresolved::Nobody) => return Ok(()),
+            Err(unresolved) => return Err(unresolved),
         }
         match self.receive(&sent.irn).await {
             Err(Unresolved::Nobody) => Ok(()),
@@ -121,7 +129,7 @@ impl Inbound {
         let sealed = self.authority.download(irn.as_str()).await?;
         let document = SupplierDocument::of(irn, self.authority.decrypt(&sealed)?)?;
         let tin = document.buyer_tin.as_deref().ok_or(Unresolved::Nobody)?;
-        let buyer = taxpayers::with_tin(&self.store, tin).await?.ok_or(Unresolved::Nobody)?;
+        let buyer = self.addressee(irn, tin).await?;
         self.taxpayers.receive_supplier_invoice(buyer, document).await?;
         Ok(())
     }

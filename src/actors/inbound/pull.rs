@@ -27,7 +27,7 @@ const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
 /// How far back a sweep reads what was acknowledged: that list only grows.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
-/// When an invoice that is nobody's here is looked at again: its buyer may be onboarded meanwhile.
+/// When an invoice that is nobody's here or is withheld is looked at again: its buyer may be onboarded meanwhile.
 const NOBODY_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// Lines worked with in one turn.
 const TURN_MAX: usize = 500;
@@ -166,7 +166,7 @@ impl Pull {
         for line in lines.into_iter().take(TURN_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
                 Ok(()) => drop(self.dealt().insert(line, None)),
-                Err(Unresolved::Nobody) => {
+                Err(Unresolved::Nobody | Unresolved::Withheld) => {
                     let again = self.clock.now().saturating_add(NOBODY_FOR).ok();
                     self.dealt().insert(line, again);
                 }

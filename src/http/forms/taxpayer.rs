@@ -3,6 +3,7 @@
 use secrecy::SecretString;
 
 use crate::domain::irn::is_service_id;
+use crate::domain::normal_form;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
@@ -40,6 +41,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let name = reader.required("name").text(TEXT_MAX);
     let email = reader.required("email").email();
     let tin = reader.required("tin_no").text(TIN_MAX);
+    if tin.as_deref().is_some_and(|tin| normal_form::tin(tin).is_none()) {
+        reader.fault("tin_no", "tin", "must have letters or digits");
+    }
     let phone = reader.optional("phone").text(TEXT_MAX);
     let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
     let what = "must be exactly 8 hexadecimal characters";
@@ -113,6 +117,7 @@ mod tests {
             ("/tin_no", None, "tin_no: required"),
             ("/tin_no", Some(json!("1".repeat(20))), ""),
             ("/tin_no", Some(json!("1".repeat(21))), "tin_no: max"),
+            ("/tin_no", Some(json!("./-\u{2212}\u{200b}")), "tin_no: tin"),
             ("/phone", Some(json!(1)), "phone: type"),
             ("/nature_of_business", Some(json!("x".repeat(500))), ""),
             ("/nature_of_business", Some(json!("x".repeat(501))), "nature_of_business: max"),

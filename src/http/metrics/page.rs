@@ -25,6 +25,8 @@ pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
     state.traffic.register(&mut registry);
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
+    let help = "Invoices withheld because several taxpayers share the tax number of their buyer";
+    registry.register("inbound_ambiguous_buyers", help, counter(state.inbound.ambiguous_buyers()));
     let database = database(&mut registry, state).await;
     let up = Gauge::<i64>::default();
     up.set(i64::from(database.is_ok()));

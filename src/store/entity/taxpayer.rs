@@ -1,9 +1,12 @@
-//! Taxpayers. A `_key` column holds the text without its case: what must be unique.
+//! Taxpayers. A `_key` column holds the text without its case: what must be unique. Of tax numbers the normal form is
+//! unique, but for those that several taxpayers had already when this became a rule: they are marked as shared.
 
 use sea_orm::entity::prelude::*;
 
 use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::normal_form;
 use crate::domain::party::{Place, Taxpayer};
+use crate::domain::verification::Verification;
 use crate::store::entity::column::{Row, caseless};
 use crate::store::failure::StoreError;
 
@@ -17,7 +20,9 @@ pub struct Model {
     pub email: String,
     pub email_key: String,
     pub tin: String,
-    pub tin_key: String,
+    /// Empty where the tax number has no letters and digits, as none has that was onboarded since.
+    pub tin_normal: String,
+    pub tin_shared: bool,
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,
     pub service_id: String,
@@ -29,6 +34,10 @@ pub struct Model {
     pub state: Option<String>,
     pub country: Option<String>,
     pub subscription: String,
+    pub verification: String,
+    pub verification_reason: Option<String>,
+    /// Name, tax number and email, a line each, folded.
+    pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,
 }
@@ -47,6 +56,8 @@ impl TryFrom<Model> for Taxpayer {
             id: TaxpayerId(row.id),
             integrator_id: IntegratorId(row.integrator_id),
             subscription: at.parse(&row.subscription)?,
+            verification: Verification::parse(&row.verification, row.verification_reason.as_deref())
+                .map_err(|fault| at.corrupt(fault))?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             name: row.name,
@@ -71,7 +82,8 @@ impl From<&Taxpayer> for Model {
             email: taxpayer.email.clone(),
             email_key: caseless(&taxpayer.email),
             tin: taxpayer.tin.clone(),
-            tin_key: caseless(&taxpayer.tin),
+            tin_normal: normal_form::tin(&taxpayer.tin).unwrap_or_default(),
+            tin_shared: false,
             phone: taxpayer.phone.clone(),
             nature_of_business: taxpayer.nature_of_business.clone(),
             service_id: taxpayer.service_id.clone(),
@@ -83,8 +95,15 @@ impl From<&Taxpayer> for Model {
             state: taxpayer.place.state.clone(),
             country: taxpayer.place.country.clone(),
             subscription: taxpayer.subscription.to_string(),
+            verification: taxpayer.verification.status().to_string(),
+            verification_reason: taxpayer.verification.reason().map(str::to_owned),
+            search_text: search_text(taxpayer),
             created_at: taxpayer.created_at.as_microsecond(),
             updated_at: taxpayer.updated_at.as_microsecond(),
         }
     }
+}
+
+fn search_text(taxpayer: &Taxpayer) -> String {
+    [&taxpayer.name, &taxpayer.tin, &taxpayer.email].map(|text| normal_form::folded(text)).join("\n")
 }

@@ -104,6 +104,7 @@ fn a_value_outside_what_its_field_takes_is_refused() {
             ("email", json!(format!("{}@trading.example", "x".repeat(250)))),
             ("tin_no", json!("1".repeat(21))),
             ("tin_no", json!(12345)),
+            ("tin_no", json!("-./\u{2013}\u{200b}")),
             ("nature_of_business", json!("x".repeat(501))),
             ("authority_service_id", json!("94AD90F")),
             ("authority_service_id", json!("94AD90FBB")),
@@ -162,6 +163,47 @@ fn unique_fields_are_unique_over_all_integrators() {
             ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"];
         all.expect_faults(&paths);
         assert_eq!(other.get(TAXPAYERS).await.data()["total"], json!(0));
+    });
+}
+
+#[test]
+fn a_tax_number_that_looks_like_a_taken_one_is_taken() {
+    on_every_database(async |world| {
+        let first = bodies::taxpayer();
+        world.integrator().create_taxpayer(&first).await.expect_status(201);
+        let tin = first["tin_no"].as_str().unwrap();
+        let other = world.new_integrator().await;
+        for look_alike in [
+            tin.replace('-', ""),
+            tin.replace('-', " "),
+            tin.replace('-', "\u{2013}"),
+            tin.replace('-', "\u{2212}"),
+            tin.replace('-', "\u{a0}"),
+            tin.replace('-', "-\u{200b}"),
+            tin.replace('0', "０"),
+            format!("{tin}\u{301}"),
+            format!("\u{2066}{tin}."),
+        ] {
+            let answer = other.create_taxpayer(&with(&bodies::taxpayer(), "tin_no", json!(look_alike))).await;
+            let answer = answer.expect_faults(&["tin_no"]);
+            assert_eq!(answer.message(), "The tin_no has already been taken.", "{look_alike:?}");
+        }
+    });
+}
+
+#[test]
+fn of_look_alikes_that_come_at_once_one_is_created() {
+    on_every_database(async |world| {
+        let integrator = world.integrator();
+        let first = bodies::taxpayer();
+        let tin = first["tin_no"].as_str().unwrap();
+        let spellings = ["-", "", " ", "/", ".", "\u{2013}"].map(|dash| tin.replace('-', dash));
+        let created = spellings.map(async |tin| {
+            integrator.create_taxpayer(&with(&bodies::taxpayer(), "tin_no", json!(tin))).await.status
+        });
+        let mut statuses = futures_util::future::join_all(created).await;
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 422, 422, 422, 422, 422]);
     });
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use crate::support::answer::Answer;
-use crate::support::bodies;
+use crate::support::bodies::{self, with};
 use crate::support::clients::{Integrator, TAXPAYERS};
 use crate::support::world::on_every_database;
 
@@ -60,6 +60,43 @@ fn a_search_finds_name_tin_or_email_in_any_case() {
             }
         }
         assert_eq!(ids(&list(&integrator, &[("search", "trading.example")]).await).len(), 2);
+    });
+}
+
+#[test]
+fn a_search_finds_capitals_beyond_ascii_in_name_and_email() {
+    on_every_database(async |world| {
+        let integrator = world.new_integrator().await;
+        let create = async |name: &str, field: &str| {
+            let n = crate::support::world::number();
+            let body = with(&bodies::taxpayer(), field, json!(name.replace('#', &n.to_string())));
+            integrator.create_taxpayer(&body).await.expect_status(201).data()["id"].clone()
+        };
+        let özil = create("ÖZIL Trading", "name").await;
+        let olawale = create("Ọláwálé & Sons", "name").await;
+        let tin = create("ÑÀ-#", "tin_no").await;
+        for (text, id) in [
+            ("özil", &özil),
+            ("ÖZIL TRADING", &özil),
+            ("o\u{308}zil", &özil),
+            ("ọláwálé", &olawale),
+            ("ỌLÁWÁLÉ", &olawale),
+            ("O\u{323}LA\u{301}", &olawale),
+            ("ñà-", &tin),
+            ("ÑÀ-", &tin),
+        ] {
+            assert_eq!(
+                ids(&list(&integrator, &[("search", text)]).await),
+                std::slice::from_ref(id),
+                "{text}"
+            );
+        }
+        integrator
+            .change_profile(özil.as_i64().unwrap(), &json!({ "name": "ÄRGER" }))
+            .await
+            .expect_status(200);
+        assert_eq!(ids(&list(&integrator, &[("search", "ärger")]).await), [özil]);
+        assert_eq!(ids(&list(&integrator, &[("search", "özil")]).await), [] as [Value; 0]);
     });
 }
 

@@ -15,6 +15,7 @@ use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{CommandId, TaxpayerId};
 use crate::domain::party::{Place, ProfileChange, Taxpayer};
 use crate::domain::refusal::Refusal;
+use crate::domain::verification::Verification;
 use crate::webhook::Secret;
 
 impl Onboarding {
@@ -33,6 +34,7 @@ impl Onboarding {
             address: self.address.clone(),
             place: Place::default(),
             subscription: Subscription::Active,
+            verification: Verification::Pending,
             created_at: now,
             updated_at: now,
         }
