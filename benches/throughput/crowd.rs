@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use einvoice::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange, Which};
 use einvoice::actors::taxpayer::door::{Failure, Taxpayers};
 use einvoice::app::House;
+use einvoice::domain::audit::Actor;
 use einvoice::domain::codes::{SettableStatus, UniqueNoType};
 use einvoice::domain::delivery::ScheduleChange;
 use einvoice::domain::ids::{IntegratorId, TaxpayerId};
@@ -57,11 +58,12 @@ impl Crowd {
         let making = stream::iter(endpoints.clone()).map(async |number| {
             let id = TaxpayerId(house.store.ids().next(IdKind::Taxpayer).await.unwrap());
             house.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
-            house.taxpayers.change_profile(id, profile()).await.unwrap();
+            house.taxpayers.change_profile(id, profile(), Actor::CommandLine).await.unwrap();
             let change = WebhookChange {
                 url: sink.url(number),
                 enabled_events: Some(vec![EVENT.into()]),
                 retry_schedule: ScheduleChange::Keep,
+                by: Actor::CommandLine,
             };
             house.taxpayers.set_webhook(id, change).await.unwrap();
             join_all((0..invoices).map(|invoice| seat(house, id, invoice))).await

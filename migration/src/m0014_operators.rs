@@ -9,7 +9,7 @@ use crate::{create, index, table, unique};
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;
 
-const KEPT_ON_SQLITE: &str = "
+pub(crate) const KEPT_ON_SQLITE: &str = "
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
 CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit

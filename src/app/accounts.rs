@@ -16,6 +16,7 @@ use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
 use crate::app::house::open_store;
 use crate::config::Settings;
+use crate::domain::audit::Actor;
 use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::codes::Subscription;
@@ -85,7 +86,7 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
         deadlines: DeadlinePolicy::default(),
     };
     let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, Limits::default());
-    let changed = taxpayers.set_subscription(TaxpayerId(id), to).await;
+    let changed = taxpayers.set_subscription(TaxpayerId(id), to, Actor::CommandLine).await;
     arbiters.stop();
     arbiters.join().await;
     store.close().await;

@@ -12,6 +12,7 @@ use crate::actors::taxpayer::door::Failure;
 use crate::app::error::StartError;
 use crate::app::house::House;
 use crate::config::{Environment, Settings};
+use crate::domain::audit::Actor;
 use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
@@ -79,9 +80,9 @@ async fn make(
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
         house.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?.id
     };
-    house.taxpayers.change_profile(id, profile()).await?;
+    house.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
-    house.taxpayers.rotate_key(id, taxpayer_key.clone()).await?;
+    house.taxpayers.rotate_key(id, taxpayer_key.clone(), Actor::CommandLine).await?;
     Ok(Accounts { integrator_key, taxpayer_id: id, taxpayer_key })
 }
 

@@ -151,6 +151,24 @@ impl Endpoint {
         EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
     }
 
+    /// The names of the parts that differ from those before; of a new endpoint those that were set.
+    pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
+        let blank = || {
+            let (url, enabled_events) = (String::new(), Vec::new());
+            Self { url, enabled_events, retry_schedule: None, ..self.clone() }
+        };
+        let before = before.cloned().unwrap_or_else(blank);
+        [
+            ("webhook_url", self.url != before.url),
+            ("enabled_events", self.enabled_events != before.enabled_events),
+            ("retry_schedule_s", self.retry_schedule != before.retry_schedule),
+            ("is_active", self.is_active != before.is_active),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_changed)| is_changed.then_some(name))
+        .collect()
+    }
+
     /// In service again, for whatever reason it was not.
     #[must_use]
     pub fn enabled(self, now: Timestamp) -> Self {

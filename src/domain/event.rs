@@ -29,6 +29,7 @@ words! {
         ApiKeyRotated = "api-key.rotated",
         AuthorityOutageStarted = "authority.outage-started",
         AuthorityOutageEnded = "authority.outage-ended",
+        WebhookUpdated = "webhook.updated",
         WebhookTest = "webhook.test",
     }
 }

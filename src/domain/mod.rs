@@ -17,8 +17,8 @@
 //! | what suppliers sent | `supplier_invoice` |
 //! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
 //! | the event log, its deliveries and their replay; how an endpoint fares | `event`, `delivery`, `replay`, `circuit` |
-//! | how a taxpayer's ERP takes notifications | `integration` |
-//! | what operators do | `run_move`, `audit` |
+//! | how a taxpayer's ERP takes notifications, and the origin that its credentials are for | `integration`, `origin` |
+//! | what operators do; security changes and who made them | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
 //! | whether two documents say the same; whether what was signed is what was sent | `digest`, `signed_copy` |
@@ -50,6 +50,7 @@ pub mod money;
 pub mod nearest;
 pub mod normal_form;
 pub mod object;
+pub mod origin;
 pub mod outage;
 pub mod party;
 pub mod payment;

@@ -102,6 +102,23 @@ impl Taxpayer {
         if missing.is_empty() { Ok(()) } else { Err(Refusal::ProfileIncomplete(missing)) }
     }
 
+    /// The names of the profile's fields that differ from those before.
+    pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
+        [
+            ("business_email", self.email != before.email),
+            ("name", self.name != before.name),
+            ("phone", self.phone != before.phone),
+            ("nature_of_business", self.nature_of_business != before.nature_of_business),
+            ("address", self.address != before.address),
+            ("city", self.place.city != before.place.city),
+            ("state", self.place.state != before.place.state),
+            ("country", self.place.country != before.place.country),
+        ]
+        .into_iter()
+        .filter_map(|(field, is_changed)| is_changed.then_some(field))
+        .collect()
+    }
+
     /// The fields a complete business profile still lacks (spec.md, "Taxpayer API").
     pub fn missing_profile_fields(&self) -> Vec<&'static str> {
         let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);

@@ -98,6 +98,7 @@ fn table() -> Vec<Path> {
         path("/v1/tax-payers/supplier-invoices").get(tp::list_supplier_invoices),
         path("/v1/tax-payers/events").get(tp::list_events),
 
+        path("/v1/system-integrators/audit").get(si::list_own_audit),
         path("/v1/system-integrators/taxpayers").get(si::list_taxpayers).post(si::create_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),

@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use url::form_urlencoded;
 
 use crate::domain::fault::Fault;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::http::forms::broken::strict_date;
 use crate::http::ident;
 use crate::http::since::{SINCE, Since};
@@ -112,6 +112,11 @@ impl Query {
     /// An id; one that is no number is of nobody.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
         self.filled(name).map(|text| TaxpayerId(ident::number(text).unwrap_or(0)))
+    }
+
+    /// An integrator's id; one that is no number is of nobody.
+    pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
+        self.filled(name).map(|text| IntegratorId(ident::number(text).unwrap_or(0)))
     }
 
     /// A whole number of this name, not negative; none where it is odd.

@@ -12,6 +12,7 @@ use actix_web::test::{TestRequest, init_service, read_body};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 
+use crate::domain::audit::Actor;
 use crate::domain::party::ProfileChange;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::testing::{
@@ -199,7 +200,7 @@ async fn an_invoice_is_created_and_what_is_unknown_is_named() {
     let house = house().await;
     let (state, country) = (Some("Lagos".into()), Some("NG".into()));
     let change = ProfileChange { state, country, ..ProfileChange::default() };
-    house.state.taxpayers.change_profile(TAXPAYER, change).await.unwrap();
+    house.state.taxpayers.change_profile(TAXPAYER, change, Actor::CommandLine).await.unwrap();
     let body = changed(&standard_invoice(), "/colour", Some(json!("red")));
     let seen = ask(&house, post(INVOICES, TAXPAYER_KEY, &body)).await;
     assert_eq!((seen.status, seen.header("x-system-warning")), (201, "unknown field: colour"));

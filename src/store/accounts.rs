@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
 
+use crate::domain::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::caller::KeyKind;
 use crate::domain::ids::IntegratorId;
+use crate::store::audit;
 use crate::store::database::Store;
 use crate::store::entity::column::caseless;
 use crate::store::entity::{integrator, operator};
@@ -12,7 +14,7 @@ use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
 use crate::store::keys;
 
-/// Adds an integrator with its key.
+/// Adds an integrator with its key. Accounts are made on the command line alone.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -31,6 +33,8 @@ pub async fn add_integrator(
     let tx = store.begin().await?;
     integrator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::replace(&tx, KeyKind::Integrator, id, key, now).await?;
+    let entry = AuditEntry::new(Actor::CommandLine, AuditAction::CreateIntegrator, &id, now);
+    audit::append(&tx, &[entry.of_integrator(IntegratorId(id))]).await?;
     tx.commit().await?;
     Ok(IntegratorId(id))
 }
@@ -80,5 +84,6 @@ pub async fn add_operator(
     let tx = store.begin().await?;
     operator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::replace(&tx, KeyKind::Operator, id, key, now).await?;
+    audit::append(&tx, &[AuditEntry::new(Actor::CommandLine, AuditAction::CreateOperator, &id, now)]).await?;
     tx.commit().await
 }

@@ -1,4 +1,4 @@
-//! The log of what operators did. Rows are added and read; the database itself refuses anything else.
+//! The audit of security changes and operator actions. Rows are added and read; the database refuses anything else.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,8 +7,8 @@ use sea_orm::{
     QuerySelect,
 };
 
-use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::audit::{ActorKind, AuditAction, AuditEntry};
+use crate::domain::ids::{IntegratorId, RunId, TaxpayerId};
 use crate::store::database::Store;
 use crate::store::entity::audit::{Column, Entity, Model};
 use crate::store::entity::operator;
@@ -17,8 +17,11 @@ use crate::store::failure::StoreError;
 /// Which entries are asked for.
 #[derive(Debug, Default)]
 pub struct AuditFilter {
+    /// The integrator that may read the entry.
+    pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The id of a run or a delivery.
+    pub actor: Option<ActorKind>,
+    /// The id of a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator.
     pub subject: Option<String>,
 }
 
@@ -31,6 +34,16 @@ pub async fn append(tx: &DatabaseTransaction, entries: &[AuditEntry]) -> Result<
     Ok(())
 }
 
+/// A page of the entries that an integrator may read, newest first, and how many there are.
+pub async fn page_owned_by(
+    store: &Store,
+    integrator: IntegratorId,
+    filter: AuditFilter,
+    place: (u64, u64),
+) -> Result<(Vec<AuditEntry>, u64), StoreError> {
+    page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, place).await
+}
+
 /// A page of entries, newest first, and how many there are.
 pub async fn page(
     store: &Store,
@@ -38,8 +51,14 @@ pub async fn page(
     (page, per_page): (u64, u64),
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
     let mut found = Entity::find();
+    if let Some(integrator) = filter.integrator_id {
+        found = found.filter(Column::IntegratorId.eq(integrator.0));
+    }
     if let Some(taxpayer) = filter.taxpayer_id {
         found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
+    }
+    if let Some(actor) = filter.actor {
+        found = found.filter(Column::Actor.eq(actor.as_str()));
     }
     if let Some(subject) = filter.subject {
         found = found.filter(Column::Subject.eq(subject));
@@ -81,23 +100,18 @@ mod tests {
     use sea_orm::ConnectionTrait;
 
     use super::*;
-    use crate::domain::clock;
+    use crate::domain::audit::Actor;
     use crate::store::testing::stores;
+
+    fn pause(actor: Actor) -> AuditEntry {
+        AuditEntry::new(actor, AuditAction::PauseRun, &"a run", Timestamp::UNIX_EPOCH)
+    }
 
     #[actix_rt::test]
     async fn the_audit_takes_entries_and_nothing_else() {
         for test in stores().await {
-            let entry = AuditEntry {
-                id: clock::new_id(),
-                at: Timestamp::UNIX_EPOCH,
-                operator_id: 1,
-                action: AuditAction::PauseRun,
-                taxpayer_id: Some(TaxpayerId(7)),
-                subject: "a run".into(),
-                from_state: Some("running".into()),
-                to_state: Some("paused".into()),
-                reason: None,
-            };
+            let states = (Some("running".to_owned()), Some("paused".to_owned()));
+            let entry = pause(Actor::Operator(1)).of_taxpayer(TaxpayerId(7)).between(states.0, states.1);
             let tx = test.store.begin().await.unwrap();
             append(&tx, std::slice::from_ref(&entry)).await.unwrap();
             tx.commit().await.unwrap();
@@ -108,6 +122,32 @@ mod tests {
             }
             let (found, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
             assert_eq!((found, total), (vec![entry], 1));
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn an_integrator_reads_its_own_entries_and_those_about_its_account() {
+        for test in stores().await {
+            let (own, other) = (IntegratorId(1), IntegratorId(2));
+            let entries = [
+                pause(Actor::Integrator(own)),
+                pause(Actor::Integrator(other)),
+                pause(Actor::CommandLine).of_integrator(own),
+                pause(Actor::Operator(1)),
+            ];
+            let tx = test.store.begin().await.unwrap();
+            append(&tx, &entries).await.unwrap();
+            tx.commit().await.unwrap();
+            let read = async |integrator| {
+                let found = page_owned_by(&test.store, integrator, AuditFilter::default(), (1, 10)).await;
+                found.unwrap().0.into_iter().map(|entry| entry.actor).collect::<Vec<_>>()
+            };
+            assert_eq!(read(own).await, [Actor::CommandLine, Actor::Integrator(own)]);
+            assert_eq!(read(other).await, [Actor::Integrator(other)]);
+            assert_eq!(read(IntegratorId(3)).await, []);
+            let (all, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
+            assert_eq!((all.len(), total), (4, 4));
             test.store.close().await;
         }
     }

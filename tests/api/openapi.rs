@@ -86,6 +86,7 @@ const STORY: &[(&str, u16)] = &[
     ("breakers", 200),
     ("list_outages", 200),
     ("list_audit", 200),
+    ("list_own_audit", 200),
 ];
 
 /// Told in a format of its own.

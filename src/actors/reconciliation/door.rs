@@ -63,7 +63,7 @@ impl Reconciliations {
     async fn open(&self, one: &Reconciliation, operator: Option<Order>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         reconciliations::save(&tx, one).await?;
-        let entry = operator.map(|order| entry(one, order));
+        let entry = operator.map(|order| entry(one, &order));
         audit::append(&tx, entry.as_slice()).await?;
         lanes::make_due(&tx, LaneKind::Reconciliation, &[LANE.to_owned()]).await?;
         tx.commit().await
@@ -87,16 +87,7 @@ impl Reconciliations {
     }
 }
 
-fn entry(one: &Reconciliation, order: Order) -> AuditEntry {
-    AuditEntry {
-        id: clock::new_id(),
-        at: one.created_at,
-        operator_id: order.operator_id,
-        action: AuditAction::Reconcile,
-        taxpayer_id: Some(one.taxpayer_id),
-        subject: one.id.to_string(),
-        from_state: None,
-        to_state: Some(one.state.to_string()),
-        reason: order.reason,
-    }
+fn entry(one: &Reconciliation, order: &Order) -> AuditEntry {
+    let entry = AuditEntry::ordered(order, AuditAction::Reconcile, &one.id, one.created_at);
+    entry.of_taxpayer(one.taxpayer_id).between(None, Some(one.state.to_string()))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use crate::domain::audit;
+use crate::domain::audit::{self, Actor};
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
@@ -45,13 +45,13 @@ pub enum Command {
     RecordTransit { irn: Irn, is_delivered: bool },
     ReceiveSupplierInvoice(Box<SupplierDocument>),
     AcknowledgeSupplierInvoice { irn: Irn },
-    ChangeProfile(Box<ProfileChange>),
-    SetSubscription(Subscription),
+    ChangeProfile(Box<ProfileChange>, Actor),
+    SetSubscription(Subscription, Actor),
     SetWebhook(Box<WebhookChange>),
     SetIntegration(Box<IntegrationOrder>),
     KeepRefreshToken(Box<RenewedToken>),
-    RotateSecret { secret: Secret },
-    RotateKey { key: SecretString },
+    RotateSecret { secret: Secret, by: Actor },
+    RotateKey { key: SecretString, by: Actor },
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),
@@ -76,8 +76,8 @@ impl Command {
             Self::RecordTransit { .. } => "record-transit",
             Self::ReceiveSupplierInvoice(_) => "receive-supplier-invoice",
             Self::AcknowledgeSupplierInvoice { .. } => "acknowledge-supplier-invoice",
-            Self::ChangeProfile(_) => "change-profile",
-            Self::SetSubscription(_) => "set-subscription",
+            Self::ChangeProfile(..) => "change-profile",
+            Self::SetSubscription(..) => "set-subscription",
             Self::SetWebhook(_) => "set-webhook",
             Self::SetIntegration(_) => "set-integration",
             Self::KeepRefreshToken(_) => "keep-refresh-token",
@@ -197,6 +197,7 @@ pub struct WebhookChange {
     /// None leaves them as they are.
     pub enabled_events: Option<Vec<String>>,
     pub retry_schedule: ScheduleChange,
+    pub by: Actor,
 }
 
 /// A replay that is wanted; where an operator wants it, why, and of which delivery if it is of one.

@@ -12,6 +12,7 @@ use crate::actors::taxpayer::command::{
     Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration,
     RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
 };
+use crate::domain::audit::Actor;
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
 use crate::domain::delivery::Endpoint;
@@ -160,12 +161,23 @@ impl Taxpayers {
         ask!(self, id, command, Reply::SupplierInvoice(invoice) => *invoice)
     }
 
-    pub async fn change_profile(&self, id: TaxpayerId, change: ProfileChange) -> Result<Taxpayer, Failure> {
-        ask!(self, id, Command::ChangeProfile(Box::new(change)), Reply::Taxpayer(taxpayer) => *taxpayer)
+    pub async fn change_profile(
+        &self,
+        id: TaxpayerId,
+        change: ProfileChange,
+        by: Actor,
+    ) -> Result<Taxpayer, Failure> {
+        let command = Command::ChangeProfile(Box::new(change), by);
+        ask!(self, id, command, Reply::Taxpayer(taxpayer) => *taxpayer)
     }
 
-    pub async fn set_subscription(&self, id: TaxpayerId, to: Subscription) -> Result<Taxpayer, Failure> {
-        ask!(self, id, Command::SetSubscription(to), Reply::Taxpayer(taxpayer) => *taxpayer)
+    pub async fn set_subscription(
+        &self,
+        id: TaxpayerId,
+        to: Subscription,
+        by: Actor,
+    ) -> Result<Taxpayer, Failure> {
+        ask!(self, id, Command::SetSubscription(to, by), Reply::Taxpayer(taxpayer) => *taxpayer)
     }
 
     /// Sets the URL and, where they are given, the events and the schedule of the webhook.
@@ -188,12 +200,12 @@ impl Taxpayers {
         ask!(self, id, Command::KeepRefreshToken(Box::new(token)), Reply::Done => ())
     }
 
-    pub async fn rotate_secret(&self, id: TaxpayerId, secret: Secret) -> Result<(), Failure> {
-        ask!(self, id, Command::RotateSecret { secret }, Reply::Done => ())
+    pub async fn rotate_secret(&self, id: TaxpayerId, secret: Secret, by: Actor) -> Result<(), Failure> {
+        ask!(self, id, Command::RotateSecret { secret, by }, Reply::Done => ())
     }
 
-    pub async fn rotate_key(&self, id: TaxpayerId, key: SecretString) -> Result<(), Failure> {
-        ask!(self, id, Command::RotateKey { key }, Reply::Done => ())
+    pub async fn rotate_key(&self, id: TaxpayerId, key: SecretString, by: Actor) -> Result<(), Failure> {
+        ask!(self, id, Command::RotateKey { key, by }, Reply::Done => ())
     }
 
     pub async fn disable_endpoint(

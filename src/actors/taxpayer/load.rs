@@ -216,7 +216,7 @@ async fn taken(
                 let login = Some(onboarding.contact.email.as_str());
                 taxpayers::taken(tx, &onboarding.taxpayer(id, now), login).await?
             }
-            (Command::ChangeProfile(change), Some(taxpayer)) if change.email.is_some() => {
+            (Command::ChangeProfile(change, _), Some(taxpayer)) if change.email.is_some() => {
                 let mut changed = taxpayer.clone();
                 change.as_ref().clone().apply(&mut changed);
                 taxpayers::taken(tx, &changed, None).await?

@@ -16,6 +16,7 @@ use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Rep
 use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::wake::Wakers;
+use crate::domain::audit::Actor;
 use crate::domain::caller::KeyKind;
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::clock::{Clock, SharedClock, SystemClock};
@@ -44,6 +45,7 @@ struct House {
 }
 
 const ID: TaxpayerId = TaxpayerId(1);
+const BY: Actor = Actor::Integrator(IntegratorId(1));
 const LEASE: Duration = Duration::from_secs(30);
 
 impl House {
@@ -70,7 +72,7 @@ impl House {
             country: place,
             ..ProfileChange::default()
         };
-        taxpayers.change_profile(ID, change).await.unwrap();
+        taxpayers.change_profile(ID, change, BY).await.unwrap();
         Self { taxpayers, test, arbiters }
     }
 
@@ -113,7 +115,7 @@ fn onboarding(tag: &str) -> Onboarding {
 
 fn webhook() -> WebhookChange {
     let (url, events) = ("https://a.example/".to_owned(), vec!["invoice.created".to_owned()]);
-    WebhookChange { url, enabled_events: Some(events), retry_schedule: ScheduleChange::Keep }
+    WebhookChange { url, enabled_events: Some(events), retry_schedule: ScheduleChange::Keep, by: BY }
 }
 
 fn draft(number: &str, payable: i64) -> Draft {
@@ -204,7 +206,7 @@ async fn a_refusal_leaves_no_trace() {
         let before = house.verify_log().await;
         assert!(house.taxpayers.pay(ID, part("INV-1", 1)).await.is_err(), "not approved");
         assert!(house.taxpayers.pay(ID, part("NONE", 1)).await.is_err(), "not there");
-        house.taxpayers.set_subscription(ID, Subscription::Inactive).await.unwrap();
+        house.taxpayers.set_subscription(ID, Subscription::Inactive, BY).await.unwrap();
         assert!(house.taxpayers.create(ID, draft("INV-2", 100)).await.is_err(), "no subscription");
         assert_eq!(house.verify_log().await, before);
         house.close().await;
@@ -285,7 +287,7 @@ async fn every_secret_replaced_within_a_day_signs_along() {
         let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
         house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
-            house.taxpayers.rotate_secret(ID, secret(n)).await.unwrap();
+            house.taxpayers.rotate_secret(ID, secret(n), BY).await.unwrap();
         }
         let recipient = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
         let secrets = recipient.unwrap().secrets;
@@ -305,7 +307,7 @@ async fn secrets_that_replace_each_other_at_once_all_sign() {
         let house = House::with_taxpayer(test).await;
         house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
-        let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n)));
+        let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n), BY));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
         let found = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
         let Recipient { endpoint, secrets, .. } = found.unwrap();

@@ -170,10 +170,23 @@ fn records() -> Vec<Operation> {
         "The breaker and the limit of each call to the authority",
     );
     let all = ArrayBuilder::new().items(breakers.refer::<Breaker>());
-    let audit = Operation::new(Get, "/ops/audit", "list_audit", "What operators did, newest first")
-        .query("taxpayer_id", Kind::Text, "of one taxpayer")
-        .query("subject", Kind::Text, "a run, a delivery, a reconciliation or a taxpayer, by its id")
-        .gives_page::<AuditView<'_>>("Audit retrieved successfully");
+    let audit = Operation::new(
+        Get,
+        "/ops/audit",
+        "list_audit",
+        "Security changes and operator actions, newest first",
+    )
+    .noted("The actor is an operator, an integrator or the command line.")
+    .query("taxpayer_id", Kind::Text, "of one taxpayer")
+    .query("integrator_id", Kind::Text, "those that an integrator may read")
+    .query("actor", Kind::Text, "operator, integrator or command-line")
+    .query(
+        "subject",
+        Kind::Text,
+        "a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator, by its id",
+    )
+    .gives_page::<AuditView<'_>>("Audit retrieved successfully")
+    .fails(&[Code::ValidationFailed]);
     let outages =
         Operation::new(Get, "/ops/outages", "list_outages", "Outages of the authority, newest first")
             .gives_page::<OutageView<'_>>("Outages retrieved successfully");

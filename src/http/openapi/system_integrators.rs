@@ -8,6 +8,7 @@ use crate::http::forms::{profile, replay, taxpayer, webhook};
 use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
 use crate::http::openapi::schema;
+use crate::http::views::audit::IntegratorAuditView;
 use crate::http::views::delivery::DeliveryView;
 use crate::http::views::integration::Integration;
 use crate::http::views::replay::{Enabled, ReplayView};
@@ -33,6 +34,20 @@ fn taxpayers() -> Vec<Operation> {
             .takes(Outline::of(taxpayer::read), include_str!("examples/create_taxpayer.json"))
             .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
             .writes(),
+        Operation::new(
+            Get,
+            "/v1/system-integrators/audit",
+            "list_own_audit",
+            "Your security changes and those of your account, newest first",
+        )
+        .noted(
+            "New taxpayers, profiles, keys, webhook URLs and secrets, each with its actor; never a secret.",
+        )
+        .query("page", Kind::Lenient, "from 1, the default")
+        .query("per_page", Kind::Lenient, "15 by default, 100 at most")
+        .query("taxpayer_id", Kind::Text, "of one taxpayer")
+        .query("subject", Kind::Text, "a taxpayer or your account, by its id")
+        .gives_page::<IntegratorAuditView<'_>>("Audit retrieved successfully"),
     ]
 }
 

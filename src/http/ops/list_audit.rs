@@ -1,7 +1,8 @@
-//! GET /ops/audit: what operators did, newest first, to one taxpayer's things or to one thing where that is asked for.
+//! GET /ops/audit: security changes and operator actions, newest first; filtered by actor, integrator, taxpayer or subject.
 
 use actix_web::web;
 
+use crate::domain::audit::ActorKind;
 use crate::domain::caller::OperatorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -20,9 +21,12 @@ pub(crate) async fn list_audit(
 ) -> Result<Answer, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let subject = query.equal("subject");
-    let filter = AuditFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), subject };
+    let integrator_id = query.integrator_id("integrator_id");
+    let actor = query.word("actor", ActorKind::parse, ActorKind::allowed)?;
+    let taxpayer_id = query.taxpayer_id("taxpayer_id");
+    let filter = AuditFilter { integrator_id, taxpayer_id, actor, subject };
     let (found, total) = audit::page(&state.store, filter, (page.number, page.per_page)).await?;
-    let operators = found.iter().map(|entry| entry.operator_id).collect();
+    let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
     let operators = audit::operators(&state.store, operators).await?;
     let items = found.iter().map(|entry| AuditView::new(entry, &operators)).collect();
     Ok(Answer::ok("Audit retrieved successfully", Paginator::new(page, total, items)))

@@ -4,6 +4,7 @@
 use actix_web::web;
 use secrecy::ExposeSecret;
 
+use crate::domain::audit::Actor;
 use crate::domain::caller::{IntegratorCaller, KeyKind};
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -20,7 +21,8 @@ pub(crate) async fn rotate_api_key(
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let key = secrets::key(KeyKind::Taxpayer)?;
-    keyed.unshown(&state.taxpayers).rotate_key(taxpayer.id, key.clone()).await?;
+    let by = Actor::Integrator(integrator);
+    keyed.unshown(&state.taxpayers).rotate_key(taxpayer.id, key.clone(), by).await?;
     let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
     Ok(Answer::ok("API key rotated successfully", data).unstored())
 }

@@ -4,6 +4,7 @@
 use actix_web::web;
 use secrecy::ExposeSecret;
 
+use crate::domain::audit::Actor;
 use crate::domain::caller::IntegratorCaller;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
@@ -25,7 +26,8 @@ pub(crate) async fn rotate_webhook_secret(
     let body = body.object_or_nothing().await?;
     let form = report::read(&body, &state.catalog.get(), webhook::read_secret)?;
     let secret = secrets::webhook_secret(form.value);
-    keyed.unshown(&state.taxpayers).rotate_secret(taxpayer.id, secret.clone()).await?;
+    let by = Actor::Integrator(integrator);
+    keyed.unshown(&state.taxpayers).rotate_secret(taxpayer.id, secret.clone(), by).await?;
     let (public_key, shared) = (secret.public_key(), secret.text());
     let shared = public_key.is_none().then(|| shared.expose_secret());
     let data = RotatedSecret { secret: shared, public_key: public_key.as_deref() };

@@ -3,6 +3,7 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::door::Taxpayers;
+use crate::domain::audit::Actor;
 use crate::domain::caller::IntegratorCaller;
 use crate::domain::party::Taxpayer;
 use crate::http::body::Body;
@@ -30,6 +31,7 @@ pub(crate) async fn update_profile(
         let view = ProfileView::new(taxpayer, &contacts);
         Answer::ok("Taxpayer profile updated successfully", view).warn(&warnings)
     };
-    let send = async |taxpayers: Taxpayers| taxpayers.change_profile(taxpayer.id, change).await;
+    let by = Actor::Integrator(integrator);
+    let send = async |taxpayers: Taxpayers| taxpayers.change_profile(taxpayer.id, change, by).await;
     keyed.answer(&state.taxpayers, show, send).await
 }

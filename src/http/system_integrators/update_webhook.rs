@@ -4,6 +4,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::WebhookChange;
 use crate::actors::taxpayer::door::Taxpayers;
+use crate::domain::audit::Actor;
 use crate::domain::caller::IntegratorCaller;
 use crate::domain::delivery::Endpoint;
 use crate::http::body::Body;
@@ -29,7 +30,7 @@ pub(crate) async fn update_webhook(
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &state.webhook_urls);
     let form = report::read(&body, &state.catalog.get(), read)?;
     let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;
-    let change = WebhookChange { url, enabled_events, retry_schedule };
+    let change = WebhookChange { url, enabled_events, retry_schedule, by: Actor::Integrator(integrator) };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let show = move |endpoint: &Endpoint| {
         let view = Integration::new(endpoint, &kinds);

@@ -1,12 +1,12 @@
-//! An entry of what operators did: who, when, what, why.
+//! An entry of the audit, for operators and for the integrator that may read it.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::ids::TaxpayerId;
+use crate::domain::audit::{ActorKind, AuditAction, AuditEntry};
+use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::object::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -14,8 +14,12 @@ use crate::domain::object::precise;
 pub(crate) struct AuditView<'a> {
     id: uuid::Uuid,
     at: String,
-    operator_id: i64,
+    actor: ActorKind,
+    /// Null where the actor is no operator.
+    operator_id: Option<i64>,
     operator: Option<&'a str>,
+    /// The integrator that may read the entry.
+    integrator_id: Option<IntegratorId>,
     action: AuditAction,
     taxpayer_id: Option<TaxpayerId>,
     subject: &'a str,
@@ -24,19 +28,51 @@ pub(crate) struct AuditView<'a> {
     reason: Option<&'a str>,
 }
 
+/// The same without the names and reasons of operators.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = IntegratorAuditEntry)]
+pub(crate) struct IntegratorAuditView<'a> {
+    id: uuid::Uuid,
+    at: String,
+    actor: ActorKind,
+    action: AuditAction,
+    taxpayer_id: Option<TaxpayerId>,
+    subject: &'a str,
+    from_state: Option<&'a str>,
+    to_state: Option<&'a str>,
+}
+
 impl<'a> AuditView<'a> {
     pub(crate) fn new(entry: &'a AuditEntry, operators: &'a HashMap<i64, String>) -> Self {
+        let operator_id = entry.actor.operator_id();
         Self {
             id: entry.id,
             at: precise(entry.at),
-            operator_id: entry.operator_id,
-            operator: operators.get(&entry.operator_id).map(String::as_str),
+            actor: entry.actor.kind(),
+            operator_id,
+            operator: operator_id.and_then(|id| operators.get(&id)).map(String::as_str),
+            integrator_id: entry.integrator_id,
             action: entry.action,
             taxpayer_id: entry.taxpayer_id,
             subject: &entry.subject,
             from_state: entry.from_state.as_deref(),
             to_state: entry.to_state.as_deref(),
             reason: entry.reason.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a AuditEntry> for IntegratorAuditView<'a> {
+    fn from(entry: &'a AuditEntry) -> Self {
+        Self {
+            id: entry.id,
+            at: precise(entry.at),
+            actor: entry.actor.kind(),
+            action: entry.action,
+            taxpayer_id: entry.taxpayer_id,
+            subject: &entry.subject,
+            from_state: entry.from_state.as_deref(),
+            to_state: entry.to_state.as_deref(),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What operators did; the database refuses to change or delete a row.
+//! The audit: who changed what. The database refuses to change or delete a row.
 
 use sea_orm::entity::prelude::*;
 
-use crate::domain::audit::AuditEntry;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::audit::{Actor, ActorKind, AuditEntry};
+use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::store::entity::column::Row;
 use crate::store::failure::StoreError;
 
@@ -13,7 +13,9 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
     pub at: i64,
-    pub operator_id: i64,
+    pub actor: String,
+    pub operator_id: Option<i64>,
+    pub integrator_id: Option<i64>,
     pub action: String,
     pub taxpayer_id: Option<i64>,
     pub subject: String,
@@ -32,10 +34,18 @@ impl TryFrom<Model> for AuditEntry {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let at = Row { table: "audit", id: row.id.clone() };
+        let integrator_id = row.integrator_id.map(IntegratorId);
+        let actor = match (at.parse(&row.actor)?, row.operator_id, integrator_id) {
+            (ActorKind::Operator, Some(id), _) => Actor::Operator(id),
+            (ActorKind::Integrator, None, Some(id)) => Actor::Integrator(id),
+            (ActorKind::CommandLine, None, _) => Actor::CommandLine,
+            _ => return Err(at.corrupt("its actor is not the one it names")),
+        };
         Ok(Self {
             id: at.parse(&row.id)?,
             at: at.moment(row.at)?,
-            operator_id: row.operator_id,
+            actor,
+            integrator_id,
             action: at.parse(&row.action)?,
             taxpayer_id: row.taxpayer_id.map(TaxpayerId),
             subject: row.subject,
@@ -51,7 +61,9 @@ impl From<&AuditEntry> for Model {
         Self {
             id: entry.id.to_string(),
             at: entry.at.as_microsecond(),
-            operator_id: entry.operator_id,
+            actor: entry.actor.kind().to_string(),
+            operator_id: entry.actor.operator_id(),
+            integrator_id: entry.integrator_id.map(|id| id.0),
             action: entry.action.to_string(),
             taxpayer_id: entry.taxpayer_id.map(|id| id.0),
             subject: entry.subject.clone(),

@@ -110,7 +110,8 @@ fn a_replay_of_dead_letters_names_a_taxpayer_with_a_webhook() {
         send(json!({})).await.expect_faults(&["taxpayer_id"]);
         let odd = json!({ "taxpayer_id": newcomer.id, "since": "soon", "reason": 7 });
         send(odd).await.expect_faults(&["reason", "since"]);
-        let audit = operator.audit(&format!("?taxpayer_id={}", newcomer.id)).await.expect_status(200);
+        let audit =
+            operator.audit(&format!("?actor=operator&taxpayer_id={}", newcomer.id)).await.expect_status(200);
         assert_eq!(audit.data()["total"], json!(0), "what was refused was not done");
         let body = json!({ "taxpayer_id": newcomer.id });
         world.integrator().send("POST", path, &body).await.expect_status(401);

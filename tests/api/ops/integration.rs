@@ -133,7 +133,8 @@ fn an_integration_is_shown_without_its_secrets_and_audited() {
         let record = integrator.webhook(taxpayer.id).await.expect_status(200);
         let kinds = ["erp_system", "auth_type", "data_format"].map(|name| record.data()[name].clone());
         assert_eq!(kinds, ["sap", "oauth2", "soap"]);
-        let audit = operator.audit(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
+        let audit =
+            operator.audit(&format!("?actor=operator&taxpayer_id={}", taxpayer.id)).await.expect_status(200);
         let entry = &audit.data()["data"][0];
         let said = ["action", "from_state", "to_state", "reason"].map(|name| entry[name].clone());
         let expected = json!(["taxpayer.set-integration", null, "oauth2, soap, sap", "the go-live"]);

@@ -444,7 +444,8 @@ fn what_cannot_be_compared_is_refused() {
             let answer = operator.reconciliations(&format!("/{id}")).await;
             answer.expect_refusal(404, "RECONCILIATION_NOT_FOUND");
         }
-        let audit = operator.audit(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
+        let of_taxpayer = format!("?actor=operator&taxpayer_id={}", taxpayer.id);
+        let audit = operator.audit(&of_taxpayer).await.expect_status(200);
         assert_eq!(audit.data()["total"], json!(1), "what was refused is not there");
     });
 }

@@ -171,9 +171,11 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
     let fields: Vec<_> = entries[0].as_object().unwrap().keys().map(String::as_str).collect();
     let expected = [
         "action",
+        "actor",
         "at",
         "from_state",
         "id",
+        "integrator_id",
         "operator",
         "operator_id",
         "reason",
@@ -187,7 +189,8 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
         (&json!("to pause it"), &json!(taxpayer.id))
     );
     assert!(entries[1]["operator"].as_str().unwrap().ends_with("@house.example"));
-    let of_taxpayer = operator.audit(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
+    let of_taxpayer = format!("?actor=operator&taxpayer_id={}", taxpayer.id);
+    let of_taxpayer = operator.audit(&of_taxpayer).await.expect_status(200);
     assert_eq!(of_taxpayer.data()["total"], json!(2));
     let page = operator.audit("?per_page=1").await.expect_status(200);
     assert_eq!(page.data()["data"].as_array().unwrap().len(), 1);

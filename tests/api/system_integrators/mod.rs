@@ -1,5 +1,6 @@
 //! `/v1/system-integrators`.
 
+mod audit;
 mod create_taxpayer;
 mod deliveries;
 mod get_taxpayer;

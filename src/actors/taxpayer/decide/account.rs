@@ -7,12 +7,14 @@ use jiff::Timestamp;
 
 use crate::actors::taxpayer::command::{Onboarding, Reply, WebhookChange};
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::clock;
 use crate::domain::codes::Subscription;
 use crate::domain::delivery::Endpoint;
 use crate::domain::event::EventKind;
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{CommandId, TaxpayerId};
+use crate::domain::origin::Origin;
 use crate::domain::party::{Place, ProfileChange, Taxpayer};
 use crate::domain::refusal::Refusal;
 use crate::domain::verification::Verification;
@@ -48,6 +50,7 @@ pub(super) fn onboard(desk: &mut Desk, cause: CommandId, onboarding: &Onboarding
     }
     let taxpayer = onboarding.taxpayer(desk.id, desk.now);
     desk.changes.new_contact = Some(onboarding.contact.clone());
+    audit(desk, Actor::Integrator(taxpayer.integrator_id), AuditAction::CreateTaxpayer, (None, None));
     desk.put_taxpayer(taxpayer.clone());
     Ok(Reply::Taxpayer(Box::new(taxpayer)))
 }
@@ -56,6 +59,7 @@ pub(super) fn change_profile(
     desk: &mut Desk,
     cause: CommandId,
     change: &ProfileChange,
+    by: Actor,
 ) -> Result<Reply, Refusal> {
     let mut taxpayer = desk.taxpayer()?.clone();
     let faults: Faults =
@@ -63,7 +67,12 @@ pub(super) fn change_profile(
     if !faults.is_empty() {
         return Err(faults.into());
     }
+    let before = taxpayer.clone();
     change.clone().apply(&mut taxpayer);
+    let changed = taxpayer.changed_since(&before);
+    if !changed.is_empty() {
+        audit(desk, by, AuditAction::UpdateProfile, (None, Some(changed.join(", "))));
+    }
     taxpayer.updated_at = desk.now;
     desk.put_taxpayer(taxpayer.clone());
     Ok(Reply::Taxpayer(Box::new(taxpayer)))
@@ -74,27 +83,44 @@ fn as_business_email(fault: &Fault) -> Fault {
     Fault::new("business_email", fault.rule, "The business_email has already been taken.")
 }
 
-pub(super) fn set_subscription(desk: &mut Desk, subscription: Subscription) -> Result<Reply, Refusal> {
+pub(super) fn set_subscription(
+    desk: &mut Desk,
+    subscription: Subscription,
+    by: Actor,
+) -> Result<Reply, Refusal> {
     let mut taxpayer = desk.taxpayer()?.clone();
-    taxpayer.subscription = subscription;
+    let before = std::mem::replace(&mut taxpayer.subscription, subscription);
+    let states = (Some(before.to_string()), Some(subscription.to_string()));
+    audit(desk, by, AuditAction::SetSubscription, states);
     taxpayer.updated_at = desk.now;
     desk.put_taxpayer(taxpayer.clone());
     Ok(Reply::Taxpayer(Box::new(taxpayer)))
 }
 
-pub(super) fn rotate_key(desk: &mut Desk, cause: CommandId, key: &SecretString) -> Result<Reply, Refusal> {
+pub(super) fn rotate_key(
+    desk: &mut Desk,
+    cause: CommandId,
+    key: &SecretString,
+    by: Actor,
+) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     desk.changes.key = Some(key.clone());
+    audit(desk, by, AuditAction::RotateTaxpayerKey, (None, None));
     desk.emit(cause, EventKind::ApiKeyRotated, None, json!({ "taxpayer_id": desk.id }));
     Ok(Reply::Done)
 }
 
 /// The first call makes the record and activates it; later ones change URL, events and schedule. A disabled endpoint is
 /// back in service with it: whoever says where notifications go wants them there.
-pub(super) fn set_webhook(desk: &mut Desk, change: &WebhookChange) -> Result<Reply, Refusal> {
+pub(super) fn set_webhook(
+    desk: &mut Desk,
+    cause: CommandId,
+    change: &WebhookChange,
+) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     let now = desk.now;
-    let endpoint = desk.books.endpoint.clone().unwrap_or_else(|| Endpoint {
+    let before = desk.books.endpoint.clone();
+    let endpoint = before.clone().unwrap_or_else(|| Endpoint {
         id: desk.ids.webhook,
         taxpayer_id: desk.id,
         url: change.url.clone(),
@@ -114,15 +140,49 @@ pub(super) fn set_webhook(desk: &mut Desk, change: &WebhookChange) -> Result<Rep
     }
     endpoint.retry_schedule = change.retry_schedule.clone().applied(endpoint.retry_schedule);
     put_endpoint(desk, endpoint.clone());
+    let changed = endpoint.changed_since(before.as_ref());
+    if !changed.is_empty() {
+        let origin = |endpoint: &Endpoint| Origin::of(&endpoint.url).map(|origin| origin.to_string());
+        let to = format!("{} ({})", origin(&endpoint).unwrap_or_default(), changed.join(", "));
+        let states = (before.as_ref().and_then(origin), Some(to));
+        audit(desk, change.by, AuditAction::UpdateWebhook, states);
+        announce(desk, cause, &changed);
+    }
     Ok(Reply::Endpoint(Box::new(endpoint)))
 }
 
-pub(super) fn rotate_secret(desk: &mut Desk, secret: &Secret) -> Result<Reply, Refusal> {
+pub(super) fn rotate_secret(
+    desk: &mut Desk,
+    cause: CommandId,
+    secret: &Secret,
+    by: Actor,
+) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     let endpoint = desk.books.endpoint.as_mut().ok_or(Refusal::WebhookNotConfigured)?;
     endpoint.public_key = secret.public_key();
     desk.changes.secrets.push(secret.clone());
+    audit(desk, by, AuditAction::RotateWebhookSecret, (None, None));
+    announce(desk, cause, &["secret"]);
     Ok(Reply::Done)
+}
+
+/// Appends the event of a changed webhook: the ids, the origin of its URL and the names of what changed. The path of
+/// the URL may hold a secret of the receiver.
+pub(super) fn announce(desk: &mut Desk, cause: CommandId, changed: &[&str]) {
+    let endpoint = desk.books.endpoint.as_ref();
+    let data = json!({
+        "taxpayer_id": desk.id,
+        "webhook_id": endpoint.map(|endpoint| endpoint.id),
+        "webhook_origin": endpoint.and_then(|endpoint| Origin::of(&endpoint.url)),
+        "changed": changed,
+    });
+    desk.emit(cause, EventKind::WebhookUpdated, None, data);
+}
+
+/// Notes a change of this account in the audit.
+fn audit(desk: &mut Desk, by: Actor, action: AuditAction, (from, to): (Option<String>, Option<String>)) {
+    let entry = AuditEntry::new(by, action, &desk.id, desk.now).of_taxpayer(desk.id).between(from, to);
+    desk.changes.audit.push(entry);
 }
 
 pub(super) fn disable_endpoint(desk: &mut Desk, as_of: Timestamp, reason: &str) -> Result<Reply, Refusal> {

@@ -2,15 +2,16 @@
 //! out in between.
 
 use crate::actors::taxpayer::command::{IntegrationOrder, RenewedToken, Reply};
+use crate::actors::taxpayer::decide::account::announce;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::clock;
 use crate::domain::fault::{Fault, Faults};
+use crate::domain::ids::CommandId;
 use crate::domain::integration::{Integration, Kinds};
 use crate::domain::refusal::Refusal;
 
 /// Secrets that were not sent stay, of the same type of authentication.
-pub(super) fn set(desk: &mut Desk, order: &IntegrationOrder) -> Result<Reply, Refusal> {
+pub(super) fn set(desk: &mut Desk, cause: CommandId, order: &IntegrationOrder) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
     let stored = desk.integration.as_ref();
     let auth = order.auth.clone().completed(stored.map(|one| &one.auth)).map_err(missing)?;
@@ -23,18 +24,11 @@ pub(super) fn set(desk: &mut Desk, order: &IntegrationOrder) -> Result<Reply, Re
         updated_at: desk.now,
     };
     let before = stored.map(|one| words(&one.kinds()));
-    desk.changes.audit.push(AuditEntry {
-        id: clock::new_id(),
-        at: desk.now,
-        operator_id: order.by.operator_id,
-        action: AuditAction::SetIntegration,
-        taxpayer_id: Some(desk.id),
-        subject: desk.id.to_string(),
-        from_state: before,
-        to_state: Some(words(&integration.kinds())),
-        reason: order.by.reason.clone(),
-    });
+    let entry = AuditEntry::ordered(&order.by, AuditAction::SetIntegration, &desk.id, desk.now);
+    let entry = entry.of_taxpayer(desk.id).between(before, Some(words(&integration.kinds())));
+    desk.changes.audit.push(entry);
     desk.put_integration(integration.clone());
+    announce(desk, cause, &["integration"]);
     Ok(Reply::Integration(Box::new(integration)))
 }
 

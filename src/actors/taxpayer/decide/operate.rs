@@ -6,7 +6,6 @@ use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::decide::pipeline::{permit, show, stop};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::clock;
 use crate::domain::codes::AuthorityStatus;
 use crate::domain::ids::CommandId;
 use crate::domain::pipeline::{Operation, Request, Run, Verdict};
@@ -47,20 +46,12 @@ fn show_invoice(desk: &mut Desk, run: &Run, status: AuthorityStatus) {
 }
 
 fn entry(desk: &Desk, order: &RunOrder, (before, after): (&Run, &Run)) -> AuditEntry {
-    AuditEntry {
-        id: clock::new_id(),
-        at: desk.now,
-        operator_id: order.by.operator_id,
-        action: match order.to {
-            RunMove::Pause => AuditAction::PauseRun,
-            RunMove::Resume => AuditAction::ResumeRun,
-            RunMove::Retry => AuditAction::RetryRun,
-            RunMove::Cancel => AuditAction::CancelRun,
-        },
-        taxpayer_id: Some(desk.id),
-        subject: order.run.to_string(),
-        from_state: Some(before.state.to_string()),
-        to_state: Some(after.state.to_string()),
-        reason: order.by.reason.clone(),
-    }
+    let action = match order.to {
+        RunMove::Pause => AuditAction::PauseRun,
+        RunMove::Resume => AuditAction::ResumeRun,
+        RunMove::Retry => AuditAction::RetryRun,
+        RunMove::Cancel => AuditAction::CancelRun,
+    };
+    let entry = AuditEntry::ordered(&order.by, action, &order.run, desk.now).of_taxpayer(desk.id);
+    entry.between(Some(before.state.to_string()), Some(after.state.to_string()))
 }

@@ -38,17 +38,9 @@ pub(super) fn replay(desk: &mut Desk, order: &ReplayOrder) -> Result<Reply, Refu
             Some(delivery) => (AuditAction::ReplayDelivery, delivery),
             None => (AuditAction::ReplayDeadLetters, &replay.id),
         };
-        desk.changes.audit.push(AuditEntry {
-            id: clock::new_id(),
-            at: desk.now,
-            operator_id: by.operator_id,
-            action,
-            taxpayer_id: Some(desk.id),
-            subject: subject.to_string(),
-            from_state: Some(DeliveryState::Dead.to_string()),
-            to_state: Some(DeliveryState::Pending.to_string()),
-            reason: by.reason.clone(),
-        });
+        let (dead, pending) = (DeliveryState::Dead.to_string(), DeliveryState::Pending.to_string());
+        let entry = AuditEntry::ordered(by, action, subject, desk.now);
+        desk.changes.audit.push(entry.of_taxpayer(desk.id).between(Some(dead), Some(pending)));
     }
     Ok(Reply::Replay(Box::new(replay)))
 }

@@ -1,0 +1,55 @@
+//! The origin of a URL: its scheme, host and port (RFC 6454). Credentials are bound to one.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// An origin in its ASCII form, without the default port of its scheme: `https://erp.example.com:8443`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Origin(String);
+
+impl Origin {
+    /// The origin of an absolute URL of http or https.
+    pub fn of(url: &str) -> Option<Self> {
+        let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        Some(Self(url.origin().ascii_serialization()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let origin = |url: &str| Origin::of(url).map(|origin| origin.to_string());
+        let same = Some("https://erp.example".to_owned());
+        for url in ["https://erp.example", "HTTPS://ERP.example:443/a?b#c", "https://u:p@erp.example/"] {
+            assert_eq!(origin(url), same, "{url}");
+        }
+        for url in [
+            "http://erp.example/",
+            "https://erp.example:8443/",
+            "https://erp.example./",
+            "https://erp.example.evil.example/",
+            "https://[::1]/",
+        ] {
+            assert!(origin(url).is_some() && origin(url) != same, "{url}");
+        }
+        for url in ["", "erp.example", "ftp://erp.example", "file:///a", "data:text/plain,a", "https://"] {
+            assert_eq!(origin(url), None, "{url}");
+        }
+    }
+}
