@@ -15,7 +15,7 @@ use super::download::EncryptedDocument;
 use super::failure::Failure;
 use super::operation::{Operation, ResourceList};
 use super::wire::{
-    Acknowledgement, Confirmation, InTransit, IrnCheck, Parties, PullQuery, SearchPage, SearchQuery,
+    Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, PullQuery, SearchPage, SearchQuery,
 };
 
 impl Authority {
@@ -124,6 +124,12 @@ impl Authority {
         self.send(call, |answer| (!says_not_ok(&answer)).then_some(())).await
     }
 
+    /// `GET /entity/{entity_id}`: the businesses of an entity. `NotFound` when there is none with this id.
+    pub async fn entity(&self, id: &str) -> Result<Entity, Failure> {
+        let path = format!("/entity/{}", safe(id)?);
+        self.send(Call::new(Operation::Entity, Method::GET, &path), shape).await
+    }
+
     /// `GET /invoice/resources/{list}`: the data array, unmodified.
     pub async fn resource(&self, list: ResourceList) -> Result<Value, Failure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
@@ -162,6 +168,7 @@ fn says_already(message: &str) -> bool {
 mod tests {
     use super::super::failure::Cause;
     use super::super::testing::Server;
+    use super::super::wire::Business;
     use super::*;
 
     const IRN: &str = "INV/1-1A2B3C4D-20260101";
@@ -265,6 +272,19 @@ mod tests {
         let document = server.authority().download("I").await.unwrap();
         assert_eq!((document.iv_hex.as_str(), document.public_part.as_str()), ("00", "p"));
         assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/download/I", "")]));
+    }
+
+    #[tokio::test]
+    async fn the_businesses_of_an_entity_are_read() {
+        let body =
+            r#"{"code":200,"data":{"id":"e","businesses":[{"id":"b","tin":"1","name":"B"},{"id":"c"}]}}"#;
+        let server = Server::json(200, body).await;
+        let business = |id: &str, tin: Option<&str>| Business { id: id.into(), tin: tin.map(str::to_owned) };
+        let expected = Entity { businesses: vec![business("b", Some("1")), business("c", None)] };
+        assert_eq!(server.authority().entity("e/1").await.unwrap(), expected);
+        assert_eq!(asked(&server), lines(&[("GET /api/v1/entity/e%2F1", "")]));
+        let server = Server::json(404, r#"{"code":404,"message":"entity not found"}"#).await;
+        assert!(matches!(server.authority().entity("e").await, Err(Failure::NotFound { .. })));
     }
 
     #[tokio::test]

@@ -18,6 +18,7 @@ pub enum Operation {
     Download,
     Report,
     Resource,
+    Entity,
 }
 
 /// What a call that was not answered may have done.
@@ -33,7 +34,7 @@ pub(super) enum Nature {
 
 impl Operation {
     /// Every operation, in the order of its discriminant.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ValidateIrn,
         Self::Validate,
         Self::Sign,
@@ -48,6 +49,7 @@ impl Operation {
         Self::Download,
         Self::Report,
         Self::Resource,
+        Self::Entity,
     ];
 
     /// The name in logs, metrics and the operators' pages.
@@ -67,6 +69,7 @@ impl Operation {
             Self::Download => "download",
             Self::Report => "report",
             Self::Resource => "resource",
+            Self::Entity => "entity",
         }
     }
 

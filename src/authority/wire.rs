@@ -92,6 +92,20 @@ pub struct SearchPage {
     pub page: Value,
 }
 
+/// The data of `GET /entity/{entity_id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Entity {
+    pub businesses: Vec<Business>,
+}
+
+/// One business of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Business {
+    /// What we call the business id.
+    pub id: String,
+    pub tin: Option<String>,
+}
+
 impl InTransit {
     /// Reads a list of IRNs, bare or as objects with `irn`, in an array or below `items`.
     pub(super) fn list(data: &Value) -> Option<Vec<Self>> {

@@ -1,4 +1,6 @@
 //! What the authority knows beside invoices: the businesses of an entity, and its lists.
+//!
+//! A business id that begins with one of three groups of digits has an entity that does not confirm it.
 
 use serde_json::{Value, json};
 
@@ -12,9 +14,24 @@ use crate::{
     state::State,
 };
 
+/// How a business id begins whose entity is not known, lists another tax number, or does not answer.
+const UNKNOWN: &str = "00000404-";
+const CONTRADICTING: &str = "00000409-";
+const SILENT: &str = "00000503-";
+const ANOTHER_TIN: &str = "00000000-0409";
+
 /// Every enrolled business: one entity stands for all, as one key pair does.
 pub(super) fn entity(call: &Call, state: &State) -> Answer {
     let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
+    if id.starts_with(UNKNOWN) {
+        return Err(Refusal::new(404, "entity not found"));
+    }
+    if id.starts_with(SILENT) {
+        return Err(Refusal::breakdown(503, "service unavailable"));
+    }
+    if id.starts_with(CONTRADICTING) {
+        state.books.open().business(id).tin = Some(ANOTHER_TIN.to_owned());
+    }
     let ledger = state.books.open();
     let businesses: Vec<Value> = ledger.businesses.values().map(|business| show(business, &ledger)).collect();
     Ok(json!({ "id": id, "businesses": businesses }))

@@ -48,7 +48,11 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
     let document = document.to_string();
     let mut ledger = state.books.open();
     ledger.party(&essence.supplier.tin, &essence.supplier.name);
-    ledger.business(&essence.business_id).tin.get_or_insert_with(|| essence.supplier.tin.clone());
+    let issuer = match &essence.customer {
+        Some(customer) if is_self_billed(&essence.invoice_type_code) => customer,
+        _ => &essence.supplier,
+    };
+    ledger.business(&essence.business_id).tin.get_or_insert_with(|| issuer.tin.clone());
     if let Some(customer) = &essence.customer {
         ledger.party(&customer.tin, &customer.name);
     }
@@ -69,4 +73,9 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
         sign_count: 0,
         transmit_count: 0,
     })
+}
+
+/// Whether the buyer issues the document.
+fn is_self_billed(type_code: &str) -> bool {
+    matches!(type_code, "385" | "393" | "394")
 }

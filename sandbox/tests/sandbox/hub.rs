@@ -152,6 +152,19 @@ async fn a_business_enrolled_with_a_service_id_has_its_numbers_held_against_it()
 }
 
 #[actix_rt::test]
+async fn a_business_id_may_be_typed_so_that_its_entity_does_not_confirm_it() {
+    let authority = Authority::start().await;
+    let business = "-1111-4111-8111-111111111111";
+    let entity = async |group: &str| authority.get(&format!("/entity/{group}{business}")).await;
+    assert_eq!(entity("00000404").await.0, 404);
+    assert_eq!(entity("00000503").await.0, 503);
+    let (status, body) = entity("00000409").await;
+    let listed = &body["data"]["businesses"][0];
+    assert_eq!((status, &listed["id"]), (200, &json!(format!("00000409{business}"))));
+    assert_eq!(listed["tin"], "00000000-0409");
+}
+
+#[actix_rt::test]
 async fn an_invoice_from_elsewhere_is_told_downloaded_and_acknowledged() {
     let authority = Authority::start().await;
     let mut access_point = AccessPoint::listen();

@@ -2,17 +2,20 @@
 
 use crate::domain::catalog::List;
 use crate::domain::money::Amount;
+use crate::domain::party::Taxpayer;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::unit;
+use crate::http::forms::own;
 use crate::http::forms::reader::Reader;
 
 /// Digits of a telephone number after its `+`.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
-pub(crate) fn party(reader: &mut Reader<'_>) -> Option<()> {
+/// A party; with a taxpayer, the one that has to be this taxpayer itself.
+pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
-    reader.required("tin").text(TEXT_MAX);
+    own::tin(reader, taxpayer);
     reader.required("email").email();
     let what = "must be a + followed by 6 to 15 digits";
     reader.optional("telephone").shaped("telephone", what, is_telephone);

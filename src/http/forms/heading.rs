@@ -48,6 +48,15 @@ pub(crate) fn texts(reader: &mut Reader<'_>) {
     reader.optional("payment_terms_note").long_text(0, LONG_TEXT_MAX);
 }
 
+/// The types of documents that the buyer issues in the supplier's place, as the authority numbers them: self billed,
+/// self-billed credit note, self-billed invoice.
+const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
+
+/// Whether the taxpayer that submits a document of this type is its buyer.
+pub(crate) fn is_self_billed(type_code: &str) -> bool {
+    SELF_BILLED_CODES.contains(&type_code)
+}
+
 /// Whether a document of this type changes an earlier invoice, which it then has to name.
 pub(crate) fn corrects(type_code: &str) -> bool {
     matches!(type_code, CREDIT_NOTE_CODE | DEBIT_NOTE_CODE)

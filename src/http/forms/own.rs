@@ -1,8 +1,11 @@
-//! What a body says of whose it is: its business id and its IRN must be those of the taxpayer that is acted for.
+//! What a body says of whose it is: its business id, its IRN and the tax number of who issues it must be those of the
+//! taxpayer that is acted for.
 //! Without a taxpayer, where an integrator named none, only the other faults are of interest.
 
 use crate::domain::irn::Irn;
+use crate::domain::normal_form::is_same_tin;
 use crate::domain::party::Taxpayer;
+use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer;
 
@@ -21,6 +24,15 @@ fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpa
     let is_other = |id: &str, taxpayer: &Taxpayer| !id.eq_ignore_ascii_case(&taxpayer.business_id);
     if business_id.zip(taxpayer).is_some_and(|(id, taxpayer)| is_other(&id, taxpayer)) {
         reader.fault("business_id", "own", "must be the business id of this taxpayer");
+    }
+}
+
+/// The tax number of a party that has to be the taxpayer itself.
+pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
+    let tin = reader.required("tin").text(TEXT_MAX);
+    let is_other = |tin: &str, taxpayer: &Taxpayer| !is_same_tin(tin, &taxpayer.tin);
+    if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| is_other(&tin, taxpayer)) {
+        reader.fault("tin", "own", "must be the tax number of this taxpayer");
     }
 }
 

@@ -58,9 +58,17 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     let has_tax_currency = reader.optional("tax_currency_code").currency().is_some();
     heading::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
-    reader.required("accounting_supplier_party").object(document::party);
-    let needs_customer = category.is_none_or(Category::needs_tin);
-    reader.required_if(needs_customer, "accounting_customer_party").object(document::party);
+    let is_self_billed = type_code.as_deref().is_some_and(heading::is_self_billed);
+    // A document of somebody else is told by its IRN alone.
+    let is_other =
+        |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
+    let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));
+    let (supplier, customer) = if is_self_billed { (None, own) } else { (own, None) };
+    reader.required("accounting_supplier_party").object(|reader| document::party(reader, supplier));
+    let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
+    reader
+        .required_if(needs_customer, "accounting_customer_party")
+        .object(|reader| document::party(reader, customer));
     references::read(reader, type_code.as_deref().is_some_and(heading::corrects));
     reader.optional("payment_means").objects(0, references::means);
     let totals = reader.required("legal_monetary_total").object(document::totals);

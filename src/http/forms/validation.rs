@@ -9,6 +9,7 @@ use crate::domain::codes::{Category, DeclaredPaymentStatus};
 use crate::domain::email::is_email;
 use crate::domain::fault::Faults;
 use crate::domain::irn::Irn;
+use crate::domain::normal_form::is_same_tin;
 use crate::domain::party::Taxpayer;
 use crate::http::forms::document::{self, is_telephone};
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
@@ -66,8 +67,10 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     reader.required("document_currency_code").currency();
     reader.required("tax_currency_code").currency();
     reader.optional("order_reference").text(TEXT_MAX);
-    reader.required(SUPPLIER).object(|reader| party(reader, SUPPLIER));
-    reader.optional(CUSTOMER).object(|reader| party(reader, CUSTOMER));
+    let is_self_billed = type_code.as_deref().is_some_and(heading::is_self_billed);
+    let (supplier, customer) = if is_self_billed { (None, taxpayer) } else { (taxpayer, None) };
+    reader.required(SUPPLIER).object(|reader| party(reader, SUPPLIER, supplier));
+    reader.optional(CUSTOMER).object(|reader| party(reader, CUSTOMER, customer));
     reader.required("payment_means").objects(1, dated_means);
     reader.required("tax_total").objects(1, document::tax_total);
     let totals = reader.required("legal_monetary_total").object(document::totals);
@@ -81,10 +84,14 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     Some(Named { irn: irn?, category, status })
 }
 
-/// A party; only the supplier's telephone has to be there. An odd format is remarked on, since Submit refuses it.
-fn party(reader: &mut Reader<'_>, name: &str) -> Option<()> {
+/// A party; only the supplier's telephone has to be there. An odd format is remarked on, since Submit refuses it, and
+/// so is another tax number than the taxpayer's where the party has to be the taxpayer itself.
+fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
-    reader.required("tin").text(TEXT_MAX);
+    let tin = reader.required("tin").text(TEXT_MAX);
+    if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
+        reader.warn(format!("{name}.tin is not the tax number of this taxpayer; Submit refuses it"));
+    }
     let email = reader.required("email").text(TEXT_MAX);
     if email.is_some_and(|email| !is_email(&email)) {
         reader.warn(format!("{name}.email is no email address; Submit refuses it"));

@@ -227,3 +227,43 @@ fn all_faults_are_told_at_once_and_unknown_fields_in_a_warning() {
         assert!(answer.warnings().contains("colour"), "{}", answer.warnings());
     });
 }
+
+#[test]
+fn a_supplier_that_is_not_the_account_is_refused_on_its_tin() {
+    const TIN: &str = "accounting_supplier_party.tin";
+    on_every_database(async |world| {
+        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+        let body = submission(&taxpayer, &bodies::invoice_no());
+        for stranger in [other.tin.as_str(), "23456789-0001", "-"] {
+            let odd = with(&body, TIN, json!(stranger));
+            for caller in [taxpayer.app(), world.integrator().app()] {
+                let answer = caller.submit(&odd).await.expect_faults(&[TIN]);
+                assert!(answer.message().contains("the tax number of this taxpayer"), "{}", answer.message());
+            }
+            let document = with(&bodies::validation(&taxpayer, "INV1"), TIN, json!(stranger));
+            let answer = taxpayer.app().validate(&document).await.expect_status(200);
+            assert!(answer.warnings().contains("Submit refuses it"), "{}", answer.warnings());
+        }
+        assert!(world.authority.invoice(body["irn"].as_str().unwrap()).is_none(), "nobody was asked");
+        let respelled = with(&body, TIN, json!(taxpayer.tin.replace('-', "\u{2013} ")));
+        taxpayer.app().submit(&respelled).await.expect_status(200);
+    });
+}
+
+#[test]
+fn of_a_self_billed_document_the_customer_is_the_account() {
+    const TIN: &str = "accounting_customer_party.tin";
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for code in ["385", "393", "394"] {
+            let body = submission(&taxpayer, &bodies::invoice_no());
+            let body = with(&body, "invoice_type_code", json!(code));
+            taxpayer.app().submit(&body).await.expect_faults(&[TIN]);
+            let nobody = without(&with(&body, "invoice_category", json!("B2C")), "accounting_customer_party");
+            taxpayer.app().submit(&nobody).await.expect_faults(&["accounting_customer_party"]);
+            let body = with(&body, TIN, json!(taxpayer.tin));
+            let body = with(&body, "accounting_supplier_party.tin", json!("87654321-0001"));
+            taxpayer.app().submit(&body).await.expect_status(200);
+        }
+    });
+}

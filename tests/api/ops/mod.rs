@@ -57,7 +57,7 @@ fn an_operator_sees_the_breaker_and_the_limit_of_each_operation() {
     on_every_database(async |world| {
         let answer = world.new_operator().await.get("/ops/breakers").await.expect_status(200);
         let breakers = answer.data().as_array().unwrap();
-        assert_eq!(breakers.len(), 14);
+        assert_eq!(breakers.len(), 15);
         for breaker in breakers {
             let fields: Vec<_> = breaker.as_object().unwrap().keys().map(String::as_str).collect();
             assert_eq!(
