@@ -79,6 +79,11 @@ pub struct Database {
     /// Secret for the password in it. Empty is the file in `data_dir`: ask [`Settings::database_url`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
     pub url: SecretString,
+    pub writer_connections_max: u32,
+    pub reader_connections_max: u32,
+    pub lock_timeout_s: u64,
+    pub statement_timeout_s: u64,
+    pub idle_in_transaction_timeout_s: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]

@@ -14,7 +14,7 @@ use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
-use crate::app::house::open_store;
+use crate::app::house::open_patiently;
 use crate::config::Settings;
 use crate::domain::audit::Actor;
 use crate::domain::caller::{KeyKind, new_key};
@@ -30,7 +30,7 @@ use crate::store::failure::StoreError;
 
 /// Brings the schema up to date.
 pub async fn migrate(settings: Settings) -> Result<(), StartError> {
-    open_store(&settings).await?.close().await;
+    open_patiently(&settings).await?.close().await;
     Ok(())
 }
 
@@ -40,7 +40,7 @@ pub async fn create_integrator(settings: Settings, name: String, email: String) 
         return Err(StartError::EmptyName);
     }
     check_email(&email)?;
-    let store = open_store(&settings).await?;
+    let store = open_patiently(&settings).await?;
     let key = new_key(KeyKind::Integrator, clock::chance().random());
     let added = accounts::add_integrator(&store, &name, &email, key.expose_secret(), SystemClock.now()).await;
     store.close().await;
@@ -51,7 +51,7 @@ pub async fn create_integrator(settings: Settings, name: String, email: String) 
 /// Creates an operator; its password and key are in the answer and nowhere else.
 pub async fn create_operator(settings: Settings, email: String) -> Result<Value, StartError> {
     check_email(&email)?;
-    let store = open_store(&settings).await?;
+    let store = open_patiently(&settings).await?;
     let password = SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()));
     let hash = password::hash(&password).map_err(|_| StartError::Password)?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
@@ -76,7 +76,7 @@ fn exists(error: StoreError, email: &str) -> StartError {
 
 /// Says whether a taxpayer may create invoices.
 pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> Result<(), StartError> {
-    let store = open_store(&settings).await?;
+    let store = open_patiently(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let arbiters = Arc::new(Arbiters::start(1));
     let desktop = Desktop {

@@ -29,7 +29,7 @@ use crate::domain::catalog::SharedCatalog;
 use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::deadline::DeadlinePolicy;
-use crate::store::database::Store;
+use crate::store::database::{PoolSettings, Store};
 use crate::store::vault::Vault;
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
@@ -37,6 +37,9 @@ use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// How long work under way may take when the process ends.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// How long a call of the command line waits for an SQLite database that is written to.
+const CALL_BUSY_WAIT: Duration = Duration::from_secs(30);
 
 /// The parts of a process.
 pub struct House {
@@ -59,16 +62,39 @@ pub struct House {
 
 /// Opens the database of the settings and brings its schema up to date.
 pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
+    open_with(settings, &pool_settings(settings)).await
+}
+
+/// The same for a call of the command line: it may come beside a service that writes without a pause, and nobody waits
+/// for it but its caller.
+pub(super) async fn open_patiently(settings: &Settings) -> Result<Store, StartError> {
+    open_with(settings, &PoolSettings { busy_wait: CALL_BUSY_WAIT, ..pool_settings(settings) }).await
+}
+
+async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
     let vault = Vault::new(settings.secrets.encryption_key.expose_secret())?;
-    let store = Store::open(settings.database_url().expose_secret(), vault).await?;
+    let store = Store::open(settings.database_url().expose_secret(), pools, vault).await?;
     store.migrate().await?;
     Ok(store)
+}
+
+fn pool_settings(settings: &Settings) -> PoolSettings {
+    let given = &settings.database;
+    PoolSettings {
+        writers_max: given.writer_connections_max,
+        readers_max: given.reader_connections_max,
+        lock_timeout: Duration::from_secs(given.lock_timeout_s),
+        statement_timeout: Duration::from_secs(given.statement_timeout_s),
+        idle_in_transaction_timeout: Duration::from_secs(given.idle_in_transaction_timeout_s),
+        ..PoolSettings::default()
+    }
 }
 
 /// Opens the database of the settings as it is.
 pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
     let vault = Vault::new(settings.secrets.encryption_key.expose_secret())?;
-    Ok(Store::open_existing(settings.database_url().expose_secret(), vault).await?)
+    let (url, pools) = (settings.database_url(), pool_settings(settings));
+    Ok(Store::open_existing(url.expose_secret(), &pools, vault).await?)
 }
 
 impl House {

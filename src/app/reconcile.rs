@@ -14,7 +14,7 @@ use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
-use crate::app::house::{desktop, open_store, reconciler_schedule, reconciliations};
+use crate::app::house::{desktop, open_patiently, reconciler_schedule, reconciliations};
 use crate::app::upstream;
 use crate::config::Settings;
 use crate::domain::clock::{SharedClock, SystemClock};
@@ -76,7 +76,7 @@ impl fmt::Display for Reconciled {
 pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<Reconciled, StartError> {
     let clock: SharedClock = Arc::new(SystemClock);
     let authority = upstream::remote(&settings, &clock)?;
-    let store = open_store(&settings).await?;
+    let store = open_patiently(&settings).await?;
     let arbiters = Arc::new(Arbiters::start(1));
     let door = reconciliations(&settings, &store, &clock);
     let reconciler = authority.map(|authority| {

@@ -55,6 +55,11 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("http.body_timeout_s", Allowed::Number(1..=3_600)),
     ("http.idempotency_keep_s", Allowed::Number(1..=MONTH_S)),
     ("database.url", Allowed::Text(is_database, "a URL that begins with sqlite:// or postgres://, or empty")),
+    ("database.writer_connections_max", Allowed::Number(1..=1_000)),
+    ("database.reader_connections_max", Allowed::Number(1..=1_000)),
+    ("database.lock_timeout_s", Allowed::Number(1..=60)),
+    ("database.statement_timeout_s", Allowed::Number(1..=600)),
+    ("database.idle_in_transaction_timeout_s", Allowed::Number(1..=600)),
     ("authority.mode", Allowed::Word(&["sandbox", "remote"])),
     (
         "authority.base_url",

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::http::state::State;
 
-const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(1);
+const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
 /// What a probe waits for the database: longer than a turn at it may take.
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
@@ -102,7 +102,7 @@ async fn kept(
 
 /// The reason is for the log: who asks need not be an operator.
 async fn database(state: &State) -> Option<String> {
-    let error = within(DATABASE_WAIT, state.store.ping()).await.err()?;
+    let error = within(DATABASE_WAIT, state.store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer");
     Some("the database does not answer".to_owned())
 }

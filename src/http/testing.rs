@@ -34,7 +34,7 @@ use crate::domain::verification::Verification;
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
 use crate::http::{Health, Rates, Traffic, Turnstile, UnderWay};
-use crate::store::database::Store;
+use crate::store::database::{PoolSettings, Store};
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::vault::Vault;
@@ -81,7 +81,9 @@ fn settings() -> Settings {
 pub(crate) async fn house() -> House {
     let files = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", files.path().join("test.db").display());
-    let store = Store::open(&url, Vault::new(&STANDARD.encode([7; 32])).unwrap()).await.unwrap();
+    let store = Store::open(&url, &PoolSettings::default(), Vault::new(&STANDARD.encode([7; 32])).unwrap())
+        .await
+        .unwrap();
     store.migrate().await.unwrap();
     furnish(&store).await;
     let clock: SharedClock = Arc::new(MockClock::at(now()));

@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::domain::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::ids::{IntegratorId, RunId, TaxpayerId};
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::audit::{Column, Entity, Model};
 use crate::store::entity::operator;
 use crate::store::failure::StoreError;
@@ -25,7 +24,7 @@ pub struct AuditFilter {
     pub subject: Option<String>,
 }
 
-pub async fn append(tx: &DatabaseTransaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
+pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
     }

@@ -1,14 +1,14 @@
 //! Batches and what became of their items.
 
-use sea_orm::{DatabaseTransaction, EntityTrait, IntoActiveModel};
+use sea_orm::{EntityTrait, IntoActiveModel};
 
 use crate::domain::batch::Batch;
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::batch::{Entity, Model};
 use crate::store::failure::StoreError;
 
-pub async fn add(tx: &DatabaseTransaction, batch: &Batch) -> Result<(), StoreError> {
+pub async fn add(tx: &Transaction, batch: &Batch) -> Result<(), StoreError> {
     Entity::insert(Model::from(batch).into_active_model()).exec_without_returning(tx).await?;
     Ok(())
 }

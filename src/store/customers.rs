@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Select};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, Select};
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::party::Customer;
 use crate::store::any::any_of;
-use crate::store::database::portions;
+use crate::store::database::{Transaction, portions};
 use crate::store::entity::customer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
 /// The customers that have any of these numbers or tax numbers, the oldest first.
 pub async fn owned_by_with_numbers(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     numbers: Vec<String>,
     tins: Vec<String>,
@@ -49,7 +49,7 @@ fn finders(taxpayer: TaxpayerId, numbers: Vec<String>, tins: Vec<String>) -> Vec
 
 /// Writes customers as they are now, new and changed ones alike.
 pub async fn save(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     customers: &[&Customer],
     now: Timestamp,

@@ -1,25 +1,20 @@
-//! Connections. SQLite has one writer connection, since it has one writer anyway, and a pool of readers
-//! that never wait for it (WAL); a commit is on the disk when it returns (synchronous FULL). PostgreSQL
-//! has one pool for both.
+//! The open database: transactions that write, queries that read, and the shapes that their statements share. A commit
+//! is on the disk when it returns (SQLite: synchronous FULL).
 
 use std::sync::Arc;
 
 use migration::{Migrator, MigratorTrait};
-use sea_orm::sqlx::Connection;
-use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::store::failure::StoreError;
 use crate::store::ids::Ids;
+use crate::store::pool::WITHOUT_LIMITS;
 use crate::store::vault::Vault;
-use crate::store::writer::{WAIT, Writer};
+use crate::store::writer::Writer;
 
+pub use crate::store::pool::{Pool, PoolSettings};
 pub use crate::store::writer::Transaction;
-
-const POSTGRES_CONNECTIONS_MAX: u32 = 16;
-const SQLITE_READERS_MAX: u32 = 4;
-
-/// Prepared statements of a connection. Each size in which rows are written is one.
-const STATEMENTS_KEPT: usize = 256;
 
 /// Rows a statement writes at most, so that its values stay below what both databases bind.
 const ROWS_PER_STATEMENT: usize = 256;
@@ -82,12 +77,14 @@ pub(crate) fn looked_up(
 
 /// Lets one process at a time migrate. The number means nothing; it is ours alone.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
+/// A write that changes nothing but this row.
+const HEALTH_ROW: &str = "health";
 
 /// The open database.
 #[derive(Clone)]
 pub struct Store {
     writer: Writer,
-    reader: DatabaseConnection,
+    reader: Pool,
     ids: Ids,
     vault: Arc<Vault>,
 }
@@ -100,26 +97,23 @@ impl std::fmt::Debug for Store {
 
 impl Store {
     /// Opens the database of a URL: `sqlite://path`, made if it is missing, or `postgres://…`.
-    pub async fn open(url: &str, vault: Vault) -> Result<Self, StoreError> {
-        Self::connect(url, vault, true).await
+    pub async fn open(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
+        Self::connect(url, settings, vault, true).await
     }
 
     /// Opens a database that must be there already.
-    pub async fn open_existing(url: &str, vault: Vault) -> Result<Self, StoreError> {
-        Self::connect(url, vault, false).await
+    pub async fn open_existing(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
+        Self::connect(url, settings, vault, false).await
     }
 
-    async fn connect(url: &str, vault: Vault, create: bool) -> Result<Self, StoreError> {
-        let (writer, reader) = if url.starts_with("sqlite:") {
-            (
-                Database::connect(sqlite(url, 1, create)).await?,
-                Database::connect(sqlite(url, SQLITE_READERS_MAX, create)).await?,
-            )
-        } else {
-            let pool = Database::connect(postgres(url)).await?;
-            (pool.clone(), pool)
-        };
-        let writer = Writer::new(writer);
+    async fn connect(
+        url: &str,
+        settings: &PoolSettings,
+        vault: Vault,
+        is_created: bool,
+    ) -> Result<Self, StoreError> {
+        let (writer, reader) = Pool::open(url, settings, is_created).await?;
+        let writer = Writer::new(writer, settings.busy_wait);
         let ids = Ids::new(writer.clone());
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
@@ -127,11 +121,12 @@ impl Store {
     /// Brings the schema up to date, in one transaction: a process that dies in it leaves nothing half done, and
     /// of several that start together one does it.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        let tx = self.begin().await?;
+        let tx = self.begin().await?.unlimited();
         if self.backend() == DbBackend::Postgres {
+            tx.execute_unprepared(WITHOUT_LIMITS).await?;
             tx.execute_unprepared(ONE_MIGRATES).await?;
         }
-        Migrator::up(&*tx, None).await?;
+        Migrator::up(tx.unwatched()?, None).await?;
         tx.commit().await
     }
 
@@ -141,7 +136,7 @@ impl Store {
     }
 
     /// For queries.
-    pub fn reader(&self) -> &DatabaseConnection {
+    pub fn reader(&self) -> &Pool {
         &self.reader
     }
 
@@ -157,64 +152,32 @@ impl Store {
         self.writer.backend()
     }
 
-    /// Whether the database answers and can be written to.
-    pub async fn ping(&self) -> Result<(), StoreError> {
-        let transaction = self.begin().await?;
-        transaction.execute_unprepared("SELECT 1").await?;
-        transaction.rollback().await
+    /// Fails unless the database answers queries and commits a write: a disk without room answers everything else.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let statement = Query::insert()
+            .into_table("counters")
+            .columns(["name", "next"])
+            .values_panic([HEALTH_ROW.into(), 1_i64.into()])
+            .on_conflict(
+                OnConflict::column("name")
+                    .value("next", Expr::col(("counters", "next")).add(1_i64))
+                    .to_owned(),
+            )
+            .returning_col("next")
+            .to_owned();
+        self.writer.query_one_alone(self.backend().build(&statement)).await?;
+        self.reader.execute_unprepared("SELECT 1").await?;
+        Ok(())
     }
 
     pub async fn close(self) {
-        for closed in [self.reader.close().await.map_err(StoreError::from), self.writer.close().await] {
+        let (reader, writer) = tokio::join!(self.reader.close(), self.writer.close());
+        for closed in [reader.map_err(StoreError::from), writer] {
             if let Err(error) = closed {
                 tracing::warn!(%error, "a database pool did not close cleanly");
             }
         }
     }
-}
-
-fn sqlite(url: &str, connections: u32, create: bool) -> ConnectOptions {
-    let mut options = common(url, connections);
-    options.map_sqlx_sqlite_opts(move |sqlite| {
-        sqlite
-            .create_if_missing(create)
-            .foreign_keys(true)
-            .busy_timeout(WAIT)
-            .statement_cache_capacity(STATEMENTS_KEPT)
-            .pragma("journal_mode", "WAL")
-            .pragma("synchronous", "FULL")
-            .pragma("cache_size", "-65536")
-            .pragma("temp_store", "MEMORY")
-    });
-    options.map_sqlx_sqlite_pool_opts(|pool| {
-        // Where SQLite gave a transaction up by itself, the driver goes on counting it.
-        pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
-    });
-    options
-}
-
-fn postgres(url: &str) -> ConnectOptions {
-    let mut options = common(url, POSTGRES_CONNECTIONS_MAX);
-    // To compile a statement takes PostgreSQL longer than any of ours takes, and it does so at each execution of one
-    // that it thinks large: it takes the lists of JSON that we pass for a hundred rows each. And a plan that it makes
-    // while a table is small goes through all of it, which it keeps to while the table grows; ours all have an index.
-    options.map_sqlx_postgres_opts(|postgres| {
-        let settings = [("jit", "off"), ("enable_seqscan", "off")];
-        postgres.statement_cache_capacity(STATEMENTS_KEPT).options(settings)
-    });
-    options
-}
-
-fn common(url: &str, connections: u32) -> ConnectOptions {
-    let mut options = ConnectOptions::new(url);
-    options
-        .max_connections(connections)
-        .min_connections(1)
-        .acquire_timeout(WAIT)
-        .connect_timeout(WAIT)
-        .sqlx_logging(false)
-        .test_before_acquire(false);
-    options
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, Iterable, ModelTrait,
-    PaginatorTrait, QueryFilter,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, Iterable, ModelTrait, PaginatorTrait,
+    QueryFilter,
 };
 
 use crate::domain::delivery::{Attempt, Delivery, DeliveryState};
 use crate::domain::event::EventKind;
-use crate::store::database::portions;
+use crate::store::database::{Transaction, portions};
 use crate::store::delivery_line;
 use crate::store::entity::attempt;
 use crate::store::entity::delivery::{Column, Entity, Model};
@@ -19,7 +19,7 @@ use crate::store::failure::StoreError;
 
 /// Adds deliveries to an endpoint whose lane is locked.
 pub async fn add(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     deliveries: &[(Delivery, EventKind)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -42,7 +42,7 @@ pub async fn add(
 
 /// Writes what came of attempts: the deliveries as they are now, a log entry each, and who is first in line then.
 pub async fn record(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     outcomes: &[(Delivery, EventKind, Attempt)],
     now: Timestamp,
 ) -> Result<(), StoreError> {

@@ -5,12 +5,11 @@
 use std::collections::BTreeSet;
 
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, IdenStatic, Iterable, Statement, Value,
-};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, IdenStatic, Iterable, Statement, Value};
 
 use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::ids::TaxpayerId;
+use crate::store::database::Transaction;
 use crate::store::entity::column::json;
 use crate::store::entity::delivery::{Column, Entity};
 use crate::store::failure::StoreError;
@@ -36,7 +35,7 @@ pub(super) fn is_first_still() -> Expr {
 
 /// Marks the first of each of these lines, where those before it have ended.
 pub(super) async fn move_up<'a>(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
 ) -> Result<(), StoreError> {
     let lines: BTreeSet<_> = lines.into_iter().map(|(taxpayer, key)| (taxpayer.0, key)).collect();
@@ -50,11 +49,7 @@ pub(super) async fn move_up<'a>(
 }
 
 /// Marks the first of each of these lines of a taxpayer and no other, where some wait again before those that did.
-pub(super) async fn line_up(
-    tx: &DatabaseTransaction,
-    taxpayer: TaxpayerId,
-    keys: &[&str],
-) -> Result<(), StoreError> {
+pub(super) async fn line_up(tx: &Transaction, taxpayer: TaxpayerId, keys: &[&str]) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let given = match backend {
         DbBackend::Postgres => "SELECT json_array_elements_text(CAST($2 AS JSON))",

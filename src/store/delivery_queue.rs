@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use sea_orm::{
-    ConnectionTrait, DatabaseTransaction, DbBackend, FromQueryResult, QueryResult, Statement, Value,
-};
+use sea_orm::{ConnectionTrait, DbBackend, FromQueryResult, QueryResult, Statement, Value};
 
 use crate::domain::delivery::Delivery;
 use crate::domain::event::Event;
 use crate::domain::ids::TaxpayerId;
-use crate::store::database::{Join, Store, looked_up, numbers};
+use crate::store::database::{Join, Store, Transaction, looked_up, numbers};
 use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
@@ -79,7 +77,7 @@ fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
 
 /// When the next delivery of each of these can be attempted; those that have none waiting are left out.
 pub async fn next_due_owned_by_each(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Timestamp>, StoreError> {
     let sql = format!(
@@ -101,7 +99,7 @@ pub async fn next_due_owned_by_each(
 
 /// Of these taxpayers those whose endpoint is in service, and whether a replay is under way there.
 pub async fn in_service(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
     let backend = tx.get_database_backend();
@@ -119,7 +117,7 @@ pub async fn in_service(
 }
 
 /// Makes due at once what waits for another attempt.
-pub async fn hurry(tx: &DatabaseTransaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
+pub async fn hurry(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
     let values: [Value; 2] = [taxpayer.0.into(), now.as_microsecond().into()];

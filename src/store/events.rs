@@ -3,14 +3,13 @@
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::domain::event::{Event, EventKind, Head};
 use crate::domain::ids::{CommandId, TaxpayerId};
 use crate::domain::irn::Irn;
-use crate::store::database::{Store, portions};
+use crate::store::database::{Store, Transaction, portions};
 use crate::store::entity::event::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -27,7 +26,7 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
     Ok(last.map_or_else(Head::default, |event| Head { sequence: event.sequence, hash: event.hash }))
 }
 
-pub async fn append(tx: &DatabaseTransaction, events: &[Event]) -> Result<(), StoreError> {
+pub async fn append(tx: &Transaction, events: &[Event]) -> Result<(), StoreError> {
     for chunk in portions(events) {
         let rows = chunk.iter().map(|event| Model::from(event).into_active_model());
         Entity::insert_many(rows).exec_without_returning(tx).await?;
@@ -141,7 +140,7 @@ pub async fn irns_told_of(
 
 /// Whether a command has left an event: how an interrupted commit is told from one that never was.
 pub async fn any_of_commands(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     commands: &[CommandId],
 ) -> Result<bool, StoreError> {

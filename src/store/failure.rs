@@ -1,6 +1,7 @@
 //! What can go wrong between us and the database. Whether to try again follows from the variant.
 
-use sea_orm::DbErr;
+use sea_orm::sqlx::Error as SqlxError;
+use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 
 /// A failure of the store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -29,4 +30,34 @@ impl From<DbErr> for StoreError {
             _ => Self::Unavailable(error),
         }
     }
+}
+
+/// Classes of SQLSTATE with which PostgreSQL says that it has undone the transaction: integrity, a wrong state, rollback.
+const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
+/// SQLite's code of a database that another connection has locked; longer codes hold it in their last byte.
+const SQLITE_BUSY: u32 = 5;
+
+/// The code that the database gave.
+fn code(error: &DbErr) -> Option<String> {
+    let (DbErr::Conn(RuntimeErr::SqlxError(cause))
+    | DbErr::Exec(RuntimeErr::SqlxError(cause))
+    | DbErr::Query(RuntimeErr::SqlxError(cause))) = error
+    else {
+        return None;
+    };
+    match &**cause {
+        SqlxError::Database(error) => error.code().map(Into::into),
+        _ => None,
+    }
+}
+
+/// True if a failed commit certainly left nothing: the database says so, or was never asked.
+pub(super) fn is_rolled_back(error: &DbErr) -> bool {
+    let is_not_asked = matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout));
+    is_not_asked || code(error).is_some_and(|code| ROLLED_BACK.iter().any(|class| code.starts_with(class)))
+}
+
+/// True if another process has locked an SQLite database.
+pub(super) fn is_busy(error: &DbErr) -> bool {
+    code(error).and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == SQLITE_BUSY)
 }

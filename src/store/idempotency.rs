@@ -4,14 +4,11 @@
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
-use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
-    QueryTrait,
-};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::ids::CommandId;
-use crate::store::database::{Store, portions};
+use crate::store::database::{Store, Transaction, portions};
 use crate::store::entity::column::{Row, json};
 use crate::store::entity::idempotency_key::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -48,7 +45,7 @@ pub async fn find(store: &Store, claim: &Claim, now: Timestamp) -> Result<Option
 
 /// The ids among these claims' whose keys are taken.
 pub(crate) async fn taken(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     claims: &[&Claim],
     now: Timestamp,
 ) -> Result<Vec<String>, StoreError> {
@@ -68,7 +65,7 @@ pub(crate) async fn taken(
 /// Takes the keys of these entries; a duplicate when somebody has taken one of them since.
 pub(crate) async fn keep(
     store: &Store,
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     entries: &[Entry],
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -119,7 +116,7 @@ pub async fn keep_alone(store: &Store, entry: Entry, now: Timestamp) -> Result<(
 
 /// Whether one of these commands took its key: how an interrupted commit is told from one that never was.
 pub(crate) async fn any_of_commands(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     claims: &[&Claim],
     commands: &[CommandId],
 ) -> Result<bool, StoreError> {

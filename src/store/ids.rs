@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use tokio::sync::Mutex;
 
@@ -96,9 +95,8 @@ impl Ids {
             )
             .returning_col("next")
             .to_owned();
-        let tx = self.writer.begin().await?;
-        let row = tx.query_one(&statement).await?.ok_or(StoreError::Stale)?;
-        tx.commit().await?;
+        let statement = self.writer.backend().build(&statement);
+        let row = self.writer.query_one_alone(statement).await?.ok_or(StoreError::Stale)?;
         Ok(row.try_get("", "next")?)
     }
 }

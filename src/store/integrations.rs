@@ -2,11 +2,11 @@
 //! taxpayer and its purpose; it is opened where there is any, and nowhere else.
 
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel};
+use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::{Auth, AuthType, Integration, Kinds};
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::{Row, json};
 use crate::store::entity::integration::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -34,7 +34,7 @@ pub async fn owned_by(
 /// Writes an integration as it is now.
 pub async fn save(
     store: &Store,
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     integration: &Integration,
 ) -> Result<(), StoreError> {

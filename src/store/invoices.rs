@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Select,
-};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, Select};
 
 use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::{InvoiceId, TaxpayerId};
 use crate::domain::invoice::Invoice;
 use crate::domain::irn::Irn;
 use crate::store::any::any_of;
-use crate::store::database::{Store, portions};
+use crate::store::database::{Store, Transaction, portions};
 use crate::store::entity::invoice::{Column, Entity, Model};
 use crate::store::entity::payment_entry;
 use crate::store::failure::StoreError;
@@ -106,7 +104,7 @@ pub async fn owned_by_with_id(
 }
 
 /// Writes invoices as they are now, new and changed ones alike.
-pub async fn save(tx: &DatabaseTransaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
     for chunk in portions(invoices) {
         let rows = chunk.iter().map(|invoice| Model::from(*invoice).into_active_model());
         Entity::insert_many(rows)
@@ -144,7 +142,7 @@ const CHANGING: [Column; 20] = [
 ];
 
 /// Adds entries to the payment ledger.
-pub async fn post(tx: &DatabaseTransaction, entries: &[payment_entry::Model]) -> Result<(), StoreError> {
+pub async fn post(tx: &Transaction, entries: &[payment_entry::Model]) -> Result<(), StoreError> {
     for chunk in portions(entries) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
         payment_entry::Entity::insert_many(rows).exec_without_returning(tx).await?;

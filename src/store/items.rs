@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Value};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, Value};
 
 use crate::domain::ids::{ItemId, TaxpayerId};
 use crate::domain::item::{Item, Items};
-use crate::store::database::portions;
+use crate::store::database::{Transaction, portions};
 use crate::store::entity::item::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -25,7 +25,7 @@ pub struct ItemNames {
 
 /// The items that have any of these names, the oldest first.
 pub async fn owned_by_with_names(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     names: ItemNames,
 ) -> Result<Items, StoreError> {
@@ -42,7 +42,7 @@ pub async fn owned_by_with_names(
 }
 
 async fn with_any(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     column: Column,
     values: Vec<Value>,
@@ -61,7 +61,7 @@ async fn with_any(
 
 /// Writes items as they are now, new and changed ones alike.
 pub async fn save(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     items: &[&Item],
     now: Timestamp,

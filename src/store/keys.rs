@@ -2,12 +2,12 @@
 //! it: every request asks here, so it is refused at once on every replica.
 
 use jiff::Timestamp;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::domain::caller::KeyKind;
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::api_key::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -32,7 +32,7 @@ pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool,
 
 /// Makes a key the only one of its owner.
 pub async fn replace(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     kind: KeyKind,
     owner_id: i64,
     key: &str,

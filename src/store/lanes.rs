@@ -8,9 +8,9 @@ use sea_orm::sea_query::{
     CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query, SelectStatement,
     UpdateStatement,
 };
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend};
+use sea_orm::{ConnectionTrait, DbBackend};
 
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 
 /// What a lane serialises.
@@ -65,7 +65,7 @@ pub struct Lease {
 pub const PARKED: &str = "parked";
 
 /// Locks a lane for the rest of the transaction and returns its version, one higher than before.
-pub async fn lock(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
+pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
     let statement = Query::insert()
         .into_table("lanes")
         .columns(["kind", "key", "epoch", "version"])
@@ -82,7 +82,7 @@ pub async fn lock(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result
 }
 
 /// Locks a lane for the rest of the transaction without counting as a write to what it serialises.
-pub async fn hold(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+pub async fn hold(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
         .value("epoch", Expr::col("epoch"))
@@ -94,7 +94,7 @@ pub async fn hold(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result
 }
 
 /// Makes lanes due now, creating those that do not exist.
-pub async fn make_due(tx: &DatabaseTransaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
+pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -112,7 +112,7 @@ pub async fn make_due(tx: &DatabaseTransaction, kind: LaneKind, keys: &[String])
 
 /// Makes a lane due now because there is new work for it, creating it if it does not exist; one that is parked stays
 /// so until its time. Whether somebody holds it, who sees the new work before giving it back: it is locked from now on.
-pub async fn wake(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
+pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
     let now = now(tx.get_database_backend());
     let is_parked =
         Expr::col(("lanes", "gate")).eq(PARKED).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
@@ -131,7 +131,7 @@ pub async fn wake(tx: &DatabaseTransaction, kind: LaneKind, key: &str) -> Result
 
 /// Makes a lane ours in the transaction that gives it new work, if nobody holds it and it is not parked.
 pub async fn take(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     kind: LaneKind,
     key: &str,
     (owner, lease): (&str, Duration),
@@ -271,7 +271,7 @@ pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Locks a lane we hold for the rest of the transaction; stale when another has taken it.
-pub async fn fence(tx: &DatabaseTransaction, lease: &Lease) -> Result<(), StoreError> {
+pub async fn fence(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement = mine(lease).value("version", Expr::col("version").add(1_i64)).to_owned();
     changed(tx.execute(&statement).await?.rows_affected())
 }
@@ -287,17 +287,13 @@ pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Resul
 }
 
 /// Gives a lane back; it is due again after `delay`, or not by itself.
-pub async fn release(
-    tx: &DatabaseTransaction,
-    lease: &Lease,
-    delay: Option<Duration>,
-) -> Result<(), StoreError> {
+pub async fn release(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> Result<(), StoreError> {
     release_at(tx, lease, delay, None).await
 }
 
 /// Gives a lane back, which from then on stands at a gate.
 pub async fn release_at(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     lease: &Lease,
     delay: Option<Duration>,
     gate: Option<&'static str>,

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::json;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -26,7 +26,7 @@ pub struct Rest {
 /// Locks those of these lanes that we hold for the rest of the transaction, and tells which. In the order of their keys,
 /// so that of two who report none waits for the other while it is waited for.
 pub async fn fence_all(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     kind: LaneKind,
     leases: &[Lease],
 ) -> Result<HashSet<Lease>, StoreError> {
@@ -40,7 +40,7 @@ pub async fn fence_all(
 }
 
 /// Gives back lanes that are fenced in this transaction.
-pub async fn release_all(tx: &DatabaseTransaction, kind: LaneKind, rests: &[Rest]) -> Result<(), StoreError> {
+pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[Rest]) -> Result<(), StoreError> {
     if rests.is_empty() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | connections and transactions | `database`, `writer`, `failure` |
+//! | connections and transactions | `database`, `pool`, `deadline`, `writer`, `failure` |
 //! | sealed secrets | `vault` |
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
@@ -16,6 +16,7 @@ pub mod audit;
 pub mod batches;
 pub mod customers;
 pub mod database;
+mod deadline;
 pub mod deliveries;
 mod delivery_line;
 pub mod delivery_log;
@@ -35,6 +36,7 @@ pub mod leases;
 pub mod ledger_days;
 pub mod outages;
 pub mod payments;
+mod pool;
 pub mod pull_cursors;
 pub mod reconciliations;
 pub mod reference_lists;

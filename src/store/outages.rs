@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use sea_orm::sea_query::{Expr, NullOrdering, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, IntoActiveModel,
-    Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, Order, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::domain::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::{Row, contains};
 use crate::store::entity::outage::{Column, Entity, Model};
 use crate::store::entity::{outage_notice, webhook};
@@ -40,7 +40,7 @@ pub async fn to_tell(connection: &impl ConnectionTrait) -> Result<Option<Outage>
 }
 
 /// Writes an outage as it is now.
-pub async fn save(tx: &DatabaseTransaction, outage: &Outage) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     let changing = [
         Column::Open,
         Column::Affected,
@@ -107,7 +107,7 @@ pub async fn told_to(
 
 /// Records what a taxpayer was told, and by which event of its log.
 pub async fn record_told(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     told: &[(News, i64)],
 ) -> Result<(), StoreError> {

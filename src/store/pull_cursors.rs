@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{DatabaseTransaction, EntityTrait, IntoActiveModel};
+use sea_orm::{EntityTrait, IntoActiveModel};
 
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::Row;
 use crate::store::entity::pull_cursor::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -26,7 +26,7 @@ pub async fn load(store: &Store) -> Result<Cursor, StoreError> {
     Ok(Cursor { pulled_at: moment(row.pulled_at)?, swept_at: moment(row.swept_at)? })
 }
 
-pub async fn save(tx: &DatabaseTransaction, cursor: Cursor) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, cursor: Cursor) -> Result<(), StoreError> {
     let row = Model {
         name: NAME.to_owned(),
         pulled_at: cursor.pulled_at.map(Timestamp::as_microsecond),

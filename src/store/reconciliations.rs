@@ -6,13 +6,13 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel,
-    PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
+    QueryOrder, QuerySelect, QueryTrait, Select,
 };
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::reconciled_day::{AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState};
-use crate::store::database::{Store, portions};
+use crate::store::database::{Store, Transaction, portions};
 use crate::store::entity::reconciliation::{Column, Entity, Model};
 use crate::store::entity::reconciliation_finding as finding;
 use crate::store::failure::StoreError;
@@ -29,7 +29,7 @@ fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
 }
 
 /// Writes one as it is now, new or changed.
-pub async fn save(tx: &DatabaseTransaction, one: &Reconciliation) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     Entity::insert(Model::from(one).into_active_model())
         .on_conflict(
             OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING).to_owned(),
@@ -53,11 +53,7 @@ const CHANGING: [Column; 10] = [
 ];
 
 /// Writes one that is done with all it found, in the place of those before it.
-pub async fn finish(
-    tx: &DatabaseTransaction,
-    one: &Reconciliation,
-    findings: &[Finding],
-) -> Result<(), StoreError> {
+pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
     save(tx, one).await?;
     let numbered: Vec<_> =
         (1..).zip(findings).map(|(number, one_of)| finding::Model::of(one, number, one_of)).collect();
@@ -68,7 +64,7 @@ pub async fn finish(
     supersede(tx, one).await
 }
 
-async fn supersede(tx: &DatabaseTransaction, one: &Reconciliation) -> Result<(), StoreError> {
+async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     let same_day = || {
         Condition::all()
             .add(Column::TaxpayerId.eq(one.taxpayer_id.0))

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 
 use crate::domain::clock;
@@ -15,7 +15,7 @@ use crate::domain::delivery::{Delivery, DeliveryState};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::replay::{Replay, ReplayScope, ReplayState};
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::replay::{Column, Entity, Model};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
@@ -72,7 +72,7 @@ pub async fn owned_by_with_id(
 /// Ends replays that are still under way. The endpoint's lane is locked before, as for a part of them, so that
 /// neither waits for the other in a circle.
 pub async fn cancel(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     (ids, now): (&[uuid::Uuid], Timestamp),
 ) -> Result<(), StoreError> {
@@ -91,7 +91,7 @@ pub async fn cancel(
 }
 
 /// Writes replays as they are now, new and changed ones alike.
-pub async fn save(tx: &DatabaseTransaction, replays: &[Replay]) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError> {
     if replays.is_empty() {
         return Ok(());
     }
@@ -107,7 +107,7 @@ pub async fn save(tx: &DatabaseTransaction, replays: &[Replay]) -> Result<(), St
 
 /// Queues the next part of a replay and moves its place on; of one that was cancelled meanwhile nothing.
 pub async fn queue(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     replay: Replay,
     enabled: &[EventKind],
     now: Timestamp,
@@ -135,7 +135,7 @@ pub async fn queue(
 /// Makes the deliveries of the next part pending again: up to which event, and how many. What has not been
 /// attempted since it was queued stays as it is.
 async fn again(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     replay: &Replay,
     (state, until): (Option<DeliveryState>, i64),
     now: Timestamp,
@@ -173,7 +173,7 @@ async fn again(
 /// Adds deliveries for the events of the next part that have none and are of enabled names: up to which event,
 /// and how many. The log has no gaps, so a range of numbers bounds the work.
 async fn missing(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     replay: &Replay,
     enabled: &[EventKind],
     now: Timestamp,

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, Verdict};
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::run::{Column, Entity, Model};
 use crate::store::entity::{run, step};
 use crate::store::failure::StoreError;
@@ -81,7 +81,7 @@ pub async fn page(
 }
 
 /// Writes runs as they are now, new and changed ones alike.
-pub async fn save(tx: &DatabaseTransaction, runs: &[&Run]) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     if runs.is_empty() {
         return Ok(());
     }
@@ -114,7 +114,7 @@ const CHANGING: [run::Column; 14] = [
 
 /// Notes in the log that a step's call begins.
 pub async fn begin_step(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     run: &Run,
     (step, attempt_id): (Step, uuid::Uuid),
     now: Timestamp,
@@ -136,7 +136,7 @@ pub async fn begin_step(
 
 /// Completes the log of a step's call.
 pub async fn end_step(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     attempt_id: uuid::Uuid,
     verdict: &Verdict,
@@ -171,7 +171,7 @@ pub async fn steps_owned_by(
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::{ConnectionTrait, DatabaseConnection};
+    use sea_orm::ConnectionTrait;
     use serde_json::json;
 
     use super::*;
@@ -182,7 +182,7 @@ mod tests {
 
     const ID: TaxpayerId = TaxpayerId(1);
 
-    async fn execute(connection: &DatabaseConnection, sql: &str) {
+    async fn execute(connection: &crate::store::database::Pool, sql: &str) {
         connection.execute_unprepared(sql).await.unwrap();
     }
 

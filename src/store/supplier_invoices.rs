@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect, Select,
 };
 use serde_json::Value;
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::database::{Store, portions};
+use crate::store::database::{Store, Transaction, portions};
 use crate::store::entity::column::Row;
 use crate::store::entity::supplier_document;
 use crate::store::entity::supplier_invoice::{Column, Entity, Model};
@@ -90,11 +90,7 @@ pub async fn document_owned_by(
 }
 
 /// Puts an invoice into its buyer's inbox, with its document.
-pub async fn add(
-    tx: &DatabaseTransaction,
-    invoice: &SupplierInvoice,
-    document: &Value,
-) -> Result<(), StoreError> {
+pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) -> Result<(), StoreError> {
     let row = Model::from(invoice);
     let document = supplier_document::Model {
         taxpayer_id: row.taxpayer_id,
@@ -108,7 +104,7 @@ pub async fn add(
 
 /// Notes when an invoice of the inbox was acknowledged.
 pub async fn acknowledge(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     irn: &Irn,
     at: Timestamp,

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use sea_orm::ActiveValue::NotSet;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait,
-    IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::normal_form;
 use crate::domain::party::{Contact, Taxpayer};
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::{caseless, contains};
 use crate::store::entity::contact;
 use crate::store::entity::taxpayer::{Column, Entity, Model};
@@ -197,18 +197,14 @@ fn taken_fault(field: &str) -> Fault {
 }
 
 /// Adds a taxpayer with its contact person.
-pub async fn add(
-    tx: &DatabaseTransaction,
-    taxpayer: &Taxpayer,
-    person: contact::Model,
-) -> Result<(), StoreError> {
+pub async fn add(tx: &Transaction, taxpayer: &Taxpayer, person: contact::Model) -> Result<(), StoreError> {
     Entity::insert(Model::from(taxpayer).into_active_model()).exec_without_returning(tx).await?;
     contact::Entity::insert(person.into_active_model()).exec_without_returning(tx).await?;
     Ok(())
 }
 
 /// Writes a taxpayer as it is now. Its tax number never changes.
-pub async fn save(tx: &DatabaseTransaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
     let mut row = Model::from(taxpayer).into_active_model().reset_all();
     row.tin_shared = NotSet;
     Entity::update(row).exec(tx).await?;
@@ -248,7 +244,7 @@ mod tests {
     async fn make_earlier(store: &Store) {
         let before = Migrator::migrations().iter().position(|one| one.name() == "m0025_identities").unwrap();
         let tx = store.begin().await.unwrap();
-        Migrator::up(&*tx, Some(u32::try_from(before).unwrap())).await.unwrap();
+        Migrator::up(tx.unwatched().unwrap(), Some(u32::try_from(before).unwrap())).await.unwrap();
         for (id, name, tin) in EARLIER {
             let insert = format!(
                 "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_key, service_id, \

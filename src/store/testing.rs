@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, Database};
 use tempfile::TempDir;
 
 use crate::domain::clock;
-use crate::store::database::Store;
+use crate::store::database::{PoolSettings, Store};
 use crate::store::vault::{KEY_LEN, Vault};
 
 /// A database that is gone with this value.
@@ -41,7 +41,7 @@ async fn open(server: Option<&str>) -> TestStore {
         None => format!("sqlite://{}", directory.path().join("test.db").display()),
     };
     let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
-    let store = Store::open(&url, vault).await.unwrap();
+    let store = Store::open(&url, &PoolSettings::default(), vault).await.unwrap();
     TestStore { store, _directory: directory }
 }
 

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, Value};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 
@@ -49,7 +49,7 @@ pub struct Taken {
 }
 
 /// Makes lanes due now, creating those that do not exist.
-pub async fn queue(tx: &DatabaseTransaction, kind: LaneKind, lanes: &[Waiting]) -> Result<(), StoreError> {
+pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[Waiting]) -> Result<(), StoreError> {
     if lanes.is_empty() {
         return Ok(());
     }

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, EntityTrait, FromQueryResult,
-    IntoActiveModel, QueryFilter, QueryResult, Statement,
+    ActiveValue, ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, FromQueryResult, IntoActiveModel,
+    QueryFilter, QueryResult, Statement,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::domain::circuit::Failing;
 use crate::domain::delivery::Endpoint;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::Integration;
-use crate::store::database::{Join, Store, looked_up, numbers};
+use crate::store::database::{Join, Store, Transaction, looked_up, numbers};
 use crate::store::entity::column::{Row, json, named};
 use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
@@ -117,7 +117,7 @@ fn failing(row: &Model) -> Result<Option<Failing>, StoreError> {
 
 /// Notes how an endpoint fares, unless somebody has changed it since it was read.
 pub async fn set_failing(
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     endpoint: &Endpoint,
     failing: Option<&Failing>,
 ) -> Result<(), StoreError> {
@@ -133,7 +133,7 @@ pub async fn set_failing(
 /// Writes an endpoint as it is now; a new one starts with this secret. Who puts one into service trusts it again.
 pub async fn save(
     store: &Store,
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     endpoint: &Endpoint,
     first_secret: &str,
 ) -> Result<(), StoreError> {
@@ -189,7 +189,7 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<Previous>, StoreError> {
 /// own moment.
 pub async fn rotate_secret(
     store: &Store,
-    tx: &DatabaseTransaction,
+    tx: &Transaction,
     taxpayer: TaxpayerId,
     (secret, public_key): (&str, Option<String>),
     (now, overlap_until): (Timestamp, Timestamp),

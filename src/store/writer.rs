@@ -2,30 +2,33 @@
 //! for the disk: there, those who write at about the same time have their turns in one transaction, each behind a
 //! savepoint of its own, and are told that they have committed when the whole is on the disk (group commit).
 
-use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
-    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
-    ExecResult, QueryResult, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
+    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
+    QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
 };
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
-use crate::store::failure::StoreError;
+use crate::store::deadline::{Deadlines, InRuntime};
+use crate::store::failure::{StoreError, is_busy, is_rolled_back};
+use crate::store::pool::{Pool, WAIT, Watch};
 
-/// How long to wait for a free connection, a turn or a locked database.
-pub(super) const WAIT: Duration = Duration::from_secs(5);
 /// From this age on the shared transaction takes nobody else in, so that the first do not wait for all.
 const SHARED_FOR: Duration = Duration::from_millis(20);
 
 /// Begins transactions that write.
 #[derive(Clone)]
-pub(super) enum Writer {
-    Pool(DatabaseConnection),
-    Together(DatabaseConnection, Arc<Place>),
+pub(super) struct Writer {
+    pool: Pool,
+    /// Where transactions are shared.
+    place: Option<Arc<Place>>,
+    /// How long a database that another process writes to is waited for.
+    busy_wait: Duration,
 }
 
 /// Where the shared transaction is while there is one. Whoever has it locked has the turn; turns are given in the
@@ -35,6 +38,7 @@ type Place = Mutex<Option<Shared>>;
 /// The transaction in which all have their turns who write now.
 pub(super) struct Shared {
     whole: DatabaseTransaction,
+    watch: Watch,
     begun: Instant,
     turns: u32,
     /// The turn of whoever has not committed: undone before anything else is done.
@@ -43,8 +47,16 @@ pub(super) struct Shared {
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
-/// A transaction that writes. Dropped without a commit, it leaves nothing.
-pub struct Transaction(Kind);
+/// A transaction that writes. Dropped without a commit, it leaves nothing. Each of its statements has a deadline, and
+/// all of them have one together.
+pub struct Transaction {
+    kind: InRuntime<Kind>,
+    backend: DbBackend,
+    watch: Watch,
+    ends_at: Instant,
+    /// PostgreSQL answers a commit after a failed statement with success, and has rolled back.
+    has_failed: AtomicBool,
+}
 
 enum Kind {
     Alone(DatabaseTransaction),
@@ -52,63 +64,80 @@ enum Kind {
 }
 
 impl Writer {
-    pub(super) fn new(connection: DatabaseConnection) -> Self {
-        match connection.get_database_backend() {
-            DbBackend::Sqlite => Self::Together(connection, Arc::default()),
-            _ => Self::Pool(connection),
-        }
+    pub(super) fn new(pool: Pool, busy_wait: Duration) -> Self {
+        let place = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
+        Self { pool, place, busy_wait }
     }
 
     /// Starts a transaction.
     pub(super) async fn begin(&self) -> Result<Transaction, StoreError> {
-        let (connection, place) = match self {
-            Self::Together(connection, place) => (connection, place),
-            Self::Pool(connection) => {
-                let writes = Some(AccessMode::ReadWrite);
-                let options = TransactionOptions { access_mode: writes, ..Default::default() };
-                return Ok(Transaction(Kind::Alone(connection.begin_with_options(options).await?)));
-            }
+        let Some(place) = &self.place else {
+            let options =
+                TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
+            let (own, watch) = self.pool.begin(options).await?;
+            return Ok(Transaction::new(Kind::Alone(own), self.pool.backend(), watch));
         };
         let mut held = timeout(WAIT, Arc::clone(place).lock_owned()).await.map_err(|_| busy())?;
         if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > SHARED_FOR) {
             held = tokio::spawn(end(held)).await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
-            *held = Some(Shared::begin(connection).await?);
+            *held = Some(Shared::begin(&self.pool, self.busy_wait).await?);
             // It has its turn after all who wait for one now.
             let last = Arc::clone(place).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
         let mut turn = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
         turn.next().await?;
-        Ok(Transaction(Kind::Turn(turn)))
+        let watch = turn.watch.clone();
+        Ok(Transaction::new(Kind::Turn(turn), self.pool.backend(), watch))
     }
 
-    fn connection(&self) -> &DatabaseConnection {
-        match self {
-            Self::Pool(connection) | Self::Together(connection, _) => connection,
+    /// Executes one statement that commits by itself. PostgreSQL holds its locks for as long as it takes, however long
+    /// this process then takes to go on.
+    pub(super) async fn query_one_alone(
+        &self,
+        statement: Statement,
+    ) -> Result<Option<QueryResult>, StoreError> {
+        if self.place.is_none() {
+            return self.pool.query_one_raw(statement).await.map_err(commit_failed);
         }
+        let tx = self.begin().await?;
+        let row = tx.query_one_raw(statement).await?;
+        tx.commit().await?;
+        Ok(row)
     }
 
     pub(super) fn backend(&self) -> DbBackend {
-        self.connection().get_database_backend()
+        self.pool.backend()
     }
 
     /// Ends what is under way and closes the connections.
     pub(super) async fn close(self) -> Result<(), StoreError> {
-        if let Self::Together(_, place) = &self {
-            drop(end(Arc::clone(place).lock_owned().await).await);
+        if let Some(place) = &self.place
+            && let Ok(held) = timeout(WAIT, Arc::clone(place).lock_owned()).await
+        {
+            drop(end(held).await);
         }
-        Ok(self.connection().close_by_ref().await?)
+        Ok(self.pool.close().await?)
     }
 }
 
 impl Shared {
-    async fn begin(connection: &DatabaseConnection) -> Result<Self, StoreError> {
+    /// SQLite tells nobody when its lock is free, and another process may take it again and again: the lock is asked
+    /// for until the wait is over.
+    async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
-        let options = TransactionOptions { sqlite_transaction_mode: at_once, ..Default::default() };
-        let whole = connection.begin_with_options(options).await?;
-        Ok(Self { whole, begun: Instant::now(), turns: 0, open: None, outcome: watch::Sender::new(None) })
+        let begun = Instant::now();
+        let (whole, watch) = loop {
+            let options = TransactionOptions { sqlite_transaction_mode: at_once, ..Default::default() };
+            match pool.begin(options).await {
+                Err(error) if is_busy(&error) && begun.elapsed() < busy_wait => {}
+                begun => break begun?,
+            }
+        };
+        let outcome = watch::Sender::new(None);
+        Ok(Self { whole, watch, begun: Instant::now(), turns: 0, open: None, outcome })
     }
 
     /// Begins the next turn.
@@ -140,7 +169,8 @@ impl Shared {
     }
 
     async fn run(&self, command: &str, turn: u32) -> Result<(), StoreError> {
-        self.whole.execute_unprepared(&format!("{command} turn_{turn}")).await?;
+        let sql = format!("{command} turn_{turn}");
+        self.watch.call(Duration::MAX, self.whole.execute_unprepared(&sql)).await?;
         Ok(())
     }
 }
@@ -158,70 +188,120 @@ async fn end(mut held: OwnedMutexGuard<Option<Shared>>) -> OwnedMutexGuard<Optio
 }
 
 impl Transaction {
+    fn new(kind: Kind, backend: DbBackend, watch: Watch) -> Self {
+        let kind = InRuntime::new(kind, watch.runtime().clone());
+        let ends_at = Instant::now() + watch.deadlines.transaction;
+        Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
+    }
+
+    /// Lifts the deadlines, for a migration.
+    pub(super) fn unlimited(self) -> Self {
+        let forever = Duration::from_hours(24);
+        let deadlines = Deadlines { call: forever, transaction: forever };
+        Self { ends_at: Instant::now() + forever, watch: self.watch.with(deadlines), ..self }
+    }
+
     /// Puts what was done on the disk.
-    pub async fn commit(self) -> Result<(), StoreError> {
-        match self.0 {
-            Kind::Alone(own) => Ok(own.commit().await?),
-            Kind::Turn(mut turn) => {
-                turn.keep();
-                settled(turn).await
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        match self.kind.take() {
+            Some(Kind::Alone(own)) if self.has_failed.load(Ordering::Relaxed) => {
+                own.rollback().await?;
+                Err(StoreError::Unavailable(given_up("a statement of the transaction has failed")))
             }
+            Some(Kind::Alone(own)) => {
+                self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_failed)
+            }
+            Some(Kind::Turn(mut turn)) => {
+                turn.keep();
+                self.settled(turn).await
+            }
+            None => Err(StoreError::Unsettled),
         }
     }
 
     /// Undoes what was done. What was read may be another's who had a turn before, so it holds when this has returned.
-    pub async fn rollback(self) -> Result<(), StoreError> {
-        match self.0 {
-            Kind::Alone(own) => Ok(own.rollback().await?),
-            Kind::Turn(turn) => settled(turn).await,
+    pub async fn rollback(mut self) -> Result<(), StoreError> {
+        match self.kind.take() {
+            Some(Kind::Alone(own)) => Ok(self.watch.call(Duration::MAX, own.rollback()).await?),
+            Some(Kind::Turn(turn)) => self.settled(turn).await,
+            None => Ok(()),
         }
     }
-}
 
-/// Ends a turn and waits until what was done up to it is on the disk.
-async fn settled(turn: OwnedMappedMutexGuard<Option<Shared>, Shared>) -> Result<(), StoreError> {
-    let mut outcome = turn.outcome.subscribe();
-    drop(turn);
-    let settled = outcome.wait_for(Option::is_some).await.map_err(|_| StoreError::Unsettled)?;
-    settled.clone().unwrap_or(Err(StoreError::Unsettled))
-}
+    /// Ends a turn and waits until what was done up to it is on the disk.
+    async fn settled(&self, turn: OwnedMappedMutexGuard<Option<Shared>, Shared>) -> Result<(), StoreError> {
+        let mut outcome = turn.outcome.subscribe();
+        drop(turn);
+        let settled = timeout(self.watch.deadlines.call, outcome.wait_for(Option::is_some)).await;
+        let settled = settled.ok().and_then(Result::ok).ok_or(StoreError::Unsettled)?;
+        settled.clone().unwrap_or(Err(StoreError::Unsettled))
+    }
 
-impl Deref for Transaction {
-    type Target = DatabaseTransaction;
-
-    fn deref(&self) -> &DatabaseTransaction {
-        match &self.0 {
-            Kind::Alone(own) => own,
-            Kind::Turn(turn) => &turn.whole,
+    fn database(&self) -> Result<&DatabaseTransaction, DbErr> {
+        match self.kind.get() {
+            Some(Kind::Alone(own)) => Ok(own),
+            Some(Kind::Turn(turn)) => Ok(&turn.whole),
+            None => Err(given_up("the transaction has ended")),
         }
+    }
+
+    /// What a migration needs, which goes beyond single statements.
+    pub(super) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
+        self.database()
+    }
+
+    async fn call<T>(&self, call: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+        let left = self.ends_at.saturating_duration_since(Instant::now());
+        let result = if left.is_zero() {
+            Err(given_up("the transaction takes too long"))
+        } else {
+            self.watch.call(left, call).await
+        };
+        if result.is_err() {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        result
     }
 }
 
 #[async_trait]
 impl ConnectionTrait for Transaction {
     fn get_database_backend(&self) -> DbBackend {
-        self.deref().get_database_backend()
+        self.backend
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        self.deref().execute_raw(statement).await
+        self.call(self.database()?.execute_raw(statement)).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        self.deref().execute_unprepared(sql).await
+        self.call(self.database()?.execute_unprepared(sql)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        self.deref().query_one_raw(statement).await
+        self.call(self.database()?.query_one_raw(statement)).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        self.deref().query_all_raw(statement).await
+        self.call(self.database()?.query_all_raw(statement)).await
     }
 }
 
 fn busy() -> StoreError {
     StoreError::Unavailable(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
+}
+
+fn given_up(reason: &str) -> DbErr {
+    DbErr::Custom(reason.to_owned())
+}
+
+/// A commit that brought no answer, or none that says that it was undone, may have happened.
+fn commit_failed(error: DbErr) -> StoreError {
+    if is_rolled_back(&error) {
+        return error.into();
+    }
+    tracing::warn!(%error, "the outcome of a commit is not known");
+    StoreError::Unsettled
 }
 
 #[cfg(test)]
