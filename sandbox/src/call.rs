@@ -33,7 +33,7 @@ impl Call {
             operation: route.operation,
             subject: route.subject,
             query,
-            body: serde_json::from_slice(body).unwrap_or_default(),
+            body: strict_json::from_untrusted(body).unwrap_or_default(),
             api_key: header(request, "x-api-key"),
             api_secret: header(request, "x-api-secret"),
             nth: 0,

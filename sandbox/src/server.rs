@@ -49,7 +49,6 @@ pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
         App::new()
             .app_data(shared.clone())
             .app_data(web::PayloadConfig::new(BODY_BYTES_MAX))
-            .app_data(web::JsonConfig::default().error_handler(control::refuse_json))
             .configure(control::routes)
             .configure(gate::routes)
     })

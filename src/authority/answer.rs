@@ -4,8 +4,7 @@
 //! `error.errors[]`; any of them may be absent. Source: the authority's envelope,
 //! `{ code, data, message, error: { id, handler, details, public_message, errors[] } }`.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::failure::{AuthorityError, FieldFault};
 
@@ -26,8 +25,7 @@ const EMPTY_PHRASES: [&str; 9] = [
 ];
 
 /// The envelope, each part as it came; absent parts are null.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) data: Value,
     pub(super) message: Value,
@@ -37,13 +35,9 @@ pub(super) struct Answer {
 impl Answer {
     /// Reads an envelope. None when the text is no JSON object.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
-        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-        // A derived reader also takes an array for a struct; an envelope is an object.
-        let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
-        if *first != b'{' {
-            return None;
-        }
-        serde_json::from_slice(body).ok()
+        let mut envelope: Map<String, Value> = strict_json::from_untrusted(body).ok()?;
+        let mut part = |name: &str| envelope.remove(name).unwrap_or_default();
+        Some(Self { data: part("data"), message: part("message"), error: part("error") })
     }
 
     /// An answer that says no.

@@ -192,7 +192,7 @@ mod tests {
         let server = Server::json(201, OK).await;
         let authority = server.authority();
         let check = IrnCheck { invoice_reference: "1".into(), business_id: "b".into(), irn: "i".into() };
-        let document = serde_json::from_str(r#"{"irn":"i","payable_amount":100.10}"#).unwrap();
+        let document = strict_json::from_trusted(r#"{"irn":"i","payable_amount":100.10}"#).unwrap();
         authority.validate_irn(&check).await.unwrap();
         authority.validate(&document).await.unwrap();
         authority.sign(&document).await.unwrap();

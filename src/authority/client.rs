@@ -125,7 +125,7 @@ impl Authority {
         let Ok(reply) = exchange(request.header(ACCEPT, "application/json"), wait).await else {
             return false;
         };
-        let body = serde_json::from_slice::<Value>(&reply.body).unwrap_or_default();
+        let body = strict_json::from_untrusted::<Value>(&reply.body).unwrap_or_default();
         reply.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
     }
 

@@ -45,7 +45,7 @@ impl EncryptedDocument {
         let mut bytes = LENIENT.decode(text).map_err(|_| CryptoError::Ciphertext)?;
         let context = DecryptionContext::Iv128(FixedLength::from(iv));
         let plain = key.decrypt(&mut bytes, context).map_err(|_| CryptoError::Ciphertext)?;
-        let document: Value = serde_json::from_slice(plain).map_err(|_| CryptoError::WrongKey)?;
+        let document: Value = strict_json::from_untrusted(plain).map_err(|_| CryptoError::WrongKey)?;
         if document.is_object() { Ok(document) } else { Err(CryptoError::WrongKey) }
     }
 }

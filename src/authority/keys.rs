@@ -84,7 +84,8 @@ impl fmt::Debug for CryptoKeys {
 
 /// The PEM block and the certificate of the JSON form.
 fn json_form(text: &str) -> Result<(String, String), CryptoError> {
-    let form: JsonForm = serde_json::from_str(text).map_err(|_| CryptoError::KeyFileForm)?;
+    let form: JsonForm =
+        strict_json::from_untrusted(text.as_bytes()).map_err(|_| CryptoError::KeyFileForm)?;
     if form.public_key.contains("-----BEGIN") {
         return Ok((form.public_key, form.certificate));
     }

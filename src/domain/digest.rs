@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> String {
-        of(&serde_json::from_str(text).unwrap())
+        of(&strict_json::from_trusted(text).unwrap())
     }
 
     #[test]

@@ -20,6 +20,11 @@ impl Fault {
     }
 }
 
+/// A dot path as a JSON Pointer (RFC 6901). No other place writes one.
+pub fn json_pointer(path: &str) -> String {
+    format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
+}
+
 /// The faults of one request that are kept. The rest is counted, so that what is wrong with a small body
 /// never makes a large answer.
 pub const FAULTS_MAX: usize = 1_000;
@@ -111,6 +116,14 @@ mod tests {
 
     fn faults(count: usize) -> Faults {
         (0..count).map(|n| Fault::new(format!("f{n}"), "required", format!("Fault {n}."))).collect()
+    }
+
+    #[test]
+    fn a_pointer_escapes_what_means_something_in_it() {
+        assert_eq!(json_pointer("invoice_lines.0.quantity"), "/invoice_lines/0/quantity");
+        let body = serde_json::json!({ "a/b": { "~": { "c~1": 7 } } });
+        assert_eq!(json_pointer("a/b.~.c~1"), "/a~1b/~0/c~01");
+        assert_eq!(body.pointer(&json_pointer("a/b.~.c~1")), Some(&serde_json::json!(7)));
     }
 
     #[test]

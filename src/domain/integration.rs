@@ -340,11 +340,11 @@ mod tests {
         let auth = client("https://a.example/token", Some("hush")).completed(None).unwrap();
         assert!(!format!("{auth:?}").contains("hush"));
         let text = serde_json::to_string(&auth).unwrap();
-        let again: Auth = serde_json::from_str(&text).unwrap();
+        let again: Auth = strict_json::from_trusted(&text).unwrap();
         assert_eq!((texts(&again), again.kind()), (vec!["hush", "hush"], AuthType::OAuth2));
         for format in [Format::Rest, Format::OData, Format::GraphQl { mutation: "m".into() }] {
             let text = serde_json::to_string(&format).unwrap();
-            assert_eq!(serde_json::from_str::<Format>(&text).unwrap(), format);
+            assert_eq!(strict_json::from_trusted::<Format>(&text).unwrap(), format);
             assert!(text.contains(format.kind().as_str()), "{text}");
         }
     }

@@ -11,16 +11,13 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::domain::fault::Fault;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
+use crate::http::json;
 use crate::http::state::State;
-use crate::http::twins;
 
 /// What is reserved on the word of a header, before any byte has come.
 const BYTES_RESERVED_MAX: usize = 64 * 1024;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A body that has not been read yet.
 pub(crate) struct Body {
@@ -92,14 +89,14 @@ impl Body {
         let text = self.in_time().await?;
         match text.is_empty() {
             true => Ok(Map::new()),
-            false if is_json => parse(&text),
+            false if is_json => json::object(&text),
             false => Err(no_json()),
         }
     }
 
     /// The JSON object that the body is.
     pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
-        parse(&self.text().await?)
+        json::object(&self.text().await?)
     }
 
     /// The whole body as it came, for who parses it elsewhere.
@@ -158,54 +155,11 @@ fn malformed(message: impl Into<String>) -> ApiError {
     ApiError::new(Code::MalformedJson, message)
 }
 
-/// A byte order mark is passed over: some systems write one, and it says nothing in UTF-8.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(malformed("The request body is empty; a JSON object is expected."));
-    }
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => {
-            let faults = twins::find(bytes, &object);
-            if faults.is_empty() { Ok(object) } else { Err(faults.into()) }
-        }
-        Ok(_) => Err(Fault::new("body", "type", "The request body must be a JSON object.").into()),
-        Err(error) => Err(malformed(format!("The request body is not valid JSON: {error}."))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use actix_web::http::header::HeaderValue;
 
     use super::*;
-
-    fn code(bytes: &[u8]) -> (u16, &'static str) {
-        let error = parse(bytes).unwrap_err();
-        (error.status.as_u16(), error.code.as_str())
-    }
-
-    #[test]
-    fn only_text_that_is_no_json_is_malformed() {
-        let deep = "[".repeat(200);
-        for text in
-            [b"".as_slice(), b"  \n", b"{", b"{\"a\":}", b"{\"a\":\"\xff\"}", b"{} {}", deep.as_bytes()]
-        {
-            assert_eq!(code(text), (400, "MALFORMED_JSON"), "{}", String::from_utf8_lossy(text));
-        }
-        for text in [b"null".as_slice(), b"[]", b"1", b"\"text\""] {
-            assert_eq!(code(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
-        }
-        assert!(parse(b"{}").is_ok());
-        assert!(parse(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
-        assert_eq!(code(b"\xef\xbb\xbf"), (400, "MALFORMED_JSON"));
-    }
-
-    #[test]
-    fn numbers_keep_their_digits() {
-        let object = parse(br#"{"amount": 0.10000000000000000001}"#).unwrap();
-        assert_eq!(object["amount"].to_string(), "0.10000000000000000001");
-    }
 
     fn is_json(name: HeaderName, value: &'static str) -> bool {
         let mut headers = HeaderMap::new();

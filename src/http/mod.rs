@@ -7,7 +7,7 @@
 //! | the route table | here and, of webhooks, in `webhook_paths`; a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets`, `password` |
 //! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
-//! | what comes in | `body`, `twins`, `query`, `ident`, `since`, `patience`, `forms` |
+//! | what comes in | `body`, `json`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | failures | `code`, `error`, `render` |
 //! | why a document was refused, and what would mend it | `explain`, `mend` |
@@ -32,6 +32,7 @@ mod gate;
 mod health;
 mod idempotency;
 mod ident;
+mod json;
 mod limits;
 mod mend;
 mod metrics;
@@ -55,7 +56,6 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turnstile;
-mod twins;
 mod views;
 mod webhook_paths;
 

@@ -6,7 +6,7 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Fault, json_pointer};
 use crate::http::error::ApiError;
 use crate::http::explain::explanation::Explanation;
 use crate::http::views::queue::QueueView;
@@ -158,9 +158,9 @@ fn full(why: &Explanation) -> Value {
     part
 }
 
-/// A dot path as a JSON pointer in a URI fragment.
+/// The pointer as a URI fragment, relative to the body.
 fn pointer(path: &str) -> String {
-    format!("#/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
+    format!("#{}", json_pointer(path))
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
 
     async fn body(error: &ApiError, wants_problem: bool) -> Value {
         let answer = failure(error, &Wishes { request_id: "r-1".into(), wants_problem });
-        serde_json::from_slice(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
+        strict_json::from_untrusted(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
     }
 
     fn two_faults() -> ApiError {

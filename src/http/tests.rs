@@ -28,7 +28,7 @@ struct Seen {
 
 impl Seen {
     fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap()
+        strict_json::from_trusted(&self.text).unwrap()
     }
 
     fn header(&self, name: &str) -> &str {

@@ -155,7 +155,7 @@ fn a_body_of_more_than_two_mebibytes_is_413() {
 fn what_nobody_asked_for_may_be_nested_deeply() {
     on_every_database(async |world| {
         let nested = "[".repeat(60) + &"]".repeat(60);
-        let nested: Value = serde_json::from_str(&nested).unwrap();
+        let nested: Value = strict_json::from_trusted(&nested).unwrap();
         let body = with(&bodies::invoice(), "attachment", nested);
         let answer = world.taxpayer().await.create_invoice(&body).await.expect_status(201);
         assert!(answer.warnings().contains("attachment"));
@@ -289,6 +289,39 @@ fn a_key_that_a_body_has_twice_is_named_and_refused() {
         let text = bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":2");
         let answer = taxpayer.send_text("POST", INVOICES, text).await;
         answer.expect_faults(&["invoice_lines.0.quantity"]);
+    });
+}
+
+#[test]
+fn a_private_key_of_the_json_library_hides_nothing_and_is_refused() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
+            let twice =
+                bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
+            let hidden = format!(r#""x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}"#);
+            let text = format!("{},{hidden}}}", twice.strip_suffix('}').unwrap());
+            let answer = taxpayer.send_text("POST", INVOICES, text).await;
+            answer.expect_faults(&["invoice_lines.0.quantity", "x"]);
+            for (text, path) in [(format!(r#"{{"{key}":"1"}}"#), "body"), (format!("{{{hidden}}}"), "x")] {
+                let answer = taxpayer.send_text("POST", INVOICES, text).await.expect_faults(&[path]);
+                assert!(answer.message().contains("must not have the reserved key"), "{}", answer.text);
+            }
+        }
+        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
+    });
+}
+
+#[test]
+fn a_body_of_tiny_values_is_refused_before_it_takes_the_memory() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        for item in ["0,", "{\"a\":0},"] {
+            let text = format!("{{\"x\":[{}0]}}", item.repeat(1_000_000 / item.len()));
+            let answer =
+                taxpayer.send_text("POST", INVOICES, text).await.expect_refusal(400, "MALFORMED_JSON");
+            assert_eq!(answer.message(), "The request body has too many values for its length.");
+        }
     });
 }
 

@@ -90,7 +90,7 @@ async fn booked(database: &DatabaseConnection) -> BTreeMap<String, Value> {
     let statement = Statement::from_string(database.get_database_backend(), text);
     let rows = database.query_all_raw(statement).await.unwrap();
     let datas = rows.iter().map(|row| row.try_get::<String>("", "data").unwrap());
-    let datas = datas.map(|data| serde_json::from_str::<Value>(&data).unwrap());
+    let datas = datas.map(|data| strict_json::from_trusted::<Value>(&data).unwrap());
     datas.map(|data| (data["reference"].as_str().unwrap().to_owned(), data)).collect()
 }
 

@@ -33,7 +33,7 @@ async fn reconcile(scene: &Scene, taxpayer: i64, day: &str) -> (i32, Vec<Value>,
     let mut command = scene.service.call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
     let Output { status, stdout, stderr } = spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let lines = String::from_utf8(stdout).unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = lines.lines().map(|line| strict_json::from_trusted(line).unwrap()).collect();
     (status.code().unwrap(), lines, String::from_utf8(stderr).unwrap())
 }
 

@@ -71,6 +71,7 @@ pub(crate) const HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["src/authority", "src/webhook", "src/app/demo", "sandbox/src"]),
     ("actix_web", &["src/http", "src/console", "src/app", "sandbox/src"]),
     ("backoff", &["src/authority/retry"]),
+    ("json_event_parser", &["strict_json/src"]),
     ("ntlmssp", &["src/webhook/auth/ntlm"]),
     ("quick_xml", &["src/webhook/format"]),
     // The document of the API tells the words that the simulator takes.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 /// The folders that hold sources of ours.
-const ROOTS: &[&str] = &["src", "migration/src", "sandbox/src"];
+const ROOTS: &[&str] = &["src", "migration/src", "sandbox/src", "strict_json/src"];
 
 /// A file: its path from the repository's root, with slashes, and its text.
 pub(crate) struct Source {

@@ -1,19 +1,37 @@
-//! How the control interface answers: the thing itself, or `{ error }`.
+//! How the control interface reads a body, and how it answers: the thing itself, or `{ error }`.
+
+use std::{future::Future, pin::Pin};
 
 use actix_web::{
-    HttpRequest, HttpResponse,
-    error::{Error, InternalError, JsonPayloadError},
+    FromRequest, HttpRequest, HttpResponse,
+    dev::Payload,
+    error::{Error, InternalError},
+    web::Bytes,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+/// The body of a request, whatever its content type.
+pub(super) struct JsonBody<T>(pub(super) T);
+
+impl<T: DeserializeOwned + 'static> FromRequest for JsonBody<T> {
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Error>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = Bytes::from_request(request, payload);
+        Box::pin(async move {
+            let refused = |error: strict_json::JsonError| {
+                let response = refuse(&error.to_string());
+                Error::from(InternalError::from_response(error, response))
+            };
+            strict_json::from_untrusted(&body.await?).map(Self).map_err(refused)
+        })
+    }
+}
 
 pub(super) async fn unknown() -> HttpResponse {
     HttpResponse::NotFound().json(json!({ "error": "no such path in the control interface" }))
-}
-
-/// A body the control interface cannot read, in its own form.
-pub(crate) fn refuse_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
-    let response = refuse(&error.to_string());
-    InternalError::from_response(error, response).into()
 }
 
 pub(super) fn refuse(why: &str) -> HttpResponse {

@@ -1,13 +1,10 @@
 //! Businesses, access points and notices.
 
-use actix_web::{
-    HttpResponse,
-    web::{Data, Json},
-};
+use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::answer;
+use super::answer::{JsonBody, answer};
 use crate::{books::PartyEnrolment, state::State};
 
 #[derive(Deserialize)]
@@ -23,12 +20,12 @@ pub(super) struct Notice {
     message: String,
 }
 
-pub(super) async fn enrol(state: Data<State>, enrolment: Json<PartyEnrolment>) -> HttpResponse {
-    answer(state.enrol(&enrolment).map(|()| json!({ "ok": true })))
+pub(super) async fn enrol(state: Data<State>, enrolment: JsonBody<PartyEnrolment>) -> HttpResponse {
+    answer(state.enrol(&enrolment.0).map(|()| json!({ "ok": true })))
 }
 
-pub(super) async fn register(state: Data<State>, access_point: Json<AccessPoint>) -> HttpResponse {
-    answer(state.register_access_point(&access_point.url).map(|()| json!({ "ok": true })))
+pub(super) async fn register(state: Data<State>, access_point: JsonBody<AccessPoint>) -> HttpResponse {
+    answer(state.register_access_point(&access_point.0.url).map(|()| json!({ "ok": true })))
 }
 
 pub(super) async fn list(state: Data<State>) -> HttpResponse {
@@ -40,7 +37,7 @@ pub(super) async fn clear(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "access_points": [] }))
 }
 
-pub(super) async fn notify(state: Data<State>, notice: Json<Notice>) -> HttpResponse {
-    state.notify(&notice.irn, &notice.message);
+pub(super) async fn notify(state: Data<State>, notice: JsonBody<Notice>) -> HttpResponse {
+    state.notify(&notice.0.irn, &notice.0.message);
     HttpResponse::Ok().json(json!({ "ok": true }))
 }

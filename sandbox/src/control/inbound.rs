@@ -3,15 +3,12 @@
 //! It is planted signed and transmitted, as if another access point had sent it, and told to the registered ones.
 //! The customer downloads and acknowledges it like any other.
 
-use actix_web::{
-    HttpResponse,
-    web::{Data, Json},
-};
+use actix_web::{HttpResponse, web::Data};
 use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::answer;
+use super::answer::{JsonBody, answer};
 use crate::{clock, document, operations, state::State};
 
 /// Business of the supplier nobody enrolled.
@@ -35,8 +32,8 @@ pub struct Inbound {
     pub notify: Option<bool>,
 }
 
-pub(super) async fn plant(state: Data<State>, inbound: Json<Inbound>) -> HttpResponse {
-    answer(state.plant(&inbound).map(|irn| json!({ "irn": irn })))
+pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> HttpResponse {
+    answer(state.plant(&inbound.0).map(|irn| json!({ "irn": irn })))
 }
 
 impl State {

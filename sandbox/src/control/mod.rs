@@ -20,7 +20,6 @@ mod observe;
 mod orders;
 
 use actix_web::web::{self, ServiceConfig};
-pub(crate) use answer::refuse_json;
 pub use inbound::Inbound;
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {

@@ -1,13 +1,10 @@
 //! Faults and latencies: order, list, clear; and the seed that both are drawn with.
 
-use actix_web::{
-    HttpResponse,
-    web::{Data, Json},
-};
+use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::refuse;
+use super::answer::{JsonBody, refuse};
 use crate::{faults::FaultOrder, latencies::LatencyOrder, state::State};
 
 #[derive(Deserialize)]
@@ -23,8 +20,8 @@ fn ordered(outcome: Result<u64, String>) -> HttpResponse {
     }
 }
 
-pub(super) async fn add(state: Data<State>, order: Json<FaultOrder>) -> HttpResponse {
-    ordered(state.add_fault(order.into_inner()))
+pub(super) async fn add(state: Data<State>, order: JsonBody<FaultOrder>) -> HttpResponse {
+    ordered(state.add_fault(order.0))
 }
 
 pub(super) async fn list(state: Data<State>) -> HttpResponse {
@@ -36,8 +33,8 @@ pub(super) async fn clear(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "faults": [] }))
 }
 
-pub(super) async fn add_latency(state: Data<State>, order: Json<LatencyOrder>) -> HttpResponse {
-    ordered(state.add_latency(order.into_inner()))
+pub(super) async fn add_latency(state: Data<State>, order: JsonBody<LatencyOrder>) -> HttpResponse {
+    ordered(state.add_latency(order.0))
 }
 
 pub(super) async fn list_latencies(state: Data<State>) -> HttpResponse {
@@ -53,7 +50,7 @@ pub(super) async fn seed(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "seed": state.seed() }))
 }
 
-pub(super) async fn set_seed(state: Data<State>, body: Json<Seed>) -> HttpResponse {
-    state.set_seed(body.seed);
+pub(super) async fn set_seed(state: Data<State>, body: JsonBody<Seed>) -> HttpResponse {
+    state.set_seed(body.0.seed);
     seed(state).await
 }

@@ -47,14 +47,15 @@ impl AccessPoint {
 
 type Shared = (UnboundedSender<Value>, Arc<Mutex<bool>>);
 
-async fn take(shared: web::Data<Shared>, notice: web::Json<Value>) -> HttpResponse {
+async fn take(shared: web::Data<Shared>, notice: web::Bytes) -> HttpResponse {
+    let notice: Value = strict_json::from_untrusted(&notice).unwrap();
     let mut refused = shared.1.lock().await;
     if !*refused {
         *refused = true;
         return HttpResponse::NotFound().finish();
     }
     drop(refused);
-    shared.0.send(notice.into_inner()).map_or_else(|_| HttpResponse::Gone(), |()| HttpResponse::Ok()).finish()
+    shared.0.send(notice).map_or_else(|_| HttpResponse::Gone(), |()| HttpResponse::Ok()).finish()
 }
 
 fn told(irn: &str, message: &str) -> (String, String) {

@@ -32,10 +32,10 @@ async fn a_download_opens_with_the_callers_key_and_holds_the_document() {
     authority.sign(IRN).await;
     let (status, body) = authority.get(&format!("/invoice/download/{IRN}")).await;
     assert_eq!((status, body["data"]["pub"].as_str().unwrap().len()), (200, 24));
-    let opened: Value = serde_json::from_slice(&unseal(&body["data"], API_KEY)).unwrap();
+    let opened: Value = strict_json::from_untrusted(&unseal(&body["data"], API_KEY)).unwrap();
     assert_eq!(opened, document(IRN));
     let wrong = unseal(&body["data"], "00000000-0000");
-    assert!(serde_json::from_slice::<Value>(&wrong).is_err());
+    assert!(strict_json::from_untrusted::<Value>(&wrong).is_err());
 }
 
 #[actix_rt::test]
@@ -44,7 +44,7 @@ async fn a_download_shows_the_payment_status_of_today() {
     authority.sign(IRN).await;
     authority.patch(&format!("/invoice/update/{IRN}"), &json!({ "payment_status": "PAID" })).await;
     let (_, body) = authority.get(&format!("/invoice/download/{IRN}")).await;
-    let opened: Value = serde_json::from_slice(&unseal(&body["data"], API_KEY)).unwrap();
+    let opened: Value = strict_json::from_untrusted(&unseal(&body["data"], API_KEY)).unwrap();
     assert_eq!(opened["payment_status"], "PAID");
 }
 

@@ -82,7 +82,7 @@ impl Authority {
 
 pub(crate) async fn read(response: Response) -> Answer {
     let status = response.status().as_u16();
-    (status, response.json().await.unwrap())
+    (status, strict_json::from_untrusted(&response.bytes().await.unwrap()).unwrap())
 }
 
 pub(crate) fn document(irn: &str) -> Value {

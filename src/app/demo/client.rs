@@ -41,7 +41,9 @@ impl Client {
         let wrong = |error: reqwest::Error| StartError::Demo(error.to_string());
         let response = request.send().await.map_err(wrong)?;
         let status = response.status().as_u16();
-        let body: Value = response.json().await.map_err(wrong)?;
+        let body = response.bytes().await.map_err(wrong)?;
+        let body: Value =
+            strict_json::from_untrusted(&body).map_err(|error| StartError::Demo(error.to_string()))?;
         println!("  {status} {}", said(&body));
         Ok(Answer { status, body })
     }

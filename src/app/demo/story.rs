@@ -164,7 +164,7 @@ impl Story {
             let message = Message { id, timestamp, body };
             let verified = message.verify(&received.signature, std::slice::from_ref(secret), now, TOLERANCE);
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
-            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            let body: Value = strict_json::from_untrusted(body).unwrap_or_default();
             arrived.push((
                 body["sequence"].as_i64().unwrap_or_default(),
                 body["type"].as_str().unwrap_or_default().to_owned(),

@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::domain::fault::json_pointer;
+
 /// Characters of a text that are shown.
 const CHARS_SHOWN_MAX: usize = 64;
 /// Digits of a number that are shown.
@@ -16,7 +18,7 @@ pub(crate) fn at(document: &Value, path: &str) -> Value {
     if SECRETS.iter().any(|secret| name.to_ascii_lowercase().contains(secret)) {
         return Value::Null;
     }
-    shown(document.pointer(&format!("/{}", path.replace('.', "/"))).unwrap_or(&Value::Null))
+    shown(document.pointer(&json_pointer(path)).unwrap_or(&Value::Null))
 }
 
 fn shown(value: &Value) -> Value {
@@ -57,7 +59,7 @@ mod tests {
         assert_eq!(at(&document, "object"), "an object of 0 fields");
         assert_eq!(at(&document, "no"), Value::Null);
         assert_eq!(at(&document, "list.7"), Value::Null);
-        let huge: Value = serde_json::from_str(&"9".repeat(100)).unwrap();
+        let huge: Value = strict_json::from_trusted(&"9".repeat(100)).unwrap();
         assert_eq!(at(&json!({ "n": huge }), "n").as_str().unwrap().chars().count(), DIGITS_SHOWN_MAX + 1);
     }
 

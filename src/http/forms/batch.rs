@@ -1,9 +1,12 @@
 //! Create Invoices (Bulk) (spec.md): invoices shaped as in Create Invoice (Standard), each read alone. The tax
 //! number of a customer is optional in all of them, and a quantity is at least 1.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::domain::batch::{Candidate, INVOICES_MAX};
+use crate::domain::fault::Faults;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
@@ -27,6 +30,18 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     }
     warn(reader, &warnings);
     Some(candidates)
+}
+
+/// Fails the items whose keys were refused when the text was read. A number that was sent twice is not shown.
+pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
+    for (index, faults) in key_faults {
+        if let Some(candidate) = candidates.get_mut(index) {
+            if faults.iter().any(|fault| fault.path == "invoice_no") {
+                candidate.invoice_no = None;
+            }
+            candidate.draft = Err(faults);
+        }
+    }
 }
 
 /// The number that an item was sent with, if it can be one.

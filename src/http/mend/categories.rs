@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use crate::http::mend::fix::{Change, Fix, pointer};
+use crate::domain::fault::json_pointer;
+use crate::http::mend::fix::{Change, Fix};
 use crate::http::mend::mending::Wrong;
 
 const GOODS: [&str; 2] = ["hsn_code", "product_category"];
@@ -24,7 +25,7 @@ pub(super) fn fixes(body: &Value, wrong: &Wrong) -> Vec<Fix> {
     if wrong.rule != "required" || !is_code {
         return Vec::new();
     }
-    let line = pointer(line);
+    let line = json_pointer(line);
     body.pointer(&line).and_then(|fields| of_line(fields, &line)).unwrap_or_default()
 }
 

@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::domain::catalog::{Catalog, List};
+use crate::domain::fault::json_pointer;
 use crate::domain::money::Amount;
 use crate::domain::nearest::{Likeness, Near, nearest};
-use crate::http::mend::fix::{Fix, pointer};
+use crate::http::mend::fix::Fix;
 use crate::http::mend::mending::Wrong;
 use crate::http::mend::units;
 
@@ -31,7 +32,7 @@ pub(super) fn fix(body: &Value, wrong: &Wrong, catalog: &Catalog) -> Option<Fix>
     if !RULES.contains(&wrong.rule) {
         return None;
     }
-    let pointer = pointer(&wrong.path);
+    let pointer = json_pointer(&wrong.path);
     let text = body.pointer(&pointer)?.as_str()?.trim();
     let near = match list {
         List::QuantityCodes => units::meant(catalog, text),
@@ -67,7 +68,7 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &Near) -> bool {
 
 /// A slip is one only where the percent beside it is that of the category.
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &Near) -> bool {
-    let percent = body.pointer(&format!("{}/percent", pointer(category)));
+    let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {
         Some(Value::Number(sent)) => Amount::parse(&sent.to_string()) == Ok(catalog.percent(&near.code)),
         _ => near.likeness != Likeness::Slip,

@@ -3,8 +3,9 @@
 use jiff::tz::Offset;
 use serde_json::{Value, json};
 
+use crate::domain::fault::json_pointer;
 use crate::domain::written_date;
-use crate::http::mend::fix::{Fix, pointer};
+use crate::http::mend::fix::Fix;
 use crate::http::mend::mending::Wrong;
 
 /// The day as it has to be written, where it can be read in one way only.
@@ -12,7 +13,7 @@ pub(super) fn fix(body: &Value, wrong: &Wrong, zone: Offset) -> Option<Fix> {
     if wrong.rule != "date" {
         return None;
     }
-    let pointer = pointer(&wrong.path);
+    let pointer = json_pointer(&wrong.path);
     let text = body.pointer(&pointer)?.as_str()?;
     let date = written_date::read(text, zone)?.to_string();
     let why = format!("can be read as {date} only");

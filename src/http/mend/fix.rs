@@ -56,10 +56,10 @@ fn set(body: &mut Value, pointer: &str, value: Value) -> bool {
     if body.pointer(pointer) == Some(&value) {
         return false;
     }
-    let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
+    let Some((parent, name)) = last_step(pointer) else { return false };
     match body.pointer_mut(parent) {
         Some(Value::Object(fields)) => {
-            fields.insert(name.to_owned(), value);
+            fields.insert(name, value);
             true
         }
         _ => false,
@@ -67,11 +67,12 @@ fn set(body: &mut Value, pointer: &str, value: Value) -> bool {
 }
 
 fn take(body: &mut Value, pointer: &str) -> Option<Value> {
-    let (parent, name) = pointer.rsplit_once('/')?;
-    body.pointer_mut(parent)?.as_object_mut()?.remove(name)
+    let (parent, name) = last_step(pointer)?;
+    body.pointer_mut(parent)?.as_object_mut()?.remove(&name)
 }
 
-/// A dot path as a pointer.
-pub(super) fn pointer(path: &str) -> String {
-    format!("/{}", path.replace('.', "/"))
+/// The pointer of the parent, and the name in it.
+fn last_step(pointer: &str) -> Option<(&str, String)> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    Some((parent, name.replace("~1", "/").replace("~0", "~")))
 }

@@ -11,7 +11,7 @@ use crate::http::table;
 const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
 
 fn parsed() -> Value {
-    serde_json::from_str(document::text()).unwrap()
+    strict_json::from_trusted(document::text()).unwrap()
 }
 
 fn operations(document: &Value) -> Vec<(String, String, &Value)> {

@@ -8,13 +8,14 @@ use crate::domain::batch::{Batch, Candidate};
 use crate::domain::caller::TaxpayerCaller;
 use crate::domain::catalog::Catalog;
 use crate::domain::fault::Faults;
-use crate::http::body::{self, Body};
+use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::batch;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::gate;
 use crate::http::idempotency::Keyed;
+use crate::http::json;
 use crate::http::state::State;
 use crate::http::views::batch::BatchCreated;
 
@@ -48,5 +49,10 @@ fn answer(batch: &Batch) -> Answer {
 type Read = Result<Accepted<Vec<Candidate>>, Faults>;
 
 fn read(text: &[u8], catalog: &Catalog) -> Result<Read, ApiError> {
-    Ok(report::read(&body::parse(text)?, catalog, batch::read))
+    let body = json::batch(text)?;
+    let mut read = report::read(&body.object, catalog, batch::read);
+    if let Ok(form) = &mut read {
+        batch::fail_items(&mut form.value, body.key_faults);
+    }
+    Ok(read)
 }

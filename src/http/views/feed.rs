@@ -44,7 +44,7 @@ impl TryFrom<Event> for EventView {
     type Error = StoreError;
 
     fn try_from(event: Event) -> Result<Self, StoreError> {
-        let data = serde_json::from_str(&event.data).map_err(|fault| StoreError::Corrupt {
+        let data = strict_json::from_trusted(&event.data).map_err(|fault| StoreError::Corrupt {
             table: "events",
             id: event.id.to_string(),
             reason: fault.to_string(),

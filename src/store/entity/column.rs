@@ -38,7 +38,7 @@ impl<I: Display> Row<I> {
     }
 
     pub(crate) fn json<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
-        serde_json::from_str(text).map_err(|fault| self.corrupt(fault))
+        strict_json::from_trusted(text).map_err(|fault| self.corrupt(fault))
     }
 
     pub(crate) fn count(&self, number: i32) -> Result<u32, StoreError> {

@@ -38,7 +38,8 @@ pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFau
     let credentials = credentials(asking)?;
     let post = Post { url: &asking.token_url, headers: &headers, body: body.as_bytes(), keep: ANSWER_MAX };
     let attempt = client.post_as(post, &credentials).await;
-    let answer: Map<String, Value> = serde_json::from_str(&attempt.response_head).unwrap_or_default();
+    let answer: Map<String, Value> =
+        strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
     match attempt.outcome {
         Outcome::Delivered => read(&answer),
         Outcome::Forbidden(fault) => Err(AuthFault::TokenForbidden(fault)),

@@ -10,7 +10,7 @@ pub(super) fn written(method: &str, id: &str, notification: &str) -> String {
 
 /// Whether the answer is a result, of this call.
 pub(super) fn is_taken(id: &str, answer: &str) -> bool {
-    let Ok(Value::Object(answer)) = serde_json::from_str(answer) else { return false };
+    let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
     let is_of_another = answer.get("id").is_some_and(|of| !of.is_null() && of != id);
     let has_error = answer.get("error").is_some_and(|error| !error.is_null());
     answer.contains_key("result") && !has_error && !is_of_another
@@ -26,7 +26,7 @@ mod tests {
     fn a_call_has_the_event_as_its_parameters_and_its_id() {
         let text = written("erp.\"notify\"", "e1", r#"{"id":"e1","data":{"n":1.50}}"#);
         assert!(text.contains("1.50"), "digits stay as they are");
-        let call: Value = serde_json::from_str(&text).unwrap();
+        let call: Value = strict_json::from_trusted(&text).unwrap();
         assert_eq!((&call["jsonrpc"], &call["id"]), (&json!("2.0"), &json!("e1")));
         assert_eq!((&call["method"], &call["params"]["id"]), (&json!("erp.\"notify\""), &json!("e1")));
     }

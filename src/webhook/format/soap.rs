@@ -31,7 +31,7 @@ pub fn is_method(name: &str) -> bool {
 }
 
 pub(super) fn written((namespace, method): (&str, &str), notification: &str) -> String {
-    let event: Value = serde_json::from_str(notification).unwrap_or_default();
+    let event: Value = strict_json::from_trusted(notification).unwrap_or_default();
     let mut body = ENVELOPE.to_owned();
     body.extend(["<", method, " xmlns=\""]);
     xml::escape(namespace, &mut body);

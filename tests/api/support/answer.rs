@@ -17,7 +17,7 @@ impl Answer {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.unwrap();
-        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let body = strict_json::from_trusted(&text).unwrap_or(Value::Null);
         Self { status, headers, body, text }
     }
 

@@ -134,7 +134,7 @@ impl Drop for Receiver {
 
 impl Received {
     pub(crate) fn body(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap()
+        strict_json::from_untrusted(&self.bytes).unwrap()
     }
 
     pub(crate) fn kind(&self) -> String {

@@ -58,7 +58,7 @@ impl Library {
         if !deliveries.is_empty() {
             assert!(output.status.success(), "{}: {}", self.name, String::from_utf8_lossy(&output.stderr));
         }
-        serde_json::from_slice(&output.stdout).ok()
+        strict_json::from_untrusted(&output.stdout).ok()
     }
 }
 

@@ -68,7 +68,11 @@ impl Client {
         }
         let response = request.send().await.ok()?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Some(Answer { status, headers, body: response.json().await.ok()? })
+        Some(Answer {
+            status,
+            headers,
+            body: strict_json::from_untrusted(&response.bytes().await.ok()?).ok()?,
+        })
     }
 
     pub(crate) async fn get(&self, path: &str) -> Option<Answer> {

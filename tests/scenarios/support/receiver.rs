@@ -176,7 +176,7 @@ impl Desk {
 }
 
 async fn take(body: web::Bytes, desk: web::Data<Mutex<Desk>>) -> HttpResponse {
-    let body: Value = serde_json::from_slice(&body).unwrap();
+    let body: Value = strict_json::from_untrusted(&body).unwrap();
     let ((place, fate), takes) = {
         let mut desk = lock(&desk);
         (desk.keep(&body), desk.manners.takes)

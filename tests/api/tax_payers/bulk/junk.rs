@@ -51,6 +51,37 @@ fn an_item_that_is_no_invoice_fails_with_what_is_wrong() {
 }
 
 #[test]
+fn a_key_that_an_item_has_twice_fails_that_item() {
+    on_every_database(async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (good, other) = (bodies::invoice(), bodies::invoice());
+        let twice = bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
+        let unnumbered = bodies::invoice().to_string().replacen('{', "{\"invoice_no\":\"A\",", 1);
+        let reserved = r#"{"$serde_json::private::RawValue":"{}"}"#;
+        let text = format!("{{\"invoices\":[{good},{twice},{unnumbered},{reserved},{other}]}}");
+        let answer = taxpayer.send_text("POST", BULK, text).await.expect_status(201);
+        assert_eq!(answer.data()["created"], json!(2));
+        let batch = taxpayer.outcome(&answer).await;
+        let items = batch["items"].as_array().unwrap();
+        let outcomes: Vec<_> = items.iter().map(|item| item["outcome"].as_str().unwrap()).collect();
+        assert_eq!(outcomes, ["created", "failed", "failed", "failed", "created"]);
+        let path = "invoice_lines.0.quantity";
+        assert_eq!(
+            items[1]["errors"],
+            json!({ path: [format!("The {path} field must not be sent twice.")] })
+        );
+        let of = |item: &Value| {
+            (item["invoice_no"].clone(), item["errors"].as_object().unwrap().keys().next().cloned())
+        };
+        assert_eq!(of(&items[2]), (Value::Null, Some("invoice_no".to_owned())));
+        assert_eq!(of(&items[3]), (Value::Null, Some("invoice".to_owned())));
+        // Outside the items there is no item to fail.
+        let text = format!("{{\"invoices\":[{}],\"x\":{{\"a\":1,\"a\":2}}}}", bodies::invoice());
+        taxpayer.send_text("POST", BULK, text).await.expect_faults(&["x.a"]);
+    });
+}
+
+#[test]
 fn text_that_is_no_json_fails_the_request() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
@@ -109,7 +140,8 @@ fn the_longest_texts_fit() {
 fn what_is_told_of_a_batch_stays_small_however_much_is_wrong() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let line = json!({ "item_name": 1, "item_no": 2 });
+        let line =
+            json!({ "item_name": 1, "item_no": 2, "description": "A description as long as most are" });
         let item = with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
         let answer = taxpayer.create_batch(&vec![item; 1_000]).await.expect_status(201);
         let path =

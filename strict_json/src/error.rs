@@ -1,0 +1,59 @@
+//! Reasons why a text is not read: the text as a whole, or one of its keys.
+
+use serde_json::Error;
+
+/// A text that gives no value.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// Line and column count from 1, columns in bytes.
+    #[error("{message} at line {line} column {column}")]
+    Syntax { message: String, line: u64, column: u64 },
+    #[error("it is nested more than {max} levels deep")]
+    TooDeep { max: usize },
+    #[error("it has more values than a text of its length may have")]
+    TooManyValues,
+    /// Only where the caller does not collect such faults itself.
+    #[error("the key {path} is {}", kind.reason())]
+    Key { path: String, kind: KeyFaultKind },
+    /// Well-formed, but not of the type that was asked for.
+    #[error("{0}")]
+    Shape(Error),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyFaultKind {
+    /// The object has the key already. The first value is kept.
+    Duplicate,
+    /// The key begins with a private token of `serde_json`. The member is left out.
+    Reserved,
+}
+
+impl KeyFaultKind {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Duplicate => "sent twice",
+            Self::Reserved => "reserved",
+        }
+    }
+}
+
+/// One step from a container to a value in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'s> {
+    Key(&'s str),
+    Index(usize),
+}
+
+/// A key that must not be there. The path ends at the key itself and is put together only where it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyFault<'f> {
+    pub kind: KeyFaultKind,
+    pub(crate) open: &'f [crate::reader::Container],
+}
+
+impl<'f> KeyFault<'f> {
+    /// The steps from the root to the key.
+    pub fn steps(&self) -> impl Iterator<Item = Step<'f>> + use<'f> {
+        self.open.iter().map(crate::reader::Container::step)
+    }
+}

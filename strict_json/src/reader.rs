@@ -1,0 +1,405 @@
+//! Builds a value from the events of a parser. Depth and memory are counted before anything is kept, so no text
+//! takes more of either than its limits say. The stack of open containers lives on the heap.
+
+use std::borrow::Cow;
+
+use json_event_parser::{JsonEvent, JsonSyntaxError, SliceJsonParser};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::error::{JsonError, KeyFault, KeyFaultKind, Step};
+
+/// `serde_json` gives keys that begin so a meaning of their own.
+const PRIVATE_TOKEN: &str = "$serde_json::private::";
+
+/// The depth of a request is the usual one of JSON parsers. A document that was accepted is stored, sent and fetched
+/// inside a few more containers and has to stay readable there. Values are dropped, compared and written
+/// recursively; so many levels fit the smallest stack many times over.
+const REQUEST_DEPTH_MAX: usize = 128;
+const DEPTH_MAX: usize = 192;
+
+/// Invoices take six to ten bytes of memory for each byte of text. `[0,0,…]` takes up to 40, `[{"a":0},…]` takes 90.
+const MEMORY_PER_BYTE: usize = 16;
+/// Every text may take so much, however short it is.
+const MEMORY_FREE: usize = 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+const VALUE_BYTES: usize = size_of::<Value>();
+const KEY_BYTES: usize = size_of::<String>();
+/// A node of the tree that holds an object's members has this many places and is at least about half full.
+const NODE_PLACES: usize = 11;
+const NODE_FILLED_MIN: usize = 6;
+const NODE_BYTES: usize = NODE_PLACES * (VALUE_BYTES + KEY_BYTES) + 16;
+/// The smallest piece of memory that an allocator hands out.
+const TEXT_BYTES_MIN: usize = 16;
+
+/// How much a text may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Objects and arrays inside each other.
+    depth_max: usize,
+    /// Bytes of memory for each byte of text; without it memory is not counted.
+    memory_per_byte: Option<usize>,
+}
+
+impl Limits {
+    /// The body of a request.
+    pub const REQUEST: Self = Self { depth_max: REQUEST_DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
+    /// An answer to a call of ours.
+    pub const ANSWER: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
+    /// Text that this service wrote: it was counted when it came in.
+    pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: None };
+
+    fn memory_max(self, text: &[u8]) -> usize {
+        let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_FREE);
+        self.memory_per_byte.map_or(usize::MAX, of_text)
+    }
+}
+
+/// Reads an answer to a call of ours. A key that is sent twice or reserved makes it unreadable.
+pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+    typed(text, Limits::ANSWER)
+}
+
+/// Reads text that this service wrote itself, such as a column of its database.
+pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
+    typed(text.as_bytes(), Limits::TRUSTED)
+}
+
+fn typed<T: DeserializeOwned>(text: &[u8], limits: Limits) -> Result<T, JsonError> {
+    let mut refused = None;
+    let value = read(text, limits, |fault| {
+        refused.get_or_insert_with(|| JsonError::Key { path: path(fault), kind: fault.kind });
+    })?;
+    drop(value);
+    refused.map_or_else(|| exact(text), Err)
+}
+
+/// Reads a text that was read by [`read`] before. A value would do as well, but loses the spelling of numbers.
+#[expect(clippy::disallowed_methods, reason = "the text has no private token, and its depth is bounded")]
+fn exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+    let mut json = serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
+    json.disable_recursion_limit();
+    let value = T::deserialize(&mut json).map_err(JsonError::Shape)?;
+    json.end().map_err(JsonError::Shape)?;
+    Ok(value)
+}
+
+fn path(fault: &KeyFault<'_>) -> String {
+    let steps = fault.steps().map(|step| match step {
+        Step::Key(key) => key.to_owned(),
+        Step::Index(index) => index.to_string(),
+    });
+    steps.collect::<Vec<_>>().join(".")
+}
+
+/// Reads one JSON text, with or without a byte order mark. Each key that must not be there is passed to `on_fault`,
+/// in the order of the text; then the value is for reports only. Numbers keep their digits.
+pub fn read(
+    text: &[u8],
+    limits: Limits,
+    mut on_fault: impl FnMut(&KeyFault<'_>),
+) -> Result<Value, JsonError> {
+    let mut parser = SliceJsonParser::new(text);
+    let mut builder = Builder {
+        open: Vec::new(),
+        root: Value::Null,
+        depth_max: limits.depth_max,
+        memory_left: limits.memory_max(text),
+    };
+    loop {
+        match parser.parse_next().map_err(|error| syntax(&error))? {
+            JsonEvent::Null => builder.add(Value::Null)?,
+            JsonEvent::Boolean(is_true) => builder.add(Value::Bool(is_true))?,
+            JsonEvent::Number(digits) => builder.add_number(&digits)?,
+            JsonEvent::String(text) => builder.add_text(text)?,
+            JsonEvent::StartArray => builder.open(Container::Array(Vec::new()))?,
+            JsonEvent::StartObject => builder.open(Container::Object(Members::default()))?,
+            JsonEvent::ObjectKey(key) => {
+                if let Some(kind) = builder.begin_member(key)? {
+                    on_fault(&KeyFault { kind, open: &builder.open });
+                }
+            }
+            JsonEvent::EndArray | JsonEvent::EndObject => builder.close()?,
+            JsonEvent::Eof => return Ok(builder.root),
+        }
+    }
+}
+
+fn syntax(error: &JsonSyntaxError) -> JsonError {
+    let start = error.location().start;
+    JsonError::Syntax { message: error.message().to_owned(), line: start.line + 1, column: start.column + 1 }
+}
+
+/// An array or an object whose end has not been read.
+#[derive(Debug)]
+pub(crate) enum Container {
+    Array(Vec<Value>),
+    Object(Members),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    kept: Map<String, Value>,
+    /// The key whose value is being read.
+    key: String,
+    is_key_kept: bool,
+}
+
+impl Container {
+    /// The step to the value that is being read.
+    pub(crate) fn step(&self) -> Step<'_> {
+        match self {
+            Self::Array(items) => Step::Index(items.len()),
+            Self::Object(members) => Step::Key(&members.key),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Self::Array(items) => Value::Array(items),
+            Self::Object(members) => Value::Object(members.kept),
+        }
+    }
+}
+
+struct Builder {
+    open: Vec<Container>,
+    root: Value,
+    depth_max: usize,
+    memory_left: usize,
+}
+
+impl Builder {
+    fn open(&mut self, container: Container) -> Result<(), JsonError> {
+        if self.open.len() >= self.depth_max {
+            return Err(JsonError::TooDeep { max: self.depth_max });
+        }
+        self.open.push(container);
+        Ok(())
+    }
+
+    /// The parser has matched the brackets.
+    fn close(&mut self) -> Result<(), JsonError> {
+        match self.open.pop() {
+            Some(container) => self.add(container.into_value()),
+            None => Ok(()),
+        }
+    }
+
+    fn add_number(&mut self, digits: &str) -> Result<(), JsonError> {
+        self.take_memory(digits.len().max(TEXT_BYTES_MIN))?;
+        // Every number of the grammar is a number of `serde_json`: it is kept as text.
+        self.add(Value::Number(digits.parse().map_err(JsonError::Shape)?))
+    }
+
+    fn add_text(&mut self, text: Cow<'_, str>) -> Result<(), JsonError> {
+        self.take_memory(text.len().max(TEXT_BYTES_MIN))?;
+        self.add(Value::String(text.into_owned()))
+    }
+
+    /// Notes the key of the next value. A key with a fault keeps its place in the path, its value is dropped.
+    fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyFaultKind>, JsonError> {
+        self.take_memory(key.len().max(TEXT_BYTES_MIN))?;
+        let Some(Container::Object(members)) = self.open.last_mut() else { return Ok(None) };
+        let fault = if key.starts_with(PRIVATE_TOKEN) {
+            Some(KeyFaultKind::Reserved)
+        } else if members.kept.contains_key(key.as_ref()) {
+            Some(KeyFaultKind::Duplicate)
+        } else {
+            None
+        };
+        members.key = key.into_owned();
+        members.is_key_kept = fault.is_none();
+        Ok(fault)
+    }
+
+    fn add(&mut self, value: Value) -> Result<(), JsonError> {
+        match self.open.last_mut() {
+            None => self.root = value,
+            Some(Container::Array(items)) => {
+                let before = items.capacity();
+                items.push(value);
+                let grown = items.capacity() - before;
+                self.take_memory(grown * VALUE_BYTES)?;
+            }
+            Some(Container::Object(members)) if members.is_key_kept => {
+                let is_node_full = members.kept.len().is_multiple_of(NODE_FILLED_MIN);
+                members.kept.insert(members.key.clone(), value);
+                self.take_memory(if is_node_full { NODE_BYTES } else { 0 })?;
+            }
+            Some(Container::Object(_)) => {}
+        }
+        Ok(())
+    }
+
+    fn take_memory(&mut self, bytes: usize) -> Result<(), JsonError> {
+        self.memory_left = self.memory_left.checked_sub(bytes).ok_or(JsonError::TooManyValues)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        from_trusted(text).unwrap()
+    }
+
+    fn faults(text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        read(text.as_bytes(), Limits::REQUEST, |fault| {
+            found.push(format!("{:?} {}", fault.kind, path(fault)));
+        })
+        .unwrap();
+        found
+    }
+
+    fn refused(text: &str) -> String {
+        from_untrusted::<Value>(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        for digits in
+            ["0", "-0", "0.0", "0.10", "0.0000001", "12345678901234567890.1234567890", "-1.50e+3", "1e-400"]
+        {
+            assert_eq!(value(digits).to_string(), digits);
+            let number = read(digits.as_bytes(), Limits::REQUEST, |_| {}).unwrap();
+            assert_eq!(number.to_string(), digits);
+        }
+        let long = "9".repeat(10_000);
+        assert_eq!(value(&long).to_string(), long);
+        // An exponent has one spelling.
+        assert_eq!(value("1E5").to_string(), "1e+5");
+        assert_eq!(value("18446744073709551615").as_u64(), Some(u64::MAX));
+    }
+
+    #[test]
+    fn only_one_json_text_is_read() {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "{} {}",
+            "01",
+            "+1",
+            ".5",
+            "1.",
+            "1e",
+            "NaN",
+            "Infinity",
+            "nul",
+            "'a'",
+            "{a:1}",
+            "[1 2]",
+            "{\"a\" 1}",
+            "\"\t\"",
+            "\"\\x\"",
+            "\"\\ud800\"",
+            "\"\\udc00\"",
+            "\"\\ud800\\u0041\"",
+            "\"\\u00\"",
+            "\u{b}1",
+            "/**/1",
+            "]",
+            "}",
+            ",",
+            ":",
+            "{\"a\":1]",
+            "[}",
+            "\"a",
+            "\u{feff}\u{feff}1",
+        ] {
+            assert!(from_trusted::<Value>(text).is_err(), "{text}");
+            assert!(from_untrusted::<Value>(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(from_untrusted::<Value>(b"\"\xff\"").is_err());
+        assert!(from_untrusted::<Value>(b"{\"\xc3\":1}").is_err());
+        assert_eq!(value("\u{feff} {}\r\n"), Value::Object(Map::new()));
+        assert_eq!(value(r#""\ud83d\ude00\u00e9\/\b\n""#), Value::from("\u{1f600}é/\u{8}\n"));
+    }
+
+    #[test]
+    fn an_error_names_its_line_and_column() {
+        assert_eq!(refused("{\n  \"a\": x}"), "Unexpected char: 'x' at line 2 column 8");
+        assert_eq!(refused(r#"{"a":[{"b":1,"b":2}]}"#), "the key a.0.b is sent twice");
+        let error = from_trusted::<u8>("256").unwrap_err();
+        assert!(matches!(error, JsonError::Shape(_)), "{error}");
+    }
+
+    #[test]
+    fn a_private_token_of_the_library_is_a_key_that_is_refused() {
+        for token in ["RawValue", "Number", "", "else"] {
+            for prefix in [
+                "$serde_json::private::",
+                "\\u0024serde_json::private::",
+                "$serde_json\\u003a:private:\\u003A",
+            ] {
+                for text in [
+                    format!(r#"{{"{prefix}{token}":"1"}}"#),
+                    format!(r#"[{{"{prefix}{token}":"[[["}}]"#),
+                    format!(r#"{{"a":1,"{prefix}{token}":{{"b":2}}}}"#),
+                ] {
+                    let found = faults(&text);
+                    assert!(found.len() == 1 && found[0].starts_with("Reserved "), "{text}: {found:?}");
+                    assert!(refused(&text).ends_with("is reserved"), "{text}");
+                }
+            }
+        }
+        // As a value it is a text like any other, and without the sign it is a key like any other.
+        assert_eq!(value(r#"["$serde_json::private::RawValue"]"#)[0], "$serde_json::private::RawValue");
+        assert_eq!(faults(r#"{"serde_json::private::RawValue":"1","$serde_json":1}"#), [""; 0]);
+    }
+
+    #[test]
+    fn a_refused_member_is_left_out_and_its_neighbours_stay() {
+        let text = r#"{"a":1,"$serde_json::private::RawValue":"{\"b\":1}","c":[true],"a":2}"#;
+        let left = read(text.as_bytes(), Limits::REQUEST, |_| {}).unwrap();
+        assert_eq!(left, value(r#"{"a":1,"c":[true]}"#));
+    }
+
+    #[test]
+    fn each_key_that_is_sent_twice_is_named_in_the_order_of_the_text() {
+        let text = r#"{"amount":1,"x":[-1,{"y":2}],"a":{"b":[{"c":1},{"c":1,"d":null,"c":2}]},"amount":{"z":1,"z":1},"":1,"":2}"#;
+        let named = ["a.b.1.c", "amount", "amount.z", ""].map(|path| format!("Duplicate {path}"));
+        assert_eq!(faults(text), named);
+        assert_eq!(faults(r#"{"amount":1,"\u0061mount":2}"#), ["Duplicate amount"]);
+        assert_eq!(faults(r#"{"a":{"a":{"a":1}},"A":[{"a":1},{"a":1}]}"#), [""; 0]);
+    }
+
+    fn nested(depth: usize) -> String {
+        format!("{}1{}", "[{\"a\":".repeat(depth / 2), "}]".repeat(depth / 2))
+    }
+
+    #[test]
+    fn the_depth_is_bounded_and_takes_no_stack() {
+        let deepest = |limits, depth| read(nested(depth).as_bytes(), limits, |_| {});
+        assert!(deepest(Limits::REQUEST, 128).is_ok() && deepest(Limits::ANSWER, 192).is_ok());
+        // What was accepted stays readable inside the containers that it is kept in, and is dropped.
+        let kept: Value = from_trusted(&nested(192)).unwrap();
+        assert_eq!(from_trusted::<Value>(&kept.to_string()).unwrap(), kept);
+        for (limits, depth) in [(Limits::REQUEST, 130), (Limits::ANSWER, 194), (Limits::TRUSTED, 1_000_000)] {
+            assert!(matches!(deepest(limits, depth), Err(JsonError::TooDeep { .. })), "{depth}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_tiny_values_is_refused_before_it_takes_the_memory() {
+        let of = |item: &str, count: usize| format!("[{}0]", item.repeat(count));
+        for item in ["0,", "[0],", "{\"a\":0},", "\"\",", "[[[[0]]]],"] {
+            let text = of(item, 2_000_000 / item.len());
+            let read = |limits| read(text.as_bytes(), limits, |_| {});
+            assert!(matches!(read(Limits::REQUEST), Err(JsonError::TooManyValues)), "{item}");
+            assert!(read(Limits::TRUSTED).is_ok(), "{item}");
+        }
+        // A short one may be as dense as it likes.
+        for item in ["0,", "{\"a\":0},"] {
+            assert!(read(of(item, 1_000).as_bytes(), Limits::REQUEST, |_| {}).is_ok(), "{item}");
+        }
+    }
+}
