@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use url::Url;
 
 use crate::domain::codes::words;
+use crate::domain::origin::Origin;
 
 words! {
     /// Who a request says it comes from (spec.md, "Option lists").
@@ -35,6 +35,8 @@ words! {
 pub struct Integration {
     pub erp_system: Option<String>,
     pub auth: Auth,
+    /// The origin that the credentials are for; none where there are none, or where they are older than this rule.
+    pub origin: Option<Origin>,
     pub format: Format,
     /// How often it was set: what was made of older settings is known by it.
     pub version: i64,
@@ -55,7 +57,7 @@ pub struct Kinds {
 pub struct SecretText(SecretString);
 
 /// How a request authenticates itself; `S` is a secret or, as it was sent, perhaps none.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {
     #[default]
@@ -84,7 +86,7 @@ pub enum Auth<S = SecretText> {
 }
 
 /// Who asks a token endpoint for what.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenClient<S = SecretText> {
     pub token_url: String,
     pub client_id: String,
@@ -114,6 +116,25 @@ pub enum Format {
 }
 
 impl Integration {
+    /// Whether a request to a URL may carry what authenticates it: nothing at all, or credentials for its origin.
+    pub fn may_authenticate_at(&self, url: &str) -> bool {
+        let is_bound = || self.origin.is_some() && self.origin == Origin::of(url);
+        self.auth.kind() == AuthType::None || is_bound()
+    }
+
+    /// The names of the parts that differ from those before.
+    pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
+        [
+            ("erp_system", self.erp_system != before.erp_system),
+            ("auth", self.auth != before.auth),
+            ("origin", self.origin != before.origin),
+            ("format", self.format != before.format),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_changed)| is_changed.then_some(name))
+        .collect()
+    }
+
     pub fn kinds(&self) -> Kinds {
         Kinds {
             erp_system: self.erp_system.clone(),
@@ -136,6 +157,12 @@ impl SecretText {
 
     pub fn is_same(&self, other: &Self) -> bool {
         self.expose() == other.expose()
+    }
+}
+
+impl PartialEq for SecretText {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other)
     }
 }
 
@@ -212,9 +239,8 @@ impl<S> Auth<S> {
     }
 
     /// Whose token endpoint it is: a stored secret is never sent to another.
-    fn token_origin(&self) -> Option<String> {
-        let url = Url::parse(&self.token_client()?.token_url).ok()?;
-        Some(url.origin().ascii_serialization())
+    fn token_origin(&self) -> Option<Origin> {
+        Origin::of(&self.token_client()?.token_url)
     }
 }
 
@@ -324,6 +350,28 @@ mod tests {
             let missing = client(url, None).completed(Some(&stored)).unwrap_err();
             assert_eq!(missing, ["client_secret", "refresh_token"], "{url}");
         }
+    }
+
+    #[test]
+    fn credentials_go_to_the_origin_they_were_set_for() {
+        let auth = sent(Some("one")).completed(None).unwrap();
+        let bound = |origin: &str| Integration { auth: auth.clone(), origin: Origin::of(origin), ..Integration::default() };
+        let erp = bound("https://erp.example/a");
+        for url in ["https://erp.example/", "https://ERP.example:443/b?c", "https://erp.example"] {
+            assert!(erp.may_authenticate_at(url), "{url}");
+        }
+        for url in [
+            "http://erp.example/",
+            "https://erp.example:8443/",
+            "https://erp.example.evil.example/",
+            "https://erp.example@evil.example/",
+            "https://evil.example/https://erp.example/",
+            "nonsense",
+        ] {
+            assert!(!erp.may_authenticate_at(url), "{url}");
+        }
+        assert!(!bound("nonsense").may_authenticate_at("nonsense"), "no origin is the same as none");
+        assert!(Integration::default().may_authenticate_at("https://anywhere.example/"), "nothing to send");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
+use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::{Auth, AuthType, Integration, Kinds};
+use crate::domain::origin::Origin;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::{Row, json};
 use crate::store::entity::integration::{Column, Entity, Model};
@@ -39,9 +41,11 @@ pub async fn save(
     integration: &Integration,
 ) -> Result<(), StoreError> {
     let auth = &integration.auth;
-    let sealed = match auth.kind() {
-        AuthType::None => None,
-        _ => Some(store.vault().seal(&owner(taxpayer.0), &json(auth))?),
+    let sealed = if auth.kind() == AuthType::None {
+        None
+    } else {
+        let sealed = Sealed { origin: integration.origin.clone(), auth: auth.clone() };
+        Some(store.vault().seal(&owner(taxpayer.0), &json(&sealed))?)
     };
     let row = Model {
         taxpayer_id: taxpayer.0,
@@ -73,12 +77,13 @@ pub async fn save(
 /// The integration of a row. Where requests do not authenticate themselves there is nothing to open.
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = Row { table: "integrations", id: row.taxpayer_id };
-    let auth: Auth = match &row.settings {
-        Some(sealed) => at.json(&vault.open(&owner(row.taxpayer_id), sealed)?)?,
-        None => Auth::None,
+    let Sealed { origin, auth } = match &row.settings {
+        Some(sealed) => unsealed(at, &vault.open(&owner(row.taxpayer_id), sealed)?)?,
+        None => Sealed { origin: None, auth: Auth::None },
     };
     let integration = Integration {
         auth,
+        origin,
         format: at.json(&row.format)?,
         version: row.version,
         created_at: at.moment(row.created_at)?,
@@ -89,6 +94,19 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
         return Err(at.corrupt("its settings are of another type than it says"));
     }
     Ok(integration)
+}
+
+/// The sealed text: the credentials and the origin they are for. The two are sealed together, so that neither a caller
+/// nor a change of the database can point the credentials at another host.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    origin: Option<Origin>,
+    auth: Auth,
+}
+
+/// Texts that were sealed before credentials had an origin hold the credentials alone: they are sent nowhere.
+fn unsealed(at: Row<i64>, text: &str) -> Result<Sealed, StoreError> {
+    at.json(text).or_else(|_| Ok(Sealed { origin: None, auth: at.json(text)? }))
 }
 
 fn owner(taxpayer: i64) -> String {
@@ -109,6 +127,7 @@ mod tests {
         Integration {
             erp_system: Some("sap".into()),
             auth: Auth::Basic { username: "ada".into(), password: password.to_owned().into() },
+            origin: Origin::of("https://erp.example"),
             format: Format::JsonRpc { method: "notify".into() },
             version: 1,
             created_at: Timestamp::UNIX_EPOCH,
@@ -128,9 +147,15 @@ mod tests {
                 tx.commit().await.unwrap();
                 let found = owned_by(store, store.reader(), ID).await.unwrap().unwrap();
                 assert_eq!((found.version, found.auth.secrets()[0].1.expose()), (version, password));
+                assert_eq!(found.origin, Origin::of("https://erp.example/hook"));
                 assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").kinds());
                 let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();
                 assert!(!format!("{row:?}").contains("hush"));
+                assert!(!format!("{row:?}").contains("erp.example"), "the origin is sealed with them");
+                let before = store.vault().seal(&owner(ID.0), &json(&basic("hush").auth)).unwrap();
+                let before = open(store.vault(), Model { settings: Some(before), ..row.clone() }).unwrap();
+                assert_eq!((before.origin.clone(), before.auth.kind()), (None, AuthType::Basic));
+                assert!(!before.may_authenticate_at("https://erp.example/"), "older than the rule");
                 let moved = Model { taxpayer_id: 8, ..row.clone() };
                 assert!(open(store.vault(), moved).is_err(), "moved to another taxpayer it does not open");
                 let other = Model { auth_type: "ntlm".into(), ..row };

@@ -30,6 +30,7 @@ impl Remedy {
             ("tls", None) => "No trusted TLS connection to the endpoint could be made".to_owned(),
             ("reset", None) => "The connection ended without an HTTP answer".to_owned(),
             ("forbidden", None) => "The URL leads to an address that is not called".to_owned(),
+            ("auth", None) => "The request could not be authenticated, so it was not sent".to_owned(),
             (other, None) => format!("The last attempt failed: {other}"),
         };
         Self { why, what_to_do: what_to_do(failure, status) }
@@ -57,6 +58,10 @@ fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
         }
         ("dns", None) => "Correct the webhook's URL or the name's DNS entry, then replay this one.",
         ("tls", None) => "Renew the endpoint's certificate, with its whole chain, then replay this one.",
+        ("auth", None) => {
+            "Read in `response` why. Where the credentials were set for another host, have the operator set the \
+             credentials again for this host, or set the URL of the host they are for. Then replay this one."
+        }
         ("forbidden", None) => "Set a URL of a public host as the webhook's, then replay this one.",
         (_, None) => {
             "See with the webhook's test whether the endpoint can be reached, mend it, then replay this one."
@@ -69,6 +74,7 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::super::attempt::{Fault, Outcome};
+    use super::super::auth::AuthFault;
     use super::super::destination::UrlFault;
     use super::*;
 
@@ -90,6 +96,7 @@ mod tests {
             Outcome::Unreachable(Fault::Tls),
             Outcome::Unreachable(Fault::Reset),
             Outcome::Forbidden(UrlFault::AddressRefused),
+            Outcome::Unauthenticated(AuthFault::OtherOrigin),
         ] {
             let status = match outcome {
                 Outcome::Rejected(status) => Some(status),

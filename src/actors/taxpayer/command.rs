@@ -17,6 +17,7 @@ use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::integration::{Auth, Format, Integration, SecretText};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
+use crate::domain::origin::Origin;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::Notice;
@@ -212,6 +213,8 @@ pub struct ReplayOrder {
 pub struct IntegrationOrder {
     pub erp_system: Option<String>,
     pub auth: Auth<Option<SecretText>>,
+    /// The origin that the credentials are for; that of the webhook's URL where none is named.
+    pub origin: Option<Origin>,
     pub format: Format,
     pub by: audit::Order,
 }

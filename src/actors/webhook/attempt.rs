@@ -10,7 +10,7 @@ use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::keyring::Wanted;
 use crate::actors::webhook::recipient::Recipient;
 use crate::domain::event::Event;
-use crate::domain::integration::{Auth, SecretText};
+use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::webhook::auth::{AuthFault, Credentials, Login};
 use crate::webhook::format::{Letter, judged};
 use crate::webhook::{Attempt, Message, Outcome, Post};
@@ -41,7 +41,12 @@ impl Satchel {
         judged(self.authenticated(to, post).await, (format, &id), keep)
     }
 
+    /// Credentials go to the origin they were set for. A request to another one is not sent: without them it would tell
+    /// a stranger of the event, and look to the owner like a fault of the ERP.
     async fn authenticated(&self, to: &Recipient, post: Post<'_>) -> Attempt {
+        if !to.integration.may_authenticate_at(post.url) {
+            return Attempt::unauthenticated(AuthFault::OtherOrigin);
+        }
         match &to.integration.auth {
             Auth::None => self.client.post(post).await,
             Auth::Basic { username, password } => {
@@ -84,7 +89,8 @@ impl Satchel {
     }
 
     async fn token_for(&self, to: &Recipient, refused: Option<SecretText>) -> Result<SecretText, AuthFault> {
-        let wanted = Wanted { version: to.integration.version, now: self.clock.now(), refused };
+        let Integration { version, origin, .. } = &to.integration;
+        let wanted = Wanted { version: *version, origin: origin.clone(), now: self.clock.now(), refused };
         self.token(to.endpoint.taxpayer_id, wanted).await
     }
 

@@ -14,6 +14,7 @@ use crate::actors::webhook::courier::Satchel;
 use crate::domain::clock::SharedClock;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::{Auth, Integration, SecretText};
+use crate::domain::origin::Origin;
 use crate::store::database::Store;
 use crate::store::integrations;
 use crate::webhook::GuardedClient;
@@ -45,12 +46,16 @@ struct Held {
     until: Timestamp,
     /// The settings that it was asked for with.
     version: i64,
+    /// The origin that it is for, as the credentials it was given for.
+    origin: Option<Origin>,
 }
 
 /// What an attempt needs a token for.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) version: i64,
+    /// The origin that it will be sent to.
+    pub(super) origin: Option<Origin>,
     pub(super) now: Timestamp,
     /// The token that the endpoint took for none of its own.
     pub(super) refused: Option<SecretText>,
@@ -76,8 +81,8 @@ impl Slot {
     fn usable(&self, wanted: &Wanted) -> Option<SecretText> {
         let is_refused =
             |held: &Held| wanted.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
-        let is_good =
-            |held: &&Held| held.version >= wanted.version && held.until > wanted.now && !is_refused(held);
+        let is_for_these = |held: &Held| held.version >= wanted.version && held.origin == wanted.origin;
+        let is_good = |held: &&Held| is_for_these(held) && held.until > wanted.now && !is_refused(held);
         self.token.as_ref().filter(is_good).map(|held| held.access.clone())
     }
 
@@ -128,20 +133,20 @@ impl Errand {
             return Err(fault);
         }
         slot.token = None;
-        let fetched = self.fetch(slot).await;
+        let fetched = self.fetch(slot, wanted).await;
         slot.fault = fetched.as_ref().err().map(|fault| (self.clock.now(), *fault));
         fetched
     }
 
     /// The settings are read anew: the refresh token in them may be newer than the one the attempt began with. Another
     /// process may spend it at the same moment; then the one that it was given is used.
-    async fn fetch(&self, slot: &mut Slot) -> Result<SecretText, AuthFault> {
+    async fn fetch(&self, slot: &mut Slot, wanted: &Wanted) -> Result<SecretText, AuthFault> {
         self.keep(slot).await?;
-        let mut found = self.settings().await?;
+        let mut found = self.settings_for(wanted).await?;
         let mut fetched = auth::fetch(&self.client, &found.auth).await;
         if fetched.as_ref().is_err_and(AuthFault::is_spent) {
             let spent = found.auth.refresh_token().cloned();
-            found = self.settings().await?;
+            found = self.settings_for(wanted).await?;
             if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))
             {
                 fetched = auth::fetch(&self.client, &found.auth).await;
@@ -151,13 +156,16 @@ impl Errand {
         let until = self.clock.now().saturating_add(token.lasts).unwrap_or(Timestamp::MAX);
         slot.unkept = token.refresh.and_then(|given| renewed(&found.auth, given));
         self.keep(slot).await?;
-        slot.token = Some(Held { access: token.access.clone(), until, version: found.version });
+        let Integration { version, origin, .. } = found;
+        slot.token = Some(Held { access: token.access.clone(), until, version, origin });
         Ok(token.access)
     }
 
-    async fn settings(&self) -> Result<Integration, AuthFault> {
+    /// The settings as they are now. An attempt that began with those for another origin gets no token of these.
+    async fn settings_for(&self, wanted: &Wanted) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
-        found.map_err(|_| AuthFault::NotStored)?.ok_or(AuthFault::Changed)
+        let found = found.map_err(|_| AuthFault::NotStored)?;
+        found.filter(|found| found.origin == wanted.origin).ok_or(AuthFault::Changed)
     }
 
     /// Has the books take a new refresh token.
@@ -207,6 +215,7 @@ mod tests {
     use crate::webhook::{AddressPolicy, Schedule};
 
     const ID: TaxpayerId = TaxpayerId(1);
+    const ORIGIN: &str = "https://erp.example";
 
     /// An authorization server that counts its calls, and answers each with the number of the call in it.
     async fn server(status: u16, body: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
@@ -267,6 +276,7 @@ mod tests {
             let order = IntegrationOrder {
                 erp_system: None,
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
+                origin: Origin::of(ORIGIN),
                 format: Format::Rest,
                 by: Order { operator_id: 1, reason: None },
             };
@@ -292,7 +302,7 @@ mod tests {
     }
 
     fn wanted() -> Wanted {
-        Wanted { version: 1, now: SystemClock.now(), refused: None }
+        Wanted { version: 1, origin: Origin::of(ORIGIN), now: SystemClock.now(), refused: None }
     }
 
     #[actix_rt::test]
@@ -344,6 +354,21 @@ mod tests {
                 assert_eq!(house.token(&again).await, Err(AuthFault::NotStored));
                 assert_eq!(calls.load(Ordering::Relaxed), 2, "the one that is spent is not used again");
             }
+            house.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_token_for_one_origin_is_given_to_no_attempt_at_another() {
+        for test in stores().await {
+            let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
+            let house = House::with_tokens_of(test, address).await;
+            let elsewhere = Wanted { origin: Origin::of("https://evil.example"), ..wanted() };
+            assert_eq!(house.token(&elsewhere).await, Err(AuthFault::Changed));
+            assert_eq!(calls.load(Ordering::Relaxed), 0, "none was asked for");
+            assert_eq!(house.token(&wanted()).await.as_deref(), Ok("t1"));
+            assert_eq!(house.token(&elsewhere).await, Err(AuthFault::Changed), "nor is one that is kept");
+            assert_eq!(calls.load(Ordering::Relaxed), 1);
             house.close().await;
         }
     }

@@ -7,7 +7,8 @@ use url::Url;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
 };
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::domain::origin::Origin;
+use crate::http::forms::field::{Field, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;
 use crate::webhook::AddressPolicy;
@@ -27,6 +28,7 @@ const MUTATION: &str = "mutation Notify($event: JSON!) { notify(event: $event) }
 pub(crate) struct Integration {
     pub(crate) erp_system: Option<String>,
     pub(crate) auth: Auth<Option<SecretText>>,
+    pub(crate) origin: Option<Origin>,
     pub(crate) format: Format,
     pub(crate) reason: Option<String>,
 }
@@ -42,10 +44,27 @@ pub(crate) fn read(
     let data_format = reader.required("data_format").word(DataFormat::parse, DataFormat::allowed);
     let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
     let auth = reader.required_if(has_auth, "auth").object(|reader| auth(reader, auth_type, policy));
+    let origin = origin(reader.optional("origin"), policy);
+    if auth_type == Some(AuthType::None) && reader.has("origin") {
+        reader.fault("origin", "prohibited", "is for credentials; leave it out where there are none");
+    }
     let settings = reader.optional("format").object(|reader| format(reader, data_format));
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
     let format = settings.or_else(|| data_format.map(default_of))?;
-    Some(Integration { erp_system, auth: if has_auth { auth? } else { Auth::None }, format, reason })
+    let auth = if has_auth { auth? } else { Auth::None };
+    Some(Integration { erp_system, auth, origin, format, reason })
+}
+
+/// The origin that credentials are for: a URL that may be called, without path and query.
+fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
+    let what = "must be a scheme, host and port alone, such as https://erp.example.com:8443";
+    let is_bare = |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    let text = field.checked_by(("origin", "a scheme, host and port"), |text| match policy.check_url(text) {
+        Ok(url) if is_bare(&url) => Ok(()),
+        Ok(_) => Err(("origin", what)),
+        Err(fault) => Err(webhook::broken_url(fault)),
+    })?;
+    Origin::of(&text)
 }
 
 /// The fields of a type of authentication. Any other that was sent is a fault.
@@ -307,6 +326,30 @@ mod tests {
         );
         checks("oauth2", &client, &cases);
         checks("oauth2", &client, &[("/auth/refresh_token", Some(json!("r")), "")]);
+    }
+
+    #[test]
+    fn an_origin_is_a_scheme_host_and_port_alone() {
+        let body = json!({ "auth_type": "basic", "data_format": "rest", "auth": { "username": "a" } });
+        let cases = [
+            ("/origin", Some(json!("https://erp.example.com")), ""),
+            ("/origin", Some(json!("https://erp.example.com:8443/")), ""),
+            ("/origin", Some(json!(null)), ""),
+            ("/origin", Some(json!("erp.example.com")), "origin: url"),
+            ("/origin", Some(json!("https://erp.example.com/hook")), "origin: origin"),
+            ("/origin", Some(json!("https://erp.example.com?a")), "origin: origin"),
+            ("/origin", Some(json!("https://erp.example.com#a")), "origin: origin"),
+            ("/origin", Some(json!("https://a@erp.example.com")), "origin: url_user"),
+            ("/origin", Some(json!("http://erp.example.com")), "origin: url_scheme"),
+            ("/origin", Some(json!("https://10.0.0.1")), "origin: url_address"),
+            ("/origin", Some(json!(7)), "origin: type"),
+        ];
+        check(&body, &cases, form);
+        let none = json!({ "auth_type": "none", "data_format": "rest" });
+        check(&none, &[("/origin", Some(json!("https://erp.example.com")), "origin: prohibited")], form);
+        let shown = changed(&body, "/origin", Some(json!("https://ERP.example.com:443")));
+        let origin = read_with(shown, form).unwrap().value.origin;
+        assert_eq!(origin, Origin::of("https://erp.example.com"));
     }
 
     #[test]

@@ -58,8 +58,13 @@ pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
     let kind = ("url", "an https URL of a public host, at most 500 characters");
     field.checked_by(kind, |text| match policy.check_url(text) {
         Ok(_) => Ok(()),
-        Err(fault) => Err((rule(fault), what(fault))),
+        Err(fault) => Err(broken_url(fault)),
     })
+}
+
+/// The rule that a URL breaks, and how.
+pub(crate) fn broken_url(fault: UrlFault) -> (&'static str, &'static str) {
+    (rule(fault), what(fault))
 }
 
 /// In the order of their first mention.

@@ -125,7 +125,8 @@ fn integrations() -> Vec<Operation> {
         .fails(&[Code::TaxpayerNotFound]);
     let set = Operation::new(Put, path, "set_integration", "Set how a taxpayer's ERP takes notifications")
         .noted(
-            "Secrets are never shown; one that is left out stays, while auth_type and the token endpoint do.",
+            "Secrets are never shown; one that is left out stays, while auth_type, the origin and the token endpoint do. \
+             Credentials are sent to `origin` alone: the one in the body, else that of the webhook's URL at this moment.",
         )
         .takes(form, include_str!("examples/set_integration.json"))
         .gives::<ErpSettings>(200, "Integration updated successfully")

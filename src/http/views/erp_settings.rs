@@ -16,6 +16,8 @@ pub(crate) struct ErpSettings {
     auth_type: AuthType,
     data_format: DataFormat,
     auth: AuthSettings,
+    /// The scheme, host and port that the credentials are for; a webhook elsewhere is sent none of them.
+    origin: Option<String>,
     format: FormatSettings,
     /// The secrets of `auth` that are set, by their names.
     secrets_set: Vec<&'static str>,
@@ -69,6 +71,7 @@ impl ErpSettings {
             data_format,
             secrets_set: integration.auth.secrets().into_iter().map(|(name, _)| name).collect(),
             auth: AuthSettings::of(integration.auth),
+            origin: integration.origin.map(|origin| origin.to_string()),
             format: FormatSettings::of(integration.format),
             created_at,
             updated_at,

@@ -95,7 +95,7 @@ fn what_is_not_set_is_signed_json_without_authentication() {
         let answer = operator.get(&path(taxpayer.id)).await.expect_status(200);
         let expected = json!({
             "taxpayer_id": taxpayer.id, "erp_system": null, "auth_type": "none", "data_format": "rest",
-            "auth": {}, "format": {}, "secrets_set": [], "created_at": null, "updated_at": null,
+            "auth": {}, "origin": null, "allowed_networks": [], "format": {}, "secrets_set": [], "created_at": null, "updated_at": null,
         });
         assert_eq!(*answer.data(), expected);
         for nobody in ["0", "abc", "999999999", "%00"] {
@@ -115,7 +115,7 @@ fn an_integration_is_shown_without_its_secrets_and_audited() {
             "erp_system": "sap", "auth_type": "oauth2", "data_format": "soap", "reason": "the go-live",
             "auth": { "token_url": "http://127.0.0.1:9/token", "client_id": "c1", "client_secret": "hush-1",
                 "refresh_token": "hush-2", "scope": "notify", "client_authentication": "body" },
-            "format": { "namespace": "urn:erp" },
+            "format": { "namespace": "urn:erp" }, "origin": "http://127.0.0.1:9",
         });
         let answer = operator.send("PUT", &path(taxpayer.id), &body).await.expect_status(200);
         assert_eq!(answer.message(), "Integration updated successfully");
@@ -137,7 +137,7 @@ fn an_integration_is_shown_without_its_secrets_and_audited() {
             operator.audit(&format!("?actor=operator&taxpayer_id={}", taxpayer.id)).await.expect_status(200);
         let entry = &audit.data()["data"][0];
         let said = ["action", "from_state", "to_state", "reason"].map(|name| entry[name].clone());
-        let expected = json!(["taxpayer.set-integration", null, "oauth2, soap, sap", "the go-live"]);
+        let expected = json!(["taxpayer.set-integration", null, "oauth2, soap, sap, for http://127.0.0.1:9", "the go-live"]);
         assert_eq!(json!(said), expected);
         for text in [&answer.text, &shown.text, &record.text, &audit.text] {
             assert!(!text.contains("hush"), "{text}");
@@ -150,7 +150,10 @@ fn a_secret_is_required_where_none_is_stored_for_just_this() {
     on_every_database(async |world| {
         let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
         let put = async |auth_type: &str, auth: Value| {
-            let body = json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth });
+            let mut body = json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth });
+            if auth_type != "none" {
+                body["origin"] = json!("http://127.0.0.1:9");
+            }
             operator.send("PUT", &path(taxpayer.id), &body).await
         };
         put("basic", json!({ "username": "ada" })).await.expect_faults(&["auth.password"]);

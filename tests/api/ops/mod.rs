@@ -1,5 +1,6 @@
 //! `/ops`: what operators read and do.
 
+mod credentials;
 mod dead_letters;
 mod integration;
 mod limits;

@@ -7,29 +7,53 @@ use crate::actors::taxpayer::desk::Desk;
 use crate::domain::audit::{AuditAction, AuditEntry};
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::CommandId;
-use crate::domain::integration::{Integration, Kinds};
+use crate::domain::integration::{AuthType, Integration, Kinds};
+use crate::domain::origin::Origin;
 use crate::domain::refusal::Refusal;
 
-/// Secrets that were not sent stay, of the same type of authentication.
+/// Secrets that were not sent stay, of the same type of authentication and for the same origin.
 pub(super) fn set(desk: &mut Desk, cause: CommandId, order: &IntegrationOrder) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
+    let origin = origin(desk, order)?;
     let stored = desk.integration.as_ref();
-    let auth = order.auth.clone().completed(stored.map(|one| &one.auth)).map_err(missing)?;
+    let same_kind = stored.filter(|one| one.auth.kind() == order.auth.kind());
+    let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
+    let other = same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
+    let auth = order.auth.clone().completed(kept).map_err(|names| missing(&names, other))?;
     let integration = Integration {
         erp_system: order.erp_system.clone(),
         auth,
+        origin,
         format: order.format.clone(),
         version: stored.map_or(0, |one| one.version) + 1,
         created_at: stored.map_or(desk.now, |one| one.created_at),
         updated_at: desk.now,
     };
-    let before = stored.map(|one| words(&one.kinds()));
+    let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
+    let before = stored.map(words);
     let entry = AuditEntry::ordered(&order.by, AuditAction::SetIntegration, &desk.id, desk.now);
-    let entry = entry.of_taxpayer(desk.id).between(before, Some(words(&integration.kinds())));
+    let entry = entry.of_taxpayer(desk.id).between(before, Some(words(&integration)));
     desk.changes.audit.push(entry);
     desk.put_integration(integration.clone());
-    announce(desk, cause, &["integration"]);
+    if !changed.is_empty() {
+        announce(desk, cause, &changed);
+    }
     Ok(Reply::Integration(Box::new(integration)))
+}
+
+/// The origin that credentials are for: the one that is named, else that of the URL at this moment. Where there is
+/// neither, whoever sets the URL first would choose it.
+fn origin(desk: &Desk, order: &IntegrationOrder) -> Result<Option<Origin>, Refusal> {
+    if order.auth.kind() == AuthType::None {
+        return Ok(None);
+    }
+    let of_url = || Origin::of(&desk.books.endpoint.as_ref()?.url);
+    let origin = order.origin.clone().or_else(of_url);
+    let unknown = || {
+        let message = "The origin field is required while the taxpayer has no webhook_url.";
+        Refusal::from(Fault::new("origin", "required", message))
+    };
+    origin.map(Some).ok_or_else(unknown)
 }
 
 /// A token that takes the place of one that is not there any more comes too late and is dropped. Whatever else an
@@ -43,16 +67,20 @@ pub(super) fn keep_refresh_token(desk: &mut Desk, token: &RenewedToken) -> Reply
     Reply::Done
 }
 
-fn missing(names: Vec<&'static str>) -> Refusal {
-    let fault = |name| {
+/// Secrets that neither were sent nor may be kept; `other` is the origin of those that are stored.
+fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
+    let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
+    let fault = |name: &&str| {
         let path = format!("auth.{name}");
-        let message = format!("The {path} field is required.");
+        let message = format!("The {path} field is required{why}.");
         Fault::new(path, "required", message)
     };
-    names.into_iter().map(fault).collect::<Faults>().into()
+    names.iter().map(fault).collect::<Faults>().into()
 }
 
-fn words(kinds: &Kinds) -> String {
-    let erp = kinds.erp_system.as_deref().unwrap_or("no system named");
-    format!("{}, {}, {erp}", kinds.auth_type, kinds.data_format)
+fn words(integration: &Integration) -> String {
+    let Kinds { erp_system, auth_type, data_format } = integration.kinds();
+    let erp = erp_system.as_deref().unwrap_or("no system named");
+    let origin = integration.origin.as_ref().map(|origin| format!(", for {origin}")).unwrap_or_default();
+    format!("{auth_type}, {data_format}, {erp}{origin}")
 }
