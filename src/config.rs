@@ -17,14 +17,15 @@ mod tests;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ipnet::IpNet;
 use jiff::tz::Offset;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 pub use fault::{ConfigFault, Fault, LocalSecretFault, Origin};
-pub use form::AllowedNetwork;
+pub use form::NetworkEntry;
+
+use crate::domain::network::AllowedNetwork;
 
 /// The manual, and the defaults.
 pub const DEFAULTS: &str = include_str!("../config.toml");
@@ -156,7 +157,7 @@ pub struct Reconcile {
 #[serde(deny_unknown_fields)]
 pub struct Webhooks {
     /// As written: ask [`Settings::allowed_networks`] for what it means here.
-    pub allowed_networks: Vec<AllowedNetwork>,
+    pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
     pub in_flight_max: usize,
@@ -269,11 +270,11 @@ impl Settings {
     }
 
     /// Networks that webhooks may call although they are not public.
-    pub fn allowed_networks(&self) -> Vec<IpNet> {
+    pub fn allowed_networks(&self) -> Vec<AllowedNetwork> {
         self.webhooks
             .allowed_networks
             .iter()
-            .flat_map(|network| network.in_environment(self.environment))
+            .flat_map(|entry| entry.in_environment(self.environment))
             .collect()
     }
 

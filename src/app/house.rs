@@ -24,7 +24,7 @@ use crate::app::sole::Sole;
 use crate::app::staff::Staff;
 use crate::app::upstream::{Upstream, retry_policy};
 use crate::authority::Authority;
-use crate::config::Settings;
+use crate::config::{Environment, Settings};
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
@@ -129,7 +129,8 @@ impl House {
             clock: clock.clone(),
         };
         let fresh_for = snapshot.begin(sandbox.is_some()).await?;
-        let webhook_urls = AddressPolicy::new(settings.allowed_networks());
+        let webhook_urls = AddressPolicy::new(settings.allowed_networks())
+            .requiring_ports(settings.environment == Environment::Production);
         let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
         let gear = Gear {
             store: store.clone(),

@@ -57,6 +57,11 @@ impl Demands {
             "have 16 characters at least in production",
         );
         self.unless(
+            settings.allowed_networks().iter().all(|network| network.port.is_some()),
+            "webhooks.allowed_networks",
+            "name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443",
+        );
+        self.unless(
             has(&secrets.encryption_key, 1),
             "secrets.encryption_key",
             "be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`",
@@ -120,7 +125,28 @@ mod tests {
         let with = |name, value| said_of_production(name, Some((name, value)));
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__BASE_URL", "http://authority.example"), @"`authority.base_url` must begin with https:// in production, loopback excepted");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__API_SECRET", "short"), @"`authority.api_secret` must have 8 characters at least in production");
+        insta::assert_snapshot!(with("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[\"10.1.2.0/24:8443\", \"10.0.0.0/8\"]"), @"`webhooks.allowed_networks` must name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "guess-me"), @"`authority.notification_token` must have 16 characters at least in production");
+    }
+
+    #[test]
+    fn a_network_may_be_called_at_its_port_in_production() {
+        let mut pairs = production();
+        pairs.push(("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[\"10.1.2.0/24:8443\", \"[fd00::/8]:8443\"]"));
+        let networks = from_environment(&pairs).allowed_networks();
+        assert!(networks.iter().map(ToString::to_string).eq(["10.1.2.0/24:8443", "[fd00::/8]:8443"]));
+    }
+
+    #[test]
+    fn link_local_and_metadata_networks_are_refused_everywhere() {
+        for network in
+            ["169.254.0.0/16", "0.0.0.0/0", "fe80::/10", "169.254.169.254/32:80", "[fd00:ec2::254/128]:80"]
+        {
+            let list = format!("[\"{network}\"]");
+            let pairs = [("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", list.as_str())];
+            let said = said_of_environment(&pairs);
+            assert!(said.contains("none of them link-local or a metadata address"), "{network}: {said}");
+        }
     }
 
     #[test]

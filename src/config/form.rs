@@ -1,6 +1,6 @@
 //! How values stand in the file: empty text for what is absent, `***` for a secret that is shown.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use super::Environment;
+use crate::domain::network::{AllowedNetwork, NetworkFault};
 
 const MASK: &str = "***";
 const LOOPBACK_IN_DEVELOPMENT: &str = "loopback-in-development";
@@ -26,24 +27,26 @@ const OFFSET_HOURS_MAX: i32 = 14;
 /// An entry of `webhooks.allowed_networks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum AllowedNetwork {
+pub enum NetworkEntry {
     /// Loopback in development, nothing in production.
     LoopbackInDevelopment,
-    Network(IpNet),
+    Network(AllowedNetwork),
 }
 
-impl AllowedNetwork {
-    pub(super) fn in_environment(self, environment: Environment) -> Vec<IpNet> {
+impl NetworkEntry {
+    pub(super) fn in_environment(self, environment: Environment) -> Vec<AllowedNetwork> {
         match (self, environment) {
             (Self::Network(network), _) => vec![network],
-            (Self::LoopbackInDevelopment, Environment::Development) => LOOPBACK.into(),
+            (Self::LoopbackInDevelopment, Environment::Development) => {
+                LOOPBACK.map(|network| AllowedNetwork { network, port: None }).into()
+            }
             (Self::LoopbackInDevelopment, Environment::Production) => Vec::new(),
         }
     }
 }
 
-impl FromStr for AllowedNetwork {
-    type Err = ipnet::AddrParseError;
+impl FromStr for NetworkEntry {
+    type Err = NetworkFault;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
@@ -53,25 +56,19 @@ impl FromStr for AllowedNetwork {
     }
 }
 
-impl TryFrom<String> for AllowedNetwork {
-    type Error = ipnet::AddrParseError;
+impl TryFrom<String> for NetworkEntry {
+    type Error = NetworkFault;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()
     }
 }
 
-impl From<AllowedNetwork> for String {
-    fn from(network: AllowedNetwork) -> Self {
-        network.to_string()
-    }
-}
-
-impl Display for AllowedNetwork {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LoopbackInDevelopment => formatter.write_str(LOOPBACK_IN_DEVELOPMENT),
-            Self::Network(network) => write!(formatter, "{network}"),
+impl From<NetworkEntry> for String {
+    fn from(entry: NetworkEntry) -> Self {
+        match entry {
+            NetworkEntry::LoopbackInDevelopment => LOOPBACK_IN_DEVELOPMENT.to_owned(),
+            NetworkEntry::Network(network) => network.to_string(),
         }
     }
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use toml::Value;
 use url::Url;
 
-use super::form::{AllowedNetwork, parse_offset};
+use super::form::{NetworkEntry, parse_offset};
 
 const DAY_S: i64 = 86_400;
 const YEAR_H: i64 = 365 * 24;
@@ -89,7 +89,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("deadlines.b2g_h", Allowed::Number(1..=YEAR_H)),
     ("reconcile.every_s", Allowed::Number(0..=DAY_S)),
     ("reconcile.days", Allowed::Number(1..=31)),
-    ("webhooks.allowed_networks", Allowed::Texts(is_network, "networks such as \"10.0.0.0/8\"")),
+    ("webhooks.allowed_networks", Allowed::Texts(is_network, NETWORKS)),
     ("webhooks.retry_schedule_s", Allowed::Numbers(0..=MONTH_S)),
     ("webhooks.timeout_s", Allowed::Number(1..=600)),
     ("webhooks.in_flight_max", Allowed::Number(1..=1_000)),
@@ -114,6 +114,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("log.format", Allowed::Word(&["auto", "text", "json"])),
 ];
 
+const NETWORKS: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
 const ADDRESS: &str = "an IP address and a port, such as 127.0.0.1:8080";
 const HEADER: &str = "visible ASCII characters without spaces, or empty";
 const FILE: &str = "the path of a file that exists, or empty";
@@ -203,7 +204,7 @@ fn is_file(text: &str) -> bool {
 }
 
 fn is_network(text: &str) -> bool {
-    text.parse::<AllowedNetwork>().is_ok()
+    text.parse::<NetworkEntry>().is_ok()
 }
 
 fn is_encryption_key(text: &str) -> bool {

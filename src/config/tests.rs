@@ -116,7 +116,7 @@ fn a_list_is_written_as_toml_and_replaces_the_one_below() {
         ("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", " [\"10.0.0.0/8\"]"),
     ]);
     assert_eq!(settings.webhooks.retry_schedule_s, [0, 1, 2]);
-    assert_eq!(settings.allowed_networks(), ["10.0.0.0/8".parse::<IpNet>().unwrap()]);
+    assert_eq!(settings.allowed_networks(), ["10.0.0.0/8".parse::<AllowedNetwork>().unwrap()]);
     let said = said_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
     insta::assert_snapshot!(said, @"`webhooks.retry_schedule_s` (from the variable EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S) must be a list of one or more whole numbers from 0 to 2678400, such as [0, 5, 300], not \"0,1\"");
     assert!(said_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[]")]).contains("one or more"));
@@ -124,7 +124,7 @@ fn a_list_is_written_as_toml_and_replaces_the_one_below() {
 
 #[test]
 fn loopback_may_be_called_in_development_unless_networks_are_named() {
-    let loopback = ["127.0.0.0/8", "::1/128"].map(|network| network.parse::<IpNet>().unwrap());
+    let loopback = ["127.0.0.0/8", "::1/128"].map(|network| network.parse::<AllowedNetwork>().unwrap());
     assert_eq!(from_environment(&[]).allowed_networks(), loopback);
     assert_eq!(from_environment(&production()).allowed_networks(), []);
     let none = from_environment(&[("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[]")]);

@@ -6,6 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::domain::codes::words;
+use crate::domain::network::AllowedNetwork;
 use crate::domain::origin::Origin;
 
 words! {
@@ -38,6 +39,8 @@ pub struct Integration {
     /// The origin that the credentials are for; none where there are none, or where they are older than this rule.
     pub origin: Option<Origin>,
     pub format: Format,
+    /// Networks of its own that it may be called in, beside those of the deployment.
+    pub allowed_networks: Vec<AllowedNetwork>,
     /// How often it was set: what was made of older settings is known by it.
     pub version: i64,
     pub created_at: Timestamp,
@@ -129,6 +132,7 @@ impl Integration {
             ("auth", self.auth != before.auth),
             ("origin", self.origin != before.origin),
             ("format", self.format != before.format),
+            ("allowed_networks", self.allowed_networks != before.allowed_networks),
         ]
         .into_iter()
         .filter_map(|(name, is_changed)| is_changed.then_some(name))
@@ -355,7 +359,11 @@ mod tests {
     #[test]
     fn credentials_go_to_the_origin_they_were_set_for() {
         let auth = sent(Some("one")).completed(None).unwrap();
-        let bound = |origin: &str| Integration { auth: auth.clone(), origin: Origin::of(origin), ..Integration::default() };
+        let bound = |origin: &str| Integration {
+            auth: auth.clone(),
+            origin: Origin::of(origin),
+            ..Integration::default()
+        };
         let erp = bound("https://erp.example/a");
         for url in ["https://erp.example/", "https://ERP.example:443/b?c", "https://erp.example"] {
             assert!(erp.may_authenticate_at(url), "{url}");

@@ -17,7 +17,7 @@
 //! | what suppliers sent | `supplier_invoice` |
 //! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
 //! | the event log, its deliveries and their replay; how an endpoint fares | `event`, `delivery`, `replay`, `circuit` |
-//! | how a taxpayer's ERP takes notifications, and the origin that its credentials are for | `integration`, `origin` |
+//! | how a taxpayer's ERP takes notifications, the origin that its credentials are for, and the networks it may be in | `integration`, `origin`, `network` |
 //! | what operators do; security changes and who made them | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
 //! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
@@ -48,6 +48,7 @@ pub mod item;
 pub mod lifecycle;
 pub mod money;
 pub mod nearest;
+pub mod network;
 pub mod normal_form;
 pub mod object;
 pub mod origin;

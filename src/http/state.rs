@@ -18,12 +18,15 @@ use crate::actors::webhook::Satchel;
 use crate::authority::Authority;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
+use crate::domain::ids::TaxpayerId;
 use crate::http::health::Health;
 use crate::http::idempotency::UnderWay;
 use crate::http::limits::Limits;
 use crate::http::metrics::Traffic;
 use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::integrations;
 use crate::webhook::AddressPolicy;
 
 /// Shared by all handlers as `web::Data<State>`.
@@ -83,6 +86,12 @@ impl State {
     /// The last day that is not in the future: of UTC, or of the authority's zone where that is ahead.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
+    }
+
+    /// Which URLs a taxpayer's webhook may have: those of the deployment, and its own networks'.
+    pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
+        let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
+        Ok(self.webhook_urls.with(&own))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

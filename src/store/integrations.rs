@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::{Auth, AuthType, Integration, Kinds};
+use crate::domain::network::AllowedNetwork;
 use crate::domain::origin::Origin;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::{Row, json};
@@ -21,6 +22,20 @@ pub async fn kinds_owned_by(
 ) -> Result<Kinds, StoreError> {
     let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
     Ok(found.map(Kinds::try_from).transpose()?.unwrap_or_default())
+}
+
+/// The networks of its own that a taxpayer's ERP may be called in.
+pub async fn networks_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<AllowedNetwork>, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
+    Ok(found.as_ref().map(networks).transpose()?.unwrap_or_default())
+}
+
+fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
+    let at = Row { table: "integrations", id: row.taxpayer_id };
+    Ok(row.allowed_networks.as_deref().map(|text| at.json(text)).transpose()?.unwrap_or_default())
 }
 
 /// The whole of it, its secrets among it.
@@ -54,6 +69,7 @@ pub async fn save(
         data_format: integration.format.kind().to_string(),
         format: json(&integration.format),
         settings: sealed,
+        allowed_networks: Some(json(&integration.allowed_networks)),
         version: integration.version,
         created_at: integration.created_at.as_microsecond(),
         updated_at: integration.updated_at.as_microsecond(),
@@ -64,6 +80,7 @@ pub async fn save(
         Column::DataFormat,
         Column::Format,
         Column::Settings,
+        Column::AllowedNetworks,
         Column::Version,
         Column::UpdatedAt,
     ];
@@ -85,6 +102,7 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
         auth,
         origin,
         format: at.json(&row.format)?,
+        allowed_networks: networks(&row)?,
         version: row.version,
         created_at: at.moment(row.created_at)?,
         updated_at: at.moment(row.updated_at)?,
@@ -129,6 +147,7 @@ mod tests {
             auth: Auth::Basic { username: "ada".into(), password: password.to_owned().into() },
             origin: Origin::of("https://erp.example"),
             format: Format::JsonRpc { method: "notify".into() },
+            allowed_networks: vec!["10.1.2.0/24:8443".parse().unwrap()],
             version: 1,
             created_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::UNIX_EPOCH,
@@ -147,6 +166,8 @@ mod tests {
                 tx.commit().await.unwrap();
                 let found = owned_by(store, store.reader(), ID).await.unwrap().unwrap();
                 assert_eq!((found.version, found.auth.secrets()[0].1.expose()), (version, password));
+                assert_eq!(networks_owned_by(store.reader(), ID).await.unwrap(), found.allowed_networks);
+                assert_eq!(found.allowed_networks, basic("").allowed_networks);
                 assert_eq!(found.origin, Origin::of("https://erp.example/hook"));
                 assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").kinds());
                 let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();

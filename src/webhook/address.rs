@@ -5,7 +5,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::{Ipv4Net, Ipv6Net};
+
+use crate::domain::network::{AllowedNetwork, NetworkFault, is_never_called};
 
 /// IPv4 networks that are not public, each with its name.
 const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
@@ -45,29 +47,51 @@ const SPECIAL_V6: [(Ipv6Net, &str); 4] = [
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
     /// Networks that may be called although they are not public, and over plain http.
-    /// `webhooks.allowed_networks`.
-    pub allowed: Vec<IpNet>,
+    pub(super) allowed: Vec<AllowedNetwork>,
+    /// Whether each of them names its port, as in production.
+    requires_ports: bool,
 }
 
 impl AddressPolicy {
-    pub fn new(allowed: Vec<IpNet>) -> Self {
-        Self { allowed }
+    pub fn new(allowed: Vec<AllowedNetwork>) -> Self {
+        Self { allowed, requires_ports: false }
+    }
+
+    /// The same where each network that is added has to name its port.
+    #[must_use]
+    pub fn requiring_ports(self, requires_ports: bool) -> Self {
+        Self { requires_ports, ..self }
+    }
+
+    /// The same with more networks: those of one taxpayer.
+    #[must_use]
+    pub fn with(&self, more: &[AllowedNetwork]) -> Self {
+        let allowed = self.allowed.iter().chain(more).copied().collect();
+        Self { allowed, ..*self }
+    }
+
+    /// A network as it may be added.
+    pub fn check_network(&self, text: &str) -> Result<AllowedNetwork, NetworkFault> {
+        let network: AllowedNetwork = text.parse()?;
+        if self.requires_ports && network.port.is_none() {
+            return Err(NetworkFault::PortMissing);
+        }
+        Ok(network)
     }
 
     /// Whether a connection to this address may be made.
-    pub fn permits(&self, address: IpAddr) -> bool {
-        self.allows(address) || is_public(address)
+    pub fn permits(&self, address: IpAddr, port: u16) -> bool {
+        self.allows(address, port) || (is_public(address) && !is_never_called(address))
     }
 
-    /// Whether the address stands in the allow-list; a mapped IPv4 address is the one it maps to.
-    pub fn allows(&self, address: IpAddr) -> bool {
-        let canonical = address.to_canonical();
-        self.allowed.iter().any(|network| network.contains(&address) || network.contains(&canonical))
+    /// Whether the address stands in the allow-list. What is never called does not, in however wide a network.
+    pub fn allows(&self, address: IpAddr, port: u16) -> bool {
+        !is_never_called(address) && self.allowed.iter().any(|network| network.admits(address, port))
     }
 
     /// Whether the allow-list holds a loopback address.
-    pub(super) fn allows_loopback(&self) -> bool {
-        self.allows(Ipv4Addr::LOCALHOST.into()) || self.allows(Ipv6Addr::LOCALHOST.into())
+    pub(super) fn allows_loopback(&self, port: u16) -> bool {
+        self.allows(Ipv4Addr::LOCALHOST.into(), port) || self.allows(Ipv6Addr::LOCALHOST.into(), port)
     }
 }
 
@@ -106,7 +130,7 @@ mod tests {
     }
 
     fn permits(allowed: &[&str], address: &str) -> bool {
-        policy(allowed).permits(address.parse().unwrap())
+        policy(allowed).permits(address.parse().unwrap(), 443)
     }
 
     #[test]
@@ -200,5 +224,42 @@ mod tests {
         for address in ["10.0.0.1", "::", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1"] {
             assert!(!permits(&loopback, address), "{address}");
         }
+    }
+
+    #[test]
+    fn the_allow_list_opens_the_port_that_it_names() {
+        let policy = policy(&["10.1.2.0/24:8443"]);
+        let permits = |address: &str, port| policy.permits(address.parse().unwrap(), port);
+        assert!(permits("10.1.2.3", 8_443) && permits("8.8.8.8", 443));
+        assert!(!permits("10.1.2.3", 443) && !permits("10.1.3.3", 8_443));
+        let more = policy.with(&["10.1.3.0/24".parse().unwrap()]);
+        assert!(
+            more.permits("10.1.3.3".parse().unwrap(), 22) && more.permits("10.1.2.3".parse().unwrap(), 8_443)
+        );
+    }
+
+    #[test]
+    fn metadata_is_not_called_in_however_wide_a_network() {
+        for address in ["100.100.100.200", "fd00:ec2::254", "::ffff:100.100.100.200", "168.63.129.16"] {
+            assert!(!permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address), "{address}");
+        }
+        assert!(permits(&["100.64.0.0/10"], "100.100.100.201"));
+        // The parser refuses these; the policy does not rely on it.
+        let everything = ["0.0.0.0/0", "::/0"]
+            .map(|network| AllowedNetwork { network: network.parse().unwrap(), port: None });
+        let policy = AddressPolicy::new(everything.to_vec());
+        for address in ["169.254.169.254", "fe80::1", "64:ff9b::a9fe:a9fe"] {
+            assert!(!policy.permits(address.parse().unwrap(), 80), "{address}");
+        }
+    }
+
+    #[test]
+    fn production_wants_the_port_of_a_network() {
+        let production = policy(&[]).requiring_ports(true);
+        assert_eq!(production.check_network("10.1.2.0/24"), Err(NetworkFault::PortMissing));
+        assert!(production.check_network("10.1.2.0/24:8443").is_ok());
+        assert!(production.with(&[]).check_network("10.1.2.0/24").is_err());
+        assert!(policy(&[]).check_network("10.1.2.0/24").is_ok());
+        assert_eq!(production.check_network("fe80::/10"), Err(NetworkFault::NeverCalled));
     }
 }

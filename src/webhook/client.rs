@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dashmap::DashMap;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response};
 use url::Url;
@@ -18,6 +19,7 @@ use super::gate::{Gate, Reach};
 use super::passage::{GateLayer, Passage};
 use super::resolver::{GuardedResolver, Lookup, SystemLookup};
 use super::retry_after::retry_after;
+use crate::domain::network::AllowedNetwork;
 
 /// The longest wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -25,6 +27,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Unused connections kept per endpoint.
 const IDLE_PER_HOST_MAX: usize = 64;
+/// Lists of networks whose clients are kept: operators set few different ones.
+const WIDER_MAX: usize = 1_000;
 /// The header by which a receiver ends a delivery, and what it says.
 const ORDER: (&str, &str) = ("webhook-delivery", "abort-message");
 
@@ -58,6 +62,10 @@ pub struct GuardedClient {
     secure: Client,
     /// For plain http, which reaches the allow-list alone.
     plain: Client,
+    /// How names are looked up, before any address is refused.
+    lookup: Arc<dyn Lookup>,
+    /// Those that reach networks of a taxpayer as well. They share no connections: an open one is not checked again.
+    wider: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     max_body: usize,
     timeout: Duration,
 }
@@ -100,7 +108,8 @@ impl GuardedClient {
                 .map_err(BuildError)
         };
         let (secure, plain) = (build(Reach::Public)?, build(Reach::Allowed)?);
-        Ok(Self { policy, secure, plain, max_body, timeout })
+        let (lookup, wider) = (Arc::clone(lookup), Arc::default());
+        Ok(Self { policy, secure, plain, lookup, wider, max_body, timeout })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
@@ -114,7 +123,23 @@ impl GuardedClient {
 
     /// A client of the same limits with connections of its own.
     pub(super) fn apart(&self) -> Result<Self, BuildError> {
-        Self::new((*self.policy).clone(), self.timeout, self.max_body)
+        Self::asking(&self.lookup, (*self.policy).clone(), self.timeout, self.max_body)
+    }
+
+    /// The client for a taxpayer with networks of its own; this one where it has none.
+    pub fn reaching(&self, networks: &[AllowedNetwork]) -> Result<Self, BuildError> {
+        if networks.is_empty() {
+            return Ok(self.clone());
+        }
+        if let Some(known) = self.wider.get(networks) {
+            return Ok(known.clone());
+        }
+        let client = Self::asking(&self.lookup, self.policy.with(networks), self.timeout, self.max_body)?;
+        if self.wider.len() >= WIDER_MAX {
+            self.wider.clear();
+        }
+        self.wider.insert(networks.to_vec(), client.clone());
+        Ok(client)
     }
 
     /// Makes one attempt. It never fails as such: whatever happens is an outcome.

@@ -60,38 +60,39 @@ impl AddressPolicy {
             return Err(UrlFault::Port);
         }
         let host = url.host().ok_or(UrlFault::Malformed)?;
-        if !self.may_be_reached(&host) {
+        let port = url.port_or_known_default().ok_or(UrlFault::Malformed)?;
+        if !self.may_be_reached(&host, port) {
             return Err(UrlFault::AddressRefused);
         }
-        if url.scheme() == "http" && !self.may_be_plain(&host) {
+        if url.scheme() == "http" && !self.may_be_plain(&host, port) {
             return Err(UrlFault::Scheme);
         }
         Ok(url)
     }
 
     /// Whether the host is an address that is permitted, or a name that may turn out to be.
-    fn may_be_reached(&self, host: &Host<&str>) -> bool {
+    fn may_be_reached(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
-            Host::Ipv4(address) => self.permits((*address).into()),
-            Host::Ipv6(address) => self.permits((*address).into()),
-            Host::Domain(name) => self.may_be_named(name),
+            Host::Ipv4(address) => self.permits((*address).into(), port),
+            Host::Ipv6(address) => self.permits((*address).into(), port),
+            Host::Domain(name) => self.may_be_named(name, port),
         }
     }
 
     /// Whether the name is one of the public Internet, or a private one that may lead to the allow-list.
-    fn may_be_named(&self, name: &str) -> bool {
+    fn may_be_named(&self, name: &str, port: u16) -> bool {
         if is_loopback_name(name) {
-            return self.allows_loopback();
+            return self.allows_loopback(port);
         }
-        !is_private_name(name) || !self.allowed.is_empty()
+        !is_private_name(name) || self.allowed.iter().any(|network| network.is_at(port))
     }
 
     /// Whether the host is an address of the allow-list, or a private name that may turn out to be one.
-    fn may_be_plain(&self, host: &Host<&str>) -> bool {
+    fn may_be_plain(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
-            Host::Ipv4(address) => self.allows((*address).into()),
-            Host::Ipv6(address) => self.allows((*address).into()),
-            Host::Domain(name) => is_private_name(name) && self.may_be_named(name),
+            Host::Ipv4(address) => self.allows((*address).into(), port),
+            Host::Ipv6(address) => self.allows((*address).into(), port),
+            Host::Domain(name) => is_private_name(name) && self.may_be_named(name, port),
         }
     }
 }
@@ -274,5 +275,32 @@ mod tests {
             assert_eq!(check(&["172.16.0.0/12"], text), Ok(()), "{text}");
         }
         assert_eq!(check(&["172.16.0.0/12"], "http://localhost/"), Err(UrlFault::AddressRefused));
+    }
+
+    #[test]
+    fn a_network_with_a_port_opens_nothing_else() {
+        let allowed = ["10.1.2.0/24:8443", "[fd00::/8]:8443"];
+        for text in
+            ["http://10.1.2.3:8443/", "https://10.1.2.3:8443/", "http://[fd00::1]:8443/", "http://erp:8443/"]
+        {
+            assert_eq!(check(&allowed, text), Ok(()), "{text}");
+        }
+        for text in [
+            "https://10.1.2.3/",
+            "http://10.1.2.3/",
+            "https://10.1.3.3:8443/",
+            "https://erp/",
+            "https://erp.lan:443/",
+        ] {
+            assert_eq!(check(&allowed, text), Err(UrlFault::AddressRefused), "{text}");
+        }
+        assert_eq!(
+            check(&["100.64.0.0/10", "fd00::/8"], "http://100.100.100.200/"),
+            Err(UrlFault::AddressRefused)
+        );
+        assert_eq!(
+            check(&["100.64.0.0/10", "fd00::/8"], "http://[fd00:ec2::254]/"),
+            Err(UrlFault::AddressRefused)
+        );
     }
 }

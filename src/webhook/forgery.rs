@@ -16,6 +16,7 @@ use super::attempt::{Attempt, Outcome};
 use super::client::{GuardedClient, Post};
 use super::destination::UrlFault;
 use super::gate::{Gate, Reach};
+use super::passage::Passage;
 use super::resolver::{GuardedResolver, Lookup};
 use super::testing::{Endpoint, Then};
 
@@ -147,7 +148,8 @@ async fn of_the_addresses_of_a_name_only_those_that_are_permitted_are_tried() {
         let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
         let gate = Gate { policy: Arc::new(AddressPolicy::new(allowed)), reach };
         let resolver = GuardedResolver { gate, lookup: Arc::new(Always(addresses(&mixed))) };
-        let found = resolver.resolve("hooks.example".parse().unwrap()).await;
+        let passage = Passage::to(&"https://hooks.example/".parse().unwrap());
+        let found = passage.carry(async { resolver.resolve("hooks.example".parse().unwrap()).await }).await;
         found.map(|found| found.map(|address| address.ip()).collect::<Vec<_>>()).ok()
     };
     assert_eq!(found(Reach::Public, &[]).await, Some(addresses(&["1.1.1.1", "2606:4700::1"])));
@@ -214,4 +216,47 @@ async fn no_redirect_is_followed_wherever_it_leads() {
         }
     }
     assert_eq!(canary.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_network_of_one_port_is_called_at_that_port_alone() {
+    let (endpoint, canary) = (Endpoint::answering(200, "", "").await, Endpoint::answering(200, "", "").await);
+    let network = format!("127.0.0.0/8:{}", endpoint.address.port());
+    let client = client(Always(addresses(&["127.0.0.1"])), &[&network]);
+    for host in ["127.0.0.1", "hooks.internal", "localhost"] {
+        let url = |port: u16| format!("http://{host}:{port}/");
+        assert_eq!(post(&client, &url(endpoint.address.port())).await.outcome, Outcome::Delivered, "{host}");
+        let refused = post(&client, &url(canary.address.port())).await.outcome;
+        assert_eq!(refused, Outcome::Forbidden(UrlFault::AddressRefused), "{host}");
+    }
+    // A public name may be called at any port, and leads nowhere private.
+    let url = format!("https://hooks.example:{}/", canary.address.port());
+    assert_eq!(post(&client, &url).await.outcome, Outcome::Forbidden(UrlFault::AddressRefused));
+    assert_eq!((endpoint.calls(), canary.calls()), (3, 0));
+}
+
+#[tokio::test]
+async fn the_networks_of_one_taxpayer_open_nothing_to_another() {
+    let endpoint = Endpoint::answering(200, "", "").await;
+    let shared = client(Always(addresses(&["127.0.0.1"])), &[]);
+    let own = shared.reaching(&["127.0.0.0/8".parse().unwrap()]).unwrap();
+    for url in [endpoint.url("/"), format!("http://hooks.internal:{}/", endpoint.address.port())] {
+        assert_eq!(post(&own, &url).await.outcome, Outcome::Delivered, "{url}");
+        // Its connection is open still; it is not the other's to use.
+        let refused = post(&shared, &url).await.outcome;
+        assert_eq!(refused, Outcome::Forbidden(UrlFault::AddressRefused), "{url}");
+        let elsewhere = shared.reaching(&["10.0.0.0/8".parse().unwrap()]).unwrap();
+        let refused = post(&elsewhere, &url).await.outcome;
+        assert_eq!(refused, Outcome::Forbidden(UrlFault::AddressRefused), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn metadata_is_not_called_though_its_network_is_allowed() {
+    let metadata = ["169.254.169.254", "100.100.100.200", "fd00:ec2::254", "::ffff:169.254.169.254"];
+    let client = client(Always(addresses(&metadata)), &["100.64.0.0/10", "fd00::/8"]);
+    for url in ["http://metadata.internal/", "https://metadata.example/", "http://100.100.100.200/"] {
+        let refused = post(&client, url).await.outcome;
+        assert_eq!(refused, Outcome::Forbidden(UrlFault::AddressRefused), "{url}");
+    }
 }

@@ -28,10 +28,10 @@ pub(super) struct Gate {
 pub(super) struct AddressesRefused;
 
 impl Gate {
-    pub(super) fn admits(&self, address: IpAddr) -> bool {
+    pub(super) fn admits(&self, address: IpAddr, port: u16) -> bool {
         match self.reach {
-            Reach::Public => self.policy.permits(address),
-            Reach::Allowed => self.policy.allows(address),
+            Reach::Public => self.policy.permits(address, port),
+            Reach::Allowed => self.policy.allows(address, port),
         }
     }
 }

@@ -20,6 +20,8 @@ tokio::task_local! {
 pub(super) struct Passage {
     /// The address that stands in the URL in place of a name: no resolver is asked about it.
     literal: Option<IpAddr>,
+    /// The port that is connected to: the allow-list names ports, and a resolver is told none.
+    port: u16,
     clock: PhaseClock,
 }
 
@@ -27,12 +29,18 @@ impl Passage {
     /// The passage of a request that starts now.
     pub(super) fn to(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        Self { literal: host.parse().ok(), clock: PhaseClock::start() }
+        let port = url.port_or_known_default().unwrap_or_default();
+        Self { literal: host.parse().ok(), port, clock: PhaseClock::start() }
     }
 
     /// The one that is under way in this task.
     pub(super) fn current() -> Option<Self> {
         CURRENT.try_with(Self::clone).ok()
+    }
+
+    /// Whether a gate lets this request connect to an address.
+    pub(super) fn may_reach(&self, gate: &Gate, address: IpAddr) -> bool {
+        gate.admits(address, self.port)
     }
 
     pub(super) fn clock(&self) -> &PhaseClock {
@@ -80,8 +88,8 @@ where
     /// Called in the task of the request; the connection may be finished in another.
     fn call(&mut self, destination: D) -> Self::Future {
         let passage = Passage::current();
-        let admitted =
-            passage.filter(|passage| passage.literal.is_none_or(|address| self.gate.admits(address)));
+        let admitted = passage
+            .filter(|passage| passage.literal.is_none_or(|address| passage.may_reach(&self.gate, address)));
         let Some(passage) = admitted else {
             return Box::pin(async { Err(AddressesRefused.into()) });
         };

@@ -40,18 +40,18 @@ pub(super) struct GuardedResolver {
 
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let passage = Passage::current();
+        // Nothing is known of a request without a passage, so it reaches nothing.
+        let Some(passage) = Passage::current() else {
+            return Box::pin(async { Err(AddressesRefused.into()) });
+        };
         let (gate, found) = (self.gate.clone(), self.lookup.addresses(name.as_str().to_owned()));
         Box::pin(async move {
-            if let Some(passage) = &passage {
-                passage.clock().asks();
-            }
+            passage.clock().asks();
             let found = found.await?;
-            if let Some(passage) = &passage {
-                passage.clock().resolved();
-            }
+            passage.clock().resolved();
             let any = !found.is_empty();
-            let permitted: Vec<_> = found.into_iter().filter(|address| gate.admits(*address)).collect();
+            let permitted: Vec<_> =
+                found.into_iter().filter(|address| passage.may_reach(&gate, *address)).collect();
             if any && permitted.is_empty() {
                 return Err(AddressesRefused.into());
             }

@@ -17,6 +17,7 @@ use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::integration::{Auth, Format, Integration, SecretText};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::irn::Irn;
+use crate::domain::network::AllowedNetwork;
 use crate::domain::origin::Origin;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
@@ -216,6 +217,7 @@ pub struct IntegrationOrder {
     /// The origin that the credentials are for; that of the webhook's URL where none is named.
     pub origin: Option<Origin>,
     pub format: Format,
+    pub allowed_networks: Vec<AllowedNetwork>,
     pub by: audit::Order,
 }
 

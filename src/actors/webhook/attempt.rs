@@ -13,7 +13,7 @@ use crate::domain::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::webhook::auth::{AuthFault, Credentials, Login};
 use crate::webhook::format::{Letter, judged};
-use crate::webhook::{Attempt, Message, Outcome, Post};
+use crate::webhook::{Attempt, Fault, GuardedClient, Message, Outcome, Post};
 
 const UNAUTHORIZED: u16 = 401;
 
@@ -47,43 +47,39 @@ impl Satchel {
         if !to.integration.may_authenticate_at(post.url) {
             return Attempt::unauthenticated(AuthFault::OtherOrigin);
         }
+        let Ok(client) = self.client.reaching(&to.integration.allowed_networks) else {
+            return Attempt::unanswered(Outcome::Unreachable(Fault::Tls));
+        };
         match &to.integration.auth {
-            Auth::None => self.client.post(post).await,
+            Auth::None => client.post(post).await,
             Auth::Basic { username, password } => {
-                self.as_whom(Credentials::basic(username, password.expose()), post).await
+                as_whom(&client, Credentials::basic(username, password.expose()), post).await
             }
             Auth::ApiKey { header, value } => {
-                self.as_whom(Credentials::key(header, value.expose()), post).await
+                as_whom(&client, Credentials::key(header, value.expose()), post).await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
-                self.in_time(self.with_token(to, post)).await
+                self.in_time(self.with_token(&client, to, post)).await
             }
             Auth::Ntlm { username, password, domain } => {
                 let login = Login { username, password, domain: domain.as_deref().unwrap_or_default() };
-                self.in_time(self.keyring.handshakes.post(&self.client, post, login)).await
+                self.in_time(self.keyring.handshakes.post(&client, post, login)).await
             }
-        }
-    }
-
-    async fn as_whom(&self, credentials: Result<Credentials, AuthFault>, post: Post<'_>) -> Attempt {
-        match credentials {
-            Ok(credentials) => self.client.post_as(post, &credentials).await,
-            Err(fault) => Attempt::unauthenticated(fault),
         }
     }
 
     /// A token that the endpoint refuses is replaced, and the attempt made once more.
-    async fn with_token(&self, to: &Recipient, post: Post<'_>) -> Attempt {
+    async fn with_token(&self, client: &GuardedClient, to: &Recipient, post: Post<'_>) -> Attempt {
         let token = match self.token_for(to, None).await {
             Ok(token) => token,
             Err(fault) => return Attempt::unauthenticated(fault),
         };
-        let attempt = self.as_whom(Credentials::bearer(token.expose()), post).await;
+        let attempt = as_whom(client, Credentials::bearer(token.expose()), post).await;
         if attempt.status != Some(UNAUTHORIZED) {
             return attempt;
         }
         match self.token_for(to, Some(token)).await {
-            Ok(fresh) => self.as_whom(Credentials::bearer(fresh.expose()), post).await,
+            Ok(fresh) => as_whom(client, Credentials::bearer(fresh.expose()), post).await,
             Err(fault) => Attempt::unauthenticated(fault),
         }
     }
@@ -99,5 +95,16 @@ impl Satchel {
         let made = tokio::time::timeout(self.client.timeout(), attempt).await;
         let made = made.unwrap_or_else(|_| Attempt::unanswered(Outcome::TimedOut));
         Attempt { duration: started.elapsed(), ..made }
+    }
+}
+
+async fn as_whom(
+    client: &GuardedClient,
+    credentials: Result<Credentials, AuthFault>,
+    post: Post<'_>,
+) -> Attempt {
+    match credentials {
+        Ok(credentials) => client.post_as(post, &credentials).await,
+        Err(fault) => Attempt::unauthenticated(fault),
     }
 }

@@ -143,13 +143,13 @@ impl Errand {
     async fn fetch(&self, slot: &mut Slot, wanted: &Wanted) -> Result<SecretText, AuthFault> {
         self.keep(slot).await?;
         let mut found = self.settings_for(wanted).await?;
-        let mut fetched = auth::fetch(&self.client, &found.auth).await;
+        let mut fetched = self.ask(&found).await;
         if fetched.as_ref().is_err_and(AuthFault::is_spent) {
             let spent = found.auth.refresh_token().cloned();
             found = self.settings_for(wanted).await?;
             if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))
             {
-                fetched = auth::fetch(&self.client, &found.auth).await;
+                fetched = self.ask(&found).await;
             }
         }
         let token = fetched?;
@@ -159,6 +159,11 @@ impl Errand {
         let Integration { version, origin, .. } = found;
         slot.token = Some(Held { access: token.access.clone(), until, version, origin });
         Ok(token.access)
+    }
+
+    async fn ask(&self, found: &Integration) -> Result<auth::Token, AuthFault> {
+        let client = self.client.reaching(&found.allowed_networks);
+        auth::fetch(&client.map_err(|_| AuthFault::TokenUnreachable)?, &found.auth).await
     }
 
     /// The settings as they are now. An attempt that began with those for another origin gets no token of these.
@@ -278,6 +283,7 @@ mod tests {
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
                 origin: Origin::of(ORIGIN),
                 format: Format::Rest,
+                allowed_networks: Vec::new(),
                 by: Order { operator_id: 1, reason: None },
             };
             self.satchel.taxpayers.set_integration(ID, order).await.unwrap();

@@ -7,6 +7,7 @@ use url::Url;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
 };
+use crate::domain::network::AllowedNetwork;
 use crate::domain::origin::Origin;
 use crate::http::forms::field::{Field, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -17,6 +18,8 @@ use crate::webhook::format::{action_of, is_method};
 
 /// Characters of a secret: some tokens are long.
 const SECRET_MAX: usize = 4_096;
+const NETWORKS: &str = "allowed_networks";
+const NETWORKS_MAX: usize = 20;
 /// Characters of a mutation.
 const MUTATION_MAX: usize = 10_000;
 const NAMESPACE: &str = "urn:einvoice:notifications";
@@ -30,6 +33,7 @@ pub(crate) struct Integration {
     pub(crate) auth: Auth<Option<SecretText>>,
     pub(crate) origin: Option<Origin>,
     pub(crate) format: Format,
+    pub(crate) allowed_networks: Vec<AllowedNetwork>,
     pub(crate) reason: Option<String>,
 }
 
@@ -40,6 +44,8 @@ pub(crate) fn read(
     let what = "must be one of the erp_systems of GET /v1/core/commons/enums";
     let is_known = |text: &str| erp_systems.iter().any(|known| known == text);
     let erp_system = reader.optional("erp_system").shaped("one_of", what, is_known);
+    let allowed_networks = networks(reader, policy);
+    let policy = &policy.with(&allowed_networks);
     let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
     let data_format = reader.required("data_format").word(DataFormat::parse, DataFormat::allowed);
     let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
@@ -52,18 +58,35 @@ pub(crate) fn read(
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
     let format = settings.or_else(|| data_format.map(default_of))?;
     let auth = if has_auth { auth? } else { Auth::None };
-    Some(Integration { erp_system, auth, origin, format, reason })
+    Some(Integration { erp_system, auth, origin, format, allowed_networks, reason })
+}
+
+/// The networks that this taxpayer's ERP may be called in.
+fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
+    let texts = reader.optional(NETWORKS).texts(TEXT_MAX).unwrap_or_default();
+    if texts.len() > NETWORKS_MAX {
+        reader.fault(NETWORKS, "max", &format!("must not have more than {NETWORKS_MAX} networks"));
+    }
+    let mut networks = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        match policy.check_network(text) {
+            Ok(network) => networks.push(network),
+            Err(fault) => reader.fault(&format!("{NETWORKS}.{index}"), "network", &fault.to_string()),
+        }
+    }
+    networks
 }
 
 /// The origin that credentials are for: a URL that may be called, without path and query.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let what = "must be a scheme, host and port alone, such as https://erp.example.com:8443";
     let is_bare = |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-    let text = field.checked_by(("origin", "a scheme, host and port"), |text| match policy.check_url(text) {
-        Ok(url) if is_bare(&url) => Ok(()),
-        Ok(_) => Err(("origin", what)),
-        Err(fault) => Err(webhook::broken_url(fault)),
-    })?;
+    let text =
+        field.checked_by(("origin", "a scheme, host and port"), |text| match policy.check_url(text) {
+            Ok(url) if is_bare(&url) => Ok(()),
+            Ok(_) => Err(("origin", what)),
+            Err(fault) => Err(webhook::broken_url(fault)),
+        })?;
     Origin::of(&text)
 }
 
@@ -230,7 +253,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::http::forms::testing::{check, read as read_with};
+    use crate::http::forms::testing::{changed, check, read as read_with};
 
     fn form(reader: &mut Reader<'_>) -> Option<Integration> {
         let erp_systems = ["sap".to_owned(), "custom".to_owned()];
@@ -350,6 +373,41 @@ mod tests {
         let shown = changed(&body, "/origin", Some(json!("https://ERP.example.com:443")));
         let origin = read_with(shown, form).unwrap().value.origin;
         assert_eq!(origin, Origin::of("https://erp.example.com"));
+    }
+
+    #[test]
+    fn a_network_opens_the_urls_of_the_same_body_and_names_its_port_in_production() {
+        let networks =
+            |list: Value| json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": list });
+        let at = |list: Value, rule: &'static str| {
+            check(&networks(json!([])), &[("/allowed_networks", Some(list), rule)], form);
+        };
+        at(json!(null), "");
+        at(json!(["10.1.2.0/24:8443", "[fd00::/8]:8443", "10.0.0.0/8"]), "");
+        at(json!(["10.1.2.0/24", "erp.example:443"]), "allowed_networks.1: network");
+        at(json!(["169.254.169.254/32:80"]), "allowed_networks.0: network");
+        at(json!(["0.0.0.0/0"]), "allowed_networks.0: network");
+        at(json!(["[fd00:ec2::254/128]:80"]), "allowed_networks.0: network");
+        at(json!(vec!["10.0.0.0/8:1"; 21]), "allowed_networks: max");
+        at(json!("10.0.0.0/8"), "allowed_networks: type");
+        at(json!([10]), "allowed_networks.0: type");
+        let production = AddressPolicy::default().requiring_ports(true);
+        let in_production = |reader: &mut Reader<'_>| read(reader, (&production, &[]));
+        let cases = [
+            ("/allowed_networks", Some(json!(["10.1.2.0/24"])), "allowed_networks.0: network"),
+            ("/allowed_networks", Some(json!(["10.1.2.0/24:8443"])), ""),
+        ];
+        check(&networks(json!([])), &cases, in_production);
+        let mut body = networks(json!(["10.1.2.0/24:8443"]));
+        body["auth_type"] = json!("client_credentials");
+        body["auth"] = json!({ "token_url": "http://10.1.2.3:8443/token", "client_id": "c" });
+        body["origin"] = json!("http://10.1.2.4:8443");
+        let cases = [
+            ("/reason", None, ""),
+            ("/origin", Some(json!("http://10.1.2.4:8444")), "origin: url_address"),
+            ("/auth/token_url", Some(json!("http://10.1.2.4/token")), "auth.token_url: url_address"),
+        ];
+        check(&body, &cases, in_production);
     }
 
     #[test]

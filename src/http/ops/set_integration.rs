@@ -24,8 +24,9 @@ pub(crate) async fn set_integration(
     let allowed = (&state.webhook_urls, state.settings.erp_systems.as_slice());
     let read = |reader: &mut Reader<'_>| integration::read(reader, allowed);
     let form = report::read(&body.object().await?, &state.catalog.get(), read)?;
-    let integration::Integration { erp_system, auth, origin, format, reason } = form.value;
-    let order = IntegrationOrder { erp_system, auth, origin, format, by: Order { operator_id, reason } };
+    let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
+    let by = Order { operator_id, reason };
+    let order = IntegrationOrder { erp_system, auth, origin, format, allowed_networks, by };
     let stored = state.taxpayers.set_integration(taxpayer, order).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));
     Ok(Answer::ok("Integration updated successfully", view).warn(&form.warnings))

@@ -18,6 +18,8 @@ pub(crate) struct ErpSettings {
     auth: AuthSettings,
     /// The scheme, host and port that the credentials are for; a webhook elsewhere is sent none of them.
     origin: Option<String>,
+    /// Networks that are open to this taxpayer beside those of the deployment.
+    allowed_networks: Vec<String>,
     format: FormatSettings,
     /// The secrets of `auth` that are set, by their names.
     secrets_set: Vec<&'static str>,
@@ -70,6 +72,7 @@ impl ErpSettings {
             auth_type,
             data_format,
             secrets_set: integration.auth.secrets().into_iter().map(|(name, _)| name).collect(),
+            allowed_networks: integration.allowed_networks.iter().map(ToString::to_string).collect(),
             auth: AuthSettings::of(integration.auth),
             origin: integration.origin.map(|origin| origin.to_string()),
             format: FormatSettings::of(integration.format),

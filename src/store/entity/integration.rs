@@ -16,6 +16,7 @@ pub struct Model {
     pub data_format: String,
     pub format: String,
     pub settings: Option<String>,
+    pub allowed_networks: Option<String>,
     pub version: i64,
     pub created_at: i64,
     pub updated_at: i64,

@@ -18,7 +18,9 @@ words! {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AuthFault {
-    #[error("the credentials were set for another host and were not sent: set the credentials again for this host")]
+    #[error(
+        "the credentials were set for another host and were not sent: set the credentials again for this host"
+    )]
     OtherOrigin,
     #[error("no token was asked for: {0}; correct auth.token_url")]
     TokenForbidden(UrlFault),

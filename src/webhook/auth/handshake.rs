@@ -21,8 +21,7 @@ pub struct Handshakes {
 impl Handshakes {
     /// Signs in and makes one attempt, over a connection of its own.
     pub async fn post(&self, like: &GuardedClient, post: Post<'_>, login: Login<'_>) -> Attempt {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let Some(client) = spare.or_else(|| like.apart().ok()) else {
+        let Some(client) = self.spare_like(like).or_else(|| like.apart().ok()) else {
             return Attempt::unanswered(Outcome::Unreachable(Fault::Tls));
         };
         match sign_in(&client, post, login).await {
@@ -35,6 +34,13 @@ impl Handshakes {
             }
             Err(attempt) => *attempt,
         }
+    }
+
+    /// One that may reach just what this one may.
+    fn spare_like(&self, like: &GuardedClient) -> Option<GuardedClient> {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = spare.iter().position(|client| client.policy() == like.policy())?;
+        Some(spare.swap_remove(at))
     }
 
     fn keep(&self, client: GuardedClient) {

@@ -137,7 +137,12 @@ fn an_integration_is_shown_without_its_secrets_and_audited() {
             operator.audit(&format!("?actor=operator&taxpayer_id={}", taxpayer.id)).await.expect_status(200);
         let entry = &audit.data()["data"][0];
         let said = ["action", "from_state", "to_state", "reason"].map(|name| entry[name].clone());
-        let expected = json!(["taxpayer.set-integration", null, "oauth2, soap, sap, for http://127.0.0.1:9", "the go-live"]);
+        let expected = json!([
+            "taxpayer.set-integration",
+            null,
+            "oauth2, soap, sap, for http://127.0.0.1:9",
+            "the go-live"
+        ]);
         assert_eq!(json!(said), expected);
         for text in [&answer.text, &shown.text, &record.text, &audit.text] {
             assert!(!text.contains("hush"), "{text}");

@@ -4,6 +4,7 @@ mod credentials;
 mod dead_letters;
 mod integration;
 mod limits;
+mod networks;
 mod outages;
 mod reconciliations;
 mod runs;

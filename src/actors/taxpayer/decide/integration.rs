@@ -25,6 +25,7 @@ pub(super) fn set(desk: &mut Desk, cause: CommandId, order: &IntegrationOrder) -
         auth,
         origin,
         format: order.format.clone(),
+        allowed_networks: order.allowed_networks.clone(),
         version: stored.map_or(0, |one| one.version) + 1,
         created_at: stored.map_or(desk.now, |one| one.created_at),
         updated_at: desk.now,
@@ -82,5 +83,7 @@ fn words(integration: &Integration) -> String {
     let Kinds { erp_system, auth_type, data_format } = integration.kinds();
     let erp = erp_system.as_deref().unwrap_or("no system named");
     let origin = integration.origin.as_ref().map(|origin| format!(", for {origin}")).unwrap_or_default();
-    format!("{auth_type}, {data_format}, {erp}{origin}")
+    let networks: Vec<_> = integration.allowed_networks.iter().map(ToString::to_string).collect();
+    let networks = if networks.is_empty() { String::new() } else { format!(", in {}", networks.join(" ")) };
+    format!("{auth_type}, {data_format}, {erp}{origin}{networks}")
 }
