@@ -72,7 +72,8 @@ pub(crate) const HOMES: &[(&str, &[&str])] = &[
     ("actix_web", &["src/http", "src/console", "src/app", "sandbox/src"]),
     ("backoff", &["src/authority/retry"]),
     ("json_event_parser", &["strict_json/src"]),
-    ("ntlmssp", &["src/webhook/auth/ntlm"]),
+    ("md4", &["src/webhook/auth/nlmp"]),
+    ("md5", &["src/webhook/auth/nlmp"]),
     ("quick_xml", &["src/webhook/format"]),
     // The document of the API tells the words that the simulator takes.
     ("sandbox", &["src/app", "src/cli", "src/http/openapi/trying", "sandbox/src"]),

@@ -5,13 +5,15 @@ use std::future::Future;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use rand::RngExt;
 
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::keyring::Wanted;
 use crate::actors::webhook::recipient::Recipient;
+use crate::domain::clock;
 use crate::domain::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
-use crate::webhook::auth::{AuthFault, Credentials, Login};
+use crate::webhook::auth::{AuthFault, Credentials, Fresh, Login};
 use crate::webhook::format::{Letter, judged};
 use crate::webhook::{Attempt, Fault, GuardedClient, Message, Outcome, Post};
 
@@ -63,7 +65,8 @@ impl Satchel {
             }
             Auth::Ntlm { username, password, domain } => {
                 let login = Login { username, password, domain: domain.as_deref().unwrap_or_default() };
-                self.in_time(self.keyring.handshakes.post(&client, post, login)).await
+                let fresh = Fresh { nonce: clock::chance().random(), now: self.clock.now() };
+                self.in_time(self.keyring.handshakes.post(&client, post, login, fresh)).await
             }
         }
     }

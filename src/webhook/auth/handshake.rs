@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::fault::AuthFault;
+use super::nlmp::Fresh;
 use super::ntlm::{Login, Negotiation};
 use crate::webhook::attempt::{Attempt, Fault, Outcome};
 use crate::webhook::client::{GuardedClient, Post};
@@ -20,11 +21,17 @@ pub struct Handshakes {
 
 impl Handshakes {
     /// Signs in and makes one attempt, over a connection of its own.
-    pub async fn post(&self, like: &GuardedClient, post: Post<'_>, login: Login<'_>) -> Attempt {
+    pub async fn post(
+        &self,
+        like: &GuardedClient,
+        post: Post<'_>,
+        login: Login<'_>,
+        fresh: Fresh,
+    ) -> Attempt {
         let Some(client) = self.spare_like(like).or_else(|| like.apart().ok()) else {
             return Attempt::unanswered(Outcome::Unreachable(Fault::Tls));
         };
-        match sign_in(&client, post, login).await {
+        match sign_in(&client, post, login, fresh).await {
             Ok(attempt) => {
                 // Its one connection was closed with the request; any other end leaves what must not be used again.
                 if attempt.status.is_some() {
@@ -52,9 +59,14 @@ impl Handshakes {
 }
 
 /// The attempt that was signed in, or the one that came to no sign-in.
-async fn sign_in(client: &GuardedClient, post: Post<'_>, login: Login<'_>) -> Result<Attempt, Box<Attempt>> {
+async fn sign_in(
+    client: &GuardedClient,
+    post: Post<'_>,
+    login: Login<'_>,
+    fresh: Fresh,
+) -> Result<Attempt, Box<Attempt>> {
     let failed = |fault: AuthFault| Box::new(Attempt::unauthenticated(fault));
-    let negotiation = Negotiation::begin();
+    let negotiation = Negotiation::begin(fresh);
     // Nothing is sent before the endpoint has asked who sends it.
     let opening = Post { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;

@@ -5,18 +5,20 @@
 //! |---|---|
 //! | what goes into headers | `credentials` |
 //! | tokens of an authorization server | `token` |
-//! | the messages of NTLM, and their exchange | `ntlm`, `handshake` |
+//! | the messages of NTLM, how they stand in headers, and their exchange | `nlmp`, `ntlm`, `handshake` |
 //! | what went wrong, for the owner of the endpoint | `fault` |
 
 mod credentials;
 mod fault;
 mod handshake;
+mod nlmp;
 mod ntlm;
 mod token;
 
 pub use credentials::{Credentials, HEADER_DEFAULT, is_free_header};
 pub use fault::{AuthFault, TokenError};
 pub use handshake::Handshakes;
+pub use nlmp::Fresh;
 pub use ntlm::Login;
 pub(in crate::webhook) use ntlm::challenge;
 pub use token::{Token, fetch};

@@ -1,0 +1,447 @@
+//! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to a CHALLENGE. Nothing
+//! else of the protocol is here: no `NTLMv1`, no anonymous sign-in, no signing or sealing of what follows.
+//!
+//! A challenge is a stranger's: each offset and length in it is checked before a byte is read.
+
+use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
+use md4::{Digest, Md4};
+use md5::Md5;
+
+use super::ntlm::Login;
+
+const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
+
+/// `NegotiateFlags` (2.2.2.5).
+const UNICODE: u32 = 0x0000_0001;
+const REQUEST_TARGET: u32 = 0x0000_0004;
+const NTLM: u32 = 0x0000_0200;
+const ALWAYS_SIGN: u32 = 0x0000_8000;
+const EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
+const TARGET_INFO: u32 = 0x0080_0000;
+const OFFERED: u32 = UNICODE | REQUEST_TARGET | NTLM | ALWAYS_SIGN | EXTENDED_SESSION_SECURITY;
+
+/// Attributes of the target information (2.2.2.1).
+const AV_EOL: u16 = 0;
+const AV_FLAGS: u16 = 6;
+const AV_TIMESTAMP: u16 = 7;
+/// `MsvAvFlags`: the message has an integrity code.
+const HAS_MIC: u32 = 2;
+
+/// Where the payload of a CHALLENGE may begin, and where that of our AUTHENTICATE does.
+const CHALLENGE_HEAD: usize = 48;
+const AUTHENTICATE_HEAD: usize = 88;
+const MIC_AT: std::ops::Range<usize> = 72..88;
+
+/// From 1601, the epoch of `FILETIME`, to 1970, in units of 100 ns.
+const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
+
+type Digest16 = [u8; 16];
+
+/// What must not be the same in two sign-ins, and the time for servers that do not say theirs.
+#[derive(Debug, Clone, Copy)]
+pub struct Fresh {
+    pub nonce: [u8; 8],
+    pub now: Timestamp,
+}
+
+/// The first message: what this client offers.
+pub(super) fn negotiate() -> Vec<u8> {
+    let mut message = SIGNATURE.to_vec();
+    message.extend(1_u32.to_le_bytes());
+    message.extend(OFFERED.to_le_bytes());
+    // No domain and no workstation are named.
+    message.extend([0; 16]);
+    message
+}
+
+/// The second message, as far as the third needs it.
+#[derive(Debug, PartialEq, Eq)]
+struct Challenge<'m> {
+    flags: u32,
+    nonce: [u8; 8],
+    /// The target information: attributes and their values, each attribute once, without the end.
+    attributes: Vec<(u16, &'m [u8])>,
+}
+
+impl<'m> Challenge<'m> {
+    fn parse(message: &'m [u8]) -> Option<Self> {
+        let is_challenge = message.starts_with(SIGNATURE) && array(message, 8)? == 2_u32.to_le_bytes();
+        let flags = u32::from_le_bytes(array(message, 20)?);
+        if !is_challenge || flags & UNICODE == 0 || message.len() < CHALLENGE_HEAD {
+            return None;
+        }
+        let (name, info) = (span(message, 12)?, span(message, 40)?);
+        if overlap(&name, &info) {
+            return None;
+        }
+        let attributes = if flags & TARGET_INFO == 0 { Vec::new() } else { attributes(message.get(info)?)? };
+        Some(Self { flags, nonce: array(message, 24)?, attributes })
+    }
+
+    fn value(&self, attribute: u16) -> Option<&'m [u8]> {
+        self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
+    }
+
+    /// The server's time. Where it says one, it wants the integrity code.
+    fn timestamp(&self) -> Option<[u8; 8]> {
+        self.value(AV_TIMESTAMP)?.try_into().ok()
+    }
+
+    /// The target information as it is sent back.
+    fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
+        let mut info = Vec::new();
+        let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
+        for (id, value) in others {
+            append(&mut info, *id, value)?;
+        }
+        if has_mic {
+            let before =
+                self.value(AV_FLAGS).and_then(|value| value.try_into().ok()).map_or(0, u32::from_le_bytes);
+            append(&mut info, AV_FLAGS, &(before | HAS_MIC).to_le_bytes())?;
+        }
+        append(&mut info, AV_EOL, &[])?;
+        Some(info)
+    }
+}
+
+/// The third message: it proves the password over the server's challenge (3.3.2). None where the challenge is none that
+/// this client can answer.
+pub(super) fn authenticate(
+    opening: &[u8],
+    challenge: &[u8],
+    login: Login<'_>,
+    fresh: Fresh,
+) -> Option<Vec<u8>> {
+    let asked = Challenge::parse(challenge)?;
+    let timestamp = asked.timestamp();
+    let key = response_key(login)?;
+    let info = asked.target_info(timestamp.is_some())?;
+    let time = timestamp.unwrap_or_else(|| file_time(fresh.now));
+    let blob = blob(time, fresh.nonce, &info);
+    // `NTProofStr`.
+    let proof = keyed(&key, &[&asked.nonce, &blob])?;
+    let lm = match timestamp {
+        Some(_) => vec![0; 24],
+        None => [keyed(&key, &[&asked.nonce, &fresh.nonce])?.as_slice(), &fresh.nonce].concat(),
+    };
+    let nt = [proof.as_slice(), &blob].concat();
+    let flags = asked.flags & (OFFERED | TARGET_INFO);
+    let mut message = message(flags, [&lm, &nt, &wide(login.domain), &wide(login.username)])?;
+    if timestamp.is_some() {
+        let session_key = keyed(&key, &[&proof])?;
+        let code = keyed(&session_key, &[opening, challenge, &message])?;
+        message.get_mut(MIC_AT)?.copy_from_slice(&code);
+    }
+    Some(message)
+}
+
+/// An AUTHENTICATE (2.2.1.3) whose integrity code is still blank, without workstation and session key.
+fn message(flags: u32, [lm, nt, domain, user]: [&[u8]; 4]) -> Option<Vec<u8>> {
+    let mut head = SIGNATURE.to_vec();
+    head.extend(3_u32.to_le_bytes());
+    let mut payload: Vec<u8> = Vec::new();
+    for part in [lm, nt, domain, user, &[], &[]] {
+        let length = u16::try_from(part.len()).ok()?.to_le_bytes();
+        let at = u32::try_from(AUTHENTICATE_HEAD + payload.len()).ok()?;
+        head.extend([length, length].concat());
+        head.extend(at.to_le_bytes());
+        payload.extend(part);
+    }
+    head.extend(flags.to_le_bytes());
+    head.resize(AUTHENTICATE_HEAD, 0);
+    head.extend(payload);
+    Some(head)
+}
+
+/// `NTOWFv2`: what the password is for this user.
+fn response_key(login: Login<'_>) -> Option<Digest16> {
+    let hash = Md4::digest(wide(login.password.expose()));
+    let user: String = login.username.chars().map(upper).collect();
+    keyed(&hash, &[&wide(&user), &wide(login.domain)])
+}
+
+/// The capital of a letter where it is one letter: others stay, as on Windows.
+fn upper(letter: char) -> char {
+    let mut capitals = letter.to_uppercase();
+    match (capitals.next(), capitals.next()) {
+        (Some(capital), None) => capital,
+        _ => letter,
+    }
+}
+
+/// `temp` of 3.3.2, the `NTLMv2_CLIENT_CHALLENGE` of 2.2.2.7.
+fn blob(time: [u8; 8], nonce: [u8; 8], info: &[u8]) -> Vec<u8> {
+    [&[1, 1, 0, 0, 0, 0, 0, 0], time.as_slice(), &nonce, &[0; 4], info, &[0; 4]].concat()
+}
+
+fn file_time(now: Timestamp) -> [u8; 8] {
+    let ticks = now.as_nanosecond() / 100 + TICKS_TO_1970;
+    u64::try_from(ticks).unwrap_or(0).to_le_bytes()
+}
+
+/// HMAC-MD5. It takes keys of any length, so there is always a code.
+fn keyed(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
+    let mut mac = Hmac::<Md5>::new_from_slice(key).ok()?;
+    for part in parts {
+        mac.update(part);
+    }
+    Some(mac.finalize().into_bytes().into())
+}
+
+fn wide(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// The attributes of a target information: it ends with its end, and each attribute is there once.
+fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
+    let mut found: Vec<(u16, &[u8])> = Vec::new();
+    loop {
+        let id = u16::from_le_bytes(array(info, 0)?);
+        let length = usize::from(u16::from_le_bytes(array(info, 2)?));
+        let value = info.get(4..4 + length)?;
+        info = info.get(4 + length..)?;
+        match id {
+            AV_EOL => return (length == 0).then_some(found),
+            AV_TIMESTAMP if length != 8 => return None,
+            AV_FLAGS if length != 4 => return None,
+            _ if found.iter().any(|(known, _)| *known == id) => return None,
+            _ => found.push((id, value)),
+        }
+    }
+}
+
+fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
+    info.extend(id.to_le_bytes());
+    info.extend(u16::try_from(value.len()).ok()?.to_le_bytes());
+    info.extend(value);
+    Some(())
+}
+
+/// Where the part lies that a field names by length and offset: within the message, and behind its head.
+fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
+    let length = usize::from(u16::from_le_bytes(array(message, field)?));
+    let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;
+    if length == 0 {
+        return Some(0..0);
+    }
+    let to = from.checked_add(length)?;
+    (from >= CHALLENGE_HEAD && to <= message.len()).then_some(from..to)
+}
+
+fn overlap(one: &std::ops::Range<usize>, other: &std::ops::Range<usize>) -> bool {
+    !one.is_empty() && !other.is_empty() && one.start < other.end && other.start < one.end
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::integration::SecretText;
+
+    // The common values of 4.2.1, and the challenge of 4.2.4.
+    const SERVER_NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
+    const FRESH: Fresh = Fresh { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
+    const FLAGS: u32 = 0xe28a_8233;
+    const INFO: &str = "02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000";
+
+    fn password() -> SecretText {
+        "Password".to_owned().into()
+    }
+
+    fn login(password: &SecretText) -> Login<'_> {
+        Login { username: "User", password, domain: "Domain" }
+    }
+
+    fn challenge_with(flags: u32, info: &[u8]) -> Vec<u8> {
+        let name = wide("Server");
+        let field = |length: usize, at: usize| {
+            let length = u16::try_from(length).unwrap().to_le_bytes();
+            [length.as_slice(), &length, &u32::try_from(at).unwrap().to_le_bytes()].concat()
+        };
+        let mut message = [SIGNATURE.as_slice(), &2_u32.to_le_bytes()].concat();
+        message.extend(field(name.len(), 56));
+        message.extend(flags.to_le_bytes());
+        message.extend(SERVER_NONCE);
+        message.extend([0; 8]);
+        message.extend(field(info.len(), 56 + name.len()));
+        message.extend([6, 0, 0x70, 0x17, 0, 0, 0, 15]);
+        message.extend(name);
+        message.extend(info);
+        message
+    }
+
+    fn published() -> Vec<u8> {
+        challenge_with(FLAGS, &hex::decode(INFO).unwrap())
+    }
+
+    /// The same with the server's time before the end.
+    fn timed(time: u64) -> Vec<u8> {
+        let mut info = hex::decode(INFO).unwrap();
+        info.truncate(info.len() - 4);
+        append(&mut info, AV_TIMESTAMP, &time.to_le_bytes()).unwrap();
+        append(&mut info, AV_EOL, &[]).unwrap();
+        challenge_with(FLAGS, &info)
+    }
+
+    fn answer(challenge: &[u8]) -> Option<Vec<u8>> {
+        authenticate(&negotiate(), challenge, login(&password()), FRESH)
+    }
+
+    fn part(message: &[u8], field: usize) -> &[u8] {
+        let length = usize::from(u16::from_le_bytes(array(message, field).unwrap()));
+        let from = u32::from_le_bytes(array(message, field + 4).unwrap()) as usize;
+        &message[from..from + length]
+    }
+
+    #[test]
+    fn the_published_vectors_are_met() {
+        let key = response_key(login(&password())).unwrap();
+        // 4.2.4.1.1
+        assert_eq!(hex::encode(key), "0c868a403bfd7a93a3001ef22ef02e3f");
+        // 4.2.4.1.3, of time 0
+        let info = hex::decode(INFO).unwrap();
+        let temp = blob([0; 8], FRESH.nonce, &info);
+        let expected =
+            ["01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000", INFO, "00000000"].concat();
+        assert_eq!(hex::encode(&temp), expected);
+        // 4.2.4.2.1
+        let lm = keyed(&key, &[&SERVER_NONCE, &FRESH.nonce]).unwrap();
+        assert_eq!(hex::encode(lm), "86c35097ac9cec102554764a57cccc19");
+        // 4.2.4.2.2
+        let proof = keyed(&key, &[&SERVER_NONCE, &temp]).unwrap();
+        assert_eq!(hex::encode(proof), "68cd0ab851e51c96aabc927bebef6a1c");
+        // 4.2.4.1.2
+        let session_key = keyed(&key, &[&proof]).unwrap();
+        assert_eq!(hex::encode(session_key), "8de40ccadbc14a82f15cb0ad0de95ca3");
+    }
+
+    #[test]
+    fn the_opening_offers_no_more_than_it_needs() {
+        let opening = negotiate();
+        assert_eq!((opening.len(), &opening[..12]), (32, &b"NTLMSSP\0\x01\0\0\0"[..]));
+        assert_eq!(u32::from_le_bytes(array(&opening, 12).unwrap()), 0x0008_8205);
+    }
+
+    #[test]
+    fn an_answer_proves_the_password_over_the_challenge() {
+        let message = answer(&published()).unwrap();
+        assert!(message.starts_with(b"NTLMSSP\0\x03\0\0\0"));
+        assert_eq!((part(&message, 28), part(&message, 36)), (&*wide("Domain"), &*wide("User")));
+        assert_eq!((part(&message, 44), part(&message, 52)), (&[][..], &[][..]));
+        assert_eq!(u32::from_le_bytes(array(&message, 60).unwrap()), FLAGS & (OFFERED | TARGET_INFO));
+        let key = response_key(login(&password())).unwrap();
+        let (proof, blob) = part(&message, 20).split_at(16);
+        assert_eq!(proof, keyed(&key, &[&SERVER_NONCE, blob]).unwrap());
+        assert_eq!(blob[8..16], 116_444_736_000_000_000_u64.to_le_bytes(), "the client's time: 1970");
+        assert_eq!(hex::encode(part(&message, 12)), "86c35097ac9cec102554764a57cccc19aaaaaaaaaaaaaaaa");
+        assert_eq!(message[MIC_AT], [0; 16], "a server without a time wants no code");
+    }
+
+    #[test]
+    fn a_server_that_says_its_time_gets_an_integrity_code() {
+        let challenge = timed(134_000_000_000_000_000);
+        let message = answer(&challenge).unwrap();
+        assert_eq!(part(&message, 12), [0; 24], "no LM response");
+        let (proof, blob) = part(&message, 20).split_at(16);
+        assert_eq!(blob[8..16], 134_000_000_000_000_000_u64.to_le_bytes(), "the server's time");
+        let info = attributes(&blob[28..]).unwrap();
+        assert!(info.contains(&(AV_FLAGS, &HAS_MIC.to_le_bytes()[..])), "{info:?}");
+        let key = response_key(login(&password())).unwrap();
+        let session_key = keyed(&key, &[proof]).unwrap();
+        let mut blank = message.clone();
+        blank[MIC_AT].fill(0);
+        let code = keyed(&session_key, &[&negotiate(), &challenge, &blank]).unwrap();
+        assert_eq!(message[MIC_AT], code);
+        assert!(!message.windows(16).any(|window| window == session_key), "no key is sent");
+    }
+
+    #[test]
+    fn flags_of_the_server_stay_beside_ours() {
+        let mut info = Vec::new();
+        append(&mut info, AV_FLAGS, &1_u32.to_le_bytes()).unwrap();
+        append(&mut info, AV_TIMESTAMP, &[7; 8]).unwrap();
+        append(&mut info, AV_EOL, &[]).unwrap();
+        let message = answer(&challenge_with(FLAGS, &info)).unwrap();
+        let sent = attributes(&part(&message, 20)[44..]).unwrap();
+        assert_eq!(sent, [(AV_TIMESTAMP, &[7; 8][..]), (AV_FLAGS, &3_u32.to_le_bytes()[..])]);
+    }
+
+    #[test]
+    fn a_name_is_in_capitals_letter_by_letter() {
+        let capitals: String = "straße éŉ Ada".chars().map(upper).collect();
+        assert_eq!(capitals, "STRAßE Éŉ ADA");
+    }
+
+    #[test]
+    fn hostile_challenges_are_refused() {
+        let good = published();
+        assert!(answer(&good).is_some());
+        let with = |at: usize, bytes: &[u8]| {
+            let mut message = good.clone();
+            message[at..at + bytes.len()].copy_from_slice(bytes);
+            message
+        };
+        let end = u32::try_from(good.len()).unwrap();
+        let info = |text: &str| challenge_with(FLAGS, &hex::decode(text).unwrap());
+        for (what, message) in [
+            ("nothing", Vec::new()),
+            ("zeros", vec![0; 64]),
+            ("another signature", with(0, b"NTLMSSX\0")),
+            ("another type", with(8, &3_u32.to_le_bytes())),
+            ("no Unicode", with(20, &(FLAGS & !UNICODE).to_le_bytes())),
+            ("a name beyond the end", with(16, &end.to_le_bytes())),
+            ("a name at the end of memory", with(16, &u32::MAX.to_le_bytes())),
+            ("a name in the head", with(16, &8_u32.to_le_bytes())),
+            ("a name of a huge length", with(12, &u16::MAX.to_le_bytes())),
+            ("information beyond the end", with(44, &(end - 1).to_le_bytes())),
+            ("information at the end of memory", with(44, &u32::MAX.to_le_bytes())),
+            ("information in the head", with(44, &24_u32.to_le_bytes())),
+            ("information of a huge length", with(40, &u16::MAX.to_le_bytes())),
+            ("information over the name", with(44, &60_u32.to_le_bytes())),
+            ("no end", info("02000200440001000200")),
+            ("an end with a value", info("0000020044000000")),
+            ("an attribute beyond the end", info("0200ffff4400")),
+            ("a short time", info("070004000102030400000000")),
+            ("two times", info("07000800000000000000000007000800000000000000000000000000")),
+            ("long flags", info("06000800000000000000000000000000")),
+        ] {
+            assert_eq!(answer(&message), None, "{what}");
+        }
+        for length in 0..CHALLENGE_HEAD {
+            assert_eq!(answer(&good[..length]), None, "{length} bytes");
+        }
+        let without_info = with(20, &(FLAGS & !TARGET_INFO).to_le_bytes());
+        assert!(answer(&without_info).is_some(), "target information is the server's to leave out");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        #[test]
+        fn no_message_of_a_stranger_is_more_than_refused(message in prop::collection::vec(any::<u8>(), 0..512)) {
+            let _ = answer(&message);
+            let _ = attributes(&message);
+        }
+
+        #[test]
+        fn no_change_of_a_challenge_is_more_than_refused(
+            changes in prop::collection::vec((0_usize..100, any::<u8>()), 1..8),
+            is_timed in any::<bool>(),
+        ) {
+            let mut message = if is_timed { timed(7) } else { published() };
+            let length = message.len();
+            for (at, byte) in changes {
+                message[at % length] = byte;
+            }
+            if let Some(answer) = answer(&message) {
+                prop_assert!(answer.len() < AUTHENTICATE_HEAD + 512);
+            }
+        }
+    }
+}
