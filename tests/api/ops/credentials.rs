@@ -162,7 +162,6 @@ fn credentials_are_bound_to_the_url_of_the_moment_or_to_the_origin_that_is_named
             json!("ftp://erp.example.com"),
             json!("http://erp.example.com"),
             json!("https://169.254.169.254"),
-            json!("https://*"),
             json!(7),
             json!(["https://erp.example.com"]),
         ] {

@@ -80,8 +80,9 @@ fn an_integrator_reads_its_own_entries_and_operators_read_all() {
         let read = operator.audit(&of_integrator).await.expect_status(200);
         let read = read.data()["data"].as_array().unwrap().clone();
         assert_eq!(actions(&read), ["taxpayer.create", "integrator.create"]);
-        let operators = operator.audit("").await.expect_status(200);
-        assert_eq!(operators.data()["data"][0]["action"], "operator.create");
+        let command_line = operator.audit("?actor=command-line&per_page=100").await.expect_status(200);
+        let entries_of_all = command_line.data()["data"].as_array().unwrap();
+        assert!(actions(entries_of_all).contains(&"operator.create"), "{}", command_line.text);
         // What an operator does to a taxpayer is not the integrator's to read.
         let path = format!("/ops/taxpayers/{id}/integration");
         let body = json!({ "auth_type": "none", "data_format": "rest", "reason": "a secret reason" });
