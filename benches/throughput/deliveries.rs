@@ -61,7 +61,7 @@ pub(crate) async fn measure(name: &str, settings: &Settings) {
     let (requests, fresh) = sink.seen();
     let (twice, bytes) = (requests - plain - fresh, sink.sample().len());
     println!("  {fresh} events, {twice} of them came twice; a notification has {bytes} bytes");
-    house.close().await;
+    house.close(Duration::from_secs(10)).await;
 }
 
 impl Stage<'_> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sandbox::Sandbox;
 use secrecy::ExposeSecret;
@@ -35,8 +35,6 @@ use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
 /// Bytes read of an endpoint's answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How long work under way may take when the process ends.
-const DRAIN: Duration = Duration::from_secs(10);
 
 /// How long a call of the command line waits for an SQLite database that is written to.
 const CALL_BUSY_WAIT: Duration = Duration::from_secs(30);
@@ -168,21 +166,25 @@ impl House {
         })
     }
 
-    /// Ends the parts in order: what is under way is finished, what waits stays in the database.
-    pub async fn close(self) {
+    /// Ends the parts in order: what is under way is finished within `patience`, what waits stays in the database.
+    pub async fn close(self, patience: Duration) {
         self.staff.runs.close();
         self.satchel.close();
         let books = self.taxpayers.registry();
-        let drained = self.staff.runs.drain(DRAIN).await
-            & self.staff.endpoints.drain(DRAIN).await
-            & books.drain(DRAIN).await;
+        let ends_at = Instant::now() + patience;
+        let left = || ends_at.saturating_duration_since(Instant::now());
+        let drained = self.staff.runs.drain(left()).await
+            & self.staff.endpoints.drain(left()).await
+            & books.drain(left()).await;
         if !drained {
             tracing::warn!("some work was still under way; it will go on at the next start");
         }
         self.staff.endpoints.close();
         books.close();
         self.arbiters.stop();
-        self.arbiters.join().await;
+        if !self.arbiters.join().await {
+            tracing::warn!("the threads of the actors have not ended in order");
+        }
         self.store.close().await;
         if let Some(sandbox) = self.sandbox {
             sandbox.stop().await;

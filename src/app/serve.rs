@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
@@ -22,6 +22,9 @@ use crate::http;
 /// How long open requests may take once the process is told to stop, in seconds. One that waits for the authority
 /// longer than that loses its answer and nothing else: its run is kept, and the same call later has the outcome.
 const SHUTDOWN_S: u64 = 10;
+/// How long work in the background may take from that moment on; and at least, where requests took their whole time.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 /// Open files that are asked for.
@@ -92,6 +95,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             metrics_public: settings.metrics.public,
         },
         health: http::Health::default(),
+        figures: http::Figures::default(),
         traffic: http::Traffic::default(),
         bulk: http::Turnstile::default(),
         limits: rates(settings).into(),
@@ -153,9 +157,14 @@ impl Application {
     /// Serves until SIGTERM, Ctrl-C or its handle ends it; then finishes what is under way.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
         let handle = self.server.handle();
+        let requested_at = Arc::new(OnceLock::new());
+        let requested = Arc::clone(&requested_at);
         actix_rt::spawn(async move {
             match stop_requested().await {
-                Ok(()) => handle.stop(true).await,
+                Ok(()) => {
+                    requested.get_or_init(Instant::now);
+                    handle.stop(true).await;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "signals cannot be heard; only SIGKILL ends this process");
                 }
@@ -163,7 +172,8 @@ impl Application {
         });
         let served = self.server.await;
         tracing::info!("stopped listening; finishing what is under way");
-        self.house.close().await;
+        let spent = requested_at.get().map_or(Duration::ZERO, Instant::elapsed);
+        self.house.close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN)).await;
         served.map_err(StartError::from)
     }
 }

@@ -1,14 +1,15 @@
-//! Whether the process is ready: the database answers and no actor has given up. An authority that is
-//! dead is shown and changes nothing, since invoices are taken in all the same. Looks are kept for a moment,
-//! so that probes cost next to nothing.
+//! Whether the process is ready: the database answers and takes a write, and no actor has given up. What it can do
+//! without is shown as degraded and changes nothing: an authority that is dead, since invoices are taken in all the
+//! same, and single actors that are stuck. Looks are kept for a moment, so that probes cost next to nothing.
 
 use std::fmt::Display;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::actors::supervision::Tree;
+use crate::http::cached::Cached;
 use crate::http::state::State;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
@@ -17,18 +18,54 @@ const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// What a probe waits for the authority.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
+/// Taxpayers' actors that must be stuck, and half of those at work with them, before the process is not ready: then it
+/// is not the fault of a few.
+const STUCK_MAX: usize = 8;
 
 /// What was seen last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Health {
-    database: Mutex<Option<Look>>,
-    authority: Mutex<Option<Look>>,
+    database: Cached<Option<Fault>>,
+    authority: Cached<Option<Fault>>,
 }
 
-#[derive(Debug, Clone)]
-struct Look {
-    at: Instant,
-    fault: Option<String>,
+impl Default for Health {
+    fn default() -> Self {
+        Self { database: Cached::new(DATABASE_LOOK_LASTS), authority: Cached::new(AUTHORITY_LOOK_LASTS) }
+    }
+}
+
+/// What is wrong with a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    severity: Severity,
+    reason: String,
+}
+
+/// What a fault makes of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Severity {
+    Degraded,
+    Down,
+}
+
+impl Severity {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Degraded => "degraded",
+            Self::Down => "down",
+        }
+    }
+}
+
+impl Fault {
+    fn degraded(reason: impl Into<String>) -> Self {
+        Self { severity: Severity::Degraded, reason: reason.into() }
+    }
+
+    fn down(reason: impl Into<String>) -> Self {
+        Self { severity: Severity::Down, reason: reason.into() }
+    }
 }
 
 /// The answer of a probe.
@@ -52,59 +89,59 @@ struct Check {
     reason: Option<String>,
 }
 
-impl Check {
-    fn of(fault: Option<String>, otherwise: &'static str) -> Self {
-        Self { status: if fault.is_none() { "ok" } else { otherwise }, reason: fault }
+impl From<Option<Fault>> for Check {
+    fn from(fault: Option<Fault>) -> Self {
+        Self {
+            status: status(fault.as_ref().map(|fault| fault.severity)),
+            reason: fault.map(|fault| fault.reason),
+        }
     }
+}
+
+fn status(severity: Option<Severity>) -> &'static str {
+    severity.map_or("ok", Severity::name)
 }
 
 impl Report {
     pub(crate) async fn of(state: &State) -> Self {
-        let database = kept(&state.health.database, DATABASE_LOOK_LASTS, database(state)).await;
-        let authority = kept(&state.health.authority, AUTHORITY_LOOK_LASTS, authority(state)).await;
-        Self::new(database, state.tree.readiness().err(), authority)
+        let database = state.health.database.get(database(state)).await;
+        let authority = state.health.authority.get(authority(state)).await;
+        Self::new(database, actors(&state.tree), authority)
     }
 
-    fn new(database: Option<String>, actors: Option<String>, authority: Option<String>) -> Self {
-        let is_down = database.is_some() || actors.is_some();
-        let status = match (is_down, authority.is_some()) {
-            (true, _) => "down",
-            (false, true) => "degraded",
-            (false, false) => "ok",
-        };
-        let checks = Checks {
-            database: Check::of(database, "down"),
-            actors: Check::of(actors, "down"),
-            authority: Check::of(authority, "degraded"),
-        };
-        Self { status, checks }
+    fn new(database: Option<Fault>, actors: Option<Fault>, authority: Option<Fault>) -> Self {
+        let worst = [&database, &actors, &authority].into_iter().flatten().map(|fault| fault.severity).max();
+        let checks = Checks { database: database.into(), actors: actors.into(), authority: authority.into() };
+        Self { status: status(worst), checks }
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.status != "down"
+        self.status != Severity::Down.name()
     }
-}
-
-/// The last look, or a new one; of several probes at once one looks and the others wait for it.
-async fn kept(
-    last: &Mutex<Option<Look>>,
-    lasts: Duration,
-    look: impl Future<Output = Option<String>>,
-) -> Option<String> {
-    let mut last = last.lock().await;
-    if let Some(look) = last.as_ref().filter(|look| look.at.elapsed() < lasts) {
-        return look.fault.clone();
-    }
-    let fault = look.await;
-    *last = Some(Look { at: Instant::now(), fault: fault.clone() });
-    fault
 }
 
 /// The reason is for the log: who asks need not be an operator.
-async fn database(state: &State) -> Option<String> {
+async fn database(state: &State) -> Option<Fault> {
     let error = within(DATABASE_WAIT, state.store.check()).await.err()?;
-    tracing::warn!(error, "the database does not answer");
-    Some("the database does not answer".to_owned())
+    tracing::warn!(error, "the database does not answer or takes no write");
+    Some(Fault::down("the database does not answer or takes no write"))
+}
+
+fn actors(tree: &Tree) -> Option<Fault> {
+    if let Err(reason) = tree.readiness() {
+        return Some(Fault::down(reason));
+    }
+    let taxpayers = tree.taxpayers_at_work();
+    stuck(taxpayers.stuck, taxpayers.all)
+}
+
+fn stuck(stuck: usize, at_work: usize) -> Option<Fault> {
+    let reason = || format!("{stuck} of {at_work} taxpayers' actors at work are stuck");
+    match stuck {
+        0 => None,
+        many if many >= STUCK_MAX && many * 2 >= at_work => Some(Fault::down(reason())),
+        _ => Some(Fault::degraded(reason())),
+    }
 }
 
 async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<(), E>>) -> Result<(), String> {
@@ -112,42 +149,46 @@ async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<()
     seen.map_err(|error| error.to_string())
 }
 
-async fn authority(state: &State) -> Option<String> {
+async fn authority(state: &State) -> Option<Fault> {
     let is_alive = timeout(AUTHORITY_WAIT, state.authority.alive()).await.unwrap_or(false);
-    (!is_alive).then(|| "the authority does not answer".to_owned())
+    (!is_alive).then(|| Fault::degraded("the authority does not answer"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fault() -> String {
+    fn broken() -> String {
         "broken".to_owned()
     }
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
+        let (dead, ill) = (|| Some(Fault::down(broken())), || Some(Fault::degraded(broken())));
         let status = |database, actors, authority| Report::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
-        assert_eq!(status(None, None, Some(fault())), "degraded");
-        assert_eq!(status(Some(fault()), None, None), "down");
-        assert_eq!(status(None, Some(fault()), Some(fault())), "down");
-        assert!(Report::new(None, None, Some(fault())).is_ready());
+        assert_eq!(status(None, None, ill()), "degraded");
+        assert_eq!(status(None, ill(), None), "degraded");
+        assert_eq!(status(dead(), None, None), "down");
+        assert_eq!(status(None, dead(), ill()), "down");
+        assert!(Report::new(None, ill(), ill()).is_ready());
+    }
+
+    #[test]
+    fn a_stuck_actor_degrades_and_most_of_many_are_down() {
+        let severity = |count, at_work| stuck(count, at_work).map(|fault| fault.severity);
+        assert_eq!(severity(0, 100), None);
+        assert_eq!(severity(1, 1), Some(Severity::Degraded));
+        assert_eq!(severity(STUCK_MAX, 100), Some(Severity::Degraded));
+        assert_eq!(severity(STUCK_MAX, STUCK_MAX), Some(Severity::Down));
+        assert_eq!(severity(50, 100), Some(Severity::Down));
     }
 
     #[actix_web::test]
     async fn a_look_ends_though_what_it_looks_at_says_nothing() {
         let silent = within(Duration::from_millis(1), std::future::pending::<Result<(), String>>()).await;
         assert_eq!(silent.unwrap_err(), "nothing came within 1ms");
-        assert_eq!(within(DATABASE_WAIT, async { Err(fault()) }).await, Err(fault()));
+        assert_eq!(within(DATABASE_WAIT, async { Err(broken()) }).await, Err(broken()));
         assert_eq!(within(DATABASE_WAIT, async { Ok::<_, String>(()) }).await, Ok(()));
-    }
-
-    #[actix_web::test]
-    async fn a_look_is_kept_for_a_moment() {
-        let last = Mutex::default();
-        assert_eq!(kept(&last, Duration::from_mins(1), async { Some(fault()) }).await, Some(fault()));
-        assert_eq!(kept(&last, Duration::from_mins(1), async { None }).await, Some(fault()));
-        assert_eq!(kept(&last, Duration::ZERO, async { None }).await, None);
     }
 }

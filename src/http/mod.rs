@@ -12,7 +12,7 @@
 //! | failures | `code`, `error`, `render` |
 //! | why a document was refused, and what would mend it | `explain`, `mend` |
 //! | what accompanies every request | `request` |
-//! | health and metrics | `health`, `metrics` |
+//! | health and metrics, looked up now and then | `health`, `metrics`, `cached` |
 //! | the document of the API | `openapi` |
 
 mod acting;
@@ -21,6 +21,7 @@ mod app;
 mod auth;
 mod authority;
 mod body;
+mod cached;
 mod code;
 mod core;
 mod created;
@@ -66,7 +67,7 @@ pub use error::ApiError;
 pub use health::Health;
 pub use idempotency::UnderWay;
 pub use limits::{Limits, Rates};
-pub use metrics::Traffic;
+pub use metrics::{Figures, Traffic};
 pub use request::accompany;
 use route::{Path, path};
 pub use turnstile::Turnstile;

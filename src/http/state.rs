@@ -22,7 +22,7 @@ use crate::domain::ids::TaxpayerId;
 use crate::http::health::Health;
 use crate::http::idempotency::UnderWay;
 use crate::http::limits::Limits;
-use crate::http::metrics::Traffic;
+use crate::http::metrics::{Figures, Traffic};
 use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
@@ -46,6 +46,8 @@ pub struct State {
     pub settings: Settings,
     /// `Health::default()`.
     pub health: Health,
+    /// `Figures::default()`.
+    pub figures: Figures,
     /// `Traffic::default()`.
     pub traffic: Traffic,
     /// `Turnstile::default()`.

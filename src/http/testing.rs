@@ -33,7 +33,7 @@ use crate::domain::party::{Place, Taxpayer};
 use crate::domain::verification::Verification;
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
-use crate::http::{Health, Rates, Traffic, Turnstile, UnderWay};
+use crate::http::{Figures, Health, Rates, Traffic, Turnstile, UnderWay};
 use crate::store::database::{PoolSettings, Store};
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
@@ -131,6 +131,7 @@ pub(crate) async fn house() -> House {
         satchel,
         settings: settings(),
         health: Health::default(),
+        figures: Figures::default(),
         traffic: Traffic::default(),
         bulk: Turnstile::default(),
         limits: Rates::default().into(),

@@ -215,12 +215,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_statement_is_compiled_or_goes_through_a_table_that_has_an_index_for_it() {
+    async fn every_session_has_its_limits_and_its_way_to_plan() {
         for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
-            for setting in ["SHOW jit", "SHOW enable_seqscan"] {
-                let setting = Statement::from_string(DbBackend::Postgres, setting);
-                let row = test.store.reader().query_one_raw(setting).await.unwrap().unwrap();
-                assert_eq!(row.try_get_by_index::<String>(0).unwrap(), "off");
+            for (setting, value) in [
+                ("jit", "off"),
+                ("enable_seqscan", "off"),
+                ("lock_timeout", "3s"),
+                ("statement_timeout", "10s"),
+                ("idle_in_transaction_session_timeout", "5s"),
+            ] {
+                let show = || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
+                let row = test.store.reader().query_one_raw(show()).await.unwrap().unwrap();
+                assert_eq!(row.try_get_by_index::<String>(0).unwrap(), value);
+                let tx = test.store.begin().await.unwrap();
+                let row = tx.query_one_raw(show()).await.unwrap().unwrap();
+                assert_eq!(row.try_get_by_index::<String>(0).unwrap(), value);
             }
         }
     }

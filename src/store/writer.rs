@@ -408,6 +408,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_commit_after_a_statement_that_failed_is_refused() {
+        // PostgreSQL only: it answers such a commit with success, and has rolled back.
+        for test in stores().await.into_iter().skip(1) {
+            let tx = test.store.begin().await.unwrap();
+            add(&tx, "lost").await.unwrap();
+            tx.execute_unprepared("SELECT nothing FROM nowhere").await.unwrap_err();
+            assert!(matches!(tx.commit().await, Err(StoreError::Unavailable(_))));
+            assert_eq!(names(&test.store).await, [""; 0]);
+        }
+    }
+
+    #[tokio::test]
     async fn those_who_wait_for_a_turn_share_a_commit() {
         let test = stores().await.remove(0);
         let store = &test.store;

@@ -5,8 +5,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use actix::{Arbiter, ArbiterHandle};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// How long threads may take to end.
+const JOIN_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Arbiters {
@@ -49,13 +55,17 @@ impl Arbiters {
         }
     }
 
-    /// Waits until all threads have ended; after `stop`. True when none of them panicked.
+    /// Waits until all threads have ended, for a bounded time; after `stop`. True when they have, and none panicked.
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        let joined = tokio::task::spawn_blocking(|| {
-            threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok())
+        let (ended, joined) = oneshot::channel();
+        // No blocking task of the runtime: at its own end that would wait for a thread that an actor blocks.
+        std::thread::spawn(|| {
+            let is_clean =
+                threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());
+            let _ = ended.send(is_clean);
         });
-        joined.await.unwrap_or(false)
+        matches!(timeout(JOIN_WAIT, joined).await, Ok(Ok(true)))
     }
 }
 

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::node::{Leaf, Node};
 use super::observe::Counters;
 use super::quarantine::Quarantine;
+use super::watchdog::Level;
 use crate::domain::clock::SharedClock;
 
 /// The groups below the root.
@@ -46,6 +47,14 @@ impl Kind {
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Taxpayer | Self::Pipeline | Self::Webhook)
     }
+}
+
+/// Actors of a kind that are at a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtWork {
+    pub all: usize,
+    /// Those that have been at it for longer than the watchdog's second limit.
+    pub stuck: usize,
 }
 
 /// Clones are the same tree.
@@ -104,6 +113,18 @@ impl Tree {
             (1, Some(reason)) => Err(reason.clone()),
             (count, Some(reason)) => Err(format!("{reason} (and {} more)", count - 1)),
         }
+    }
+
+    /// Counts the taxpayers' actors that are at a batch, as the last survey of the watchdog found them.
+    pub fn taxpayers_at_work(&self) -> AtWork {
+        let mut found = AtWork::default();
+        self.each(|leaf| {
+            if leaf.kind == Kind::Taxpayer && leaf.beat().is_at_work() {
+                found.all += 1;
+                found.stuck += usize::from(leaf.beat().level() == Level::Stuck);
+            }
+        });
+        found
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -65,6 +65,11 @@ impl Beat {
         self.since.store(0, Ordering::Relaxed);
     }
 
+    /// True while a batch runs.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.since.load(Ordering::Relaxed) != 0
+    }
+
     /// Light again once the batch is over, whether or not a survey has passed since.
     pub(super) fn level(&self) -> Level {
         match self.since.load(Ordering::Relaxed) {

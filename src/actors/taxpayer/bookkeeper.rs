@@ -2,6 +2,9 @@
 //! command alone, writes what they changed together, commits, and only then are the replies given.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use crate::actors::dispatch::Place;
 use crate::actors::supervision::serial::{self, BATCH_MAX};
@@ -26,9 +29,9 @@ use crate::store::failure::StoreError;
 use crate::store::idempotency::{self, Entry};
 use crate::store::lanes::{self, LaneKind};
 
-/// How often an interrupted commit is asked about before its outcome is left to the caller.
-const COMMIT_LOOKUPS: u32 = 20;
-const COMMIT_LOOKUP_EVERY: std::time::Duration = std::time::Duration::from_millis(250);
+/// How long an interrupted commit is asked about before its outcome is left to the caller, and how often.
+const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
+const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
 type Answers = Vec<(CommandId, Answer)>;
 
@@ -138,11 +141,12 @@ impl Bookkeeper {
     /// A commit that failed may have happened all the same: the log tells, once the lane's lock shows that the
     /// failed transaction has ended. When it cannot be asked for a while, the callers are told just that.
     async fn settle(&self, tasks: &[Task<Order>], error: StoreError) -> Result<(), StoreError> {
-        for _ in 0..COMMIT_LOOKUPS {
+        let begun = Instant::now();
+        while begun.elapsed() < COMMIT_LOOKUP_FOR {
             match self.look_up(tasks).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(error),
-                Err(_) => tokio::time::sleep(COMMIT_LOOKUP_EVERY).await,
+                Err(_) => sleep(COMMIT_LOOKUP_EVERY).await,
             }
         }
         Err(StoreError::Unsettled)

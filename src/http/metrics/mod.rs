@@ -3,10 +3,13 @@
 //! | Concept | File |
 //! |---|---|
 //! | requests, counted as they are answered | `traffic` |
-//! | everything else, looked up when the page is asked for | `page` |
+//! | what the database knows, counted now and then | `figures` |
+//! | the page, with everything else as it is when it is asked for | `page` |
 
+mod figures;
 mod page;
 mod traffic;
 
+pub use figures::Figures;
 pub(crate) use page::{CONTENT_TYPE, page};
 pub use traffic::Traffic;

@@ -1,6 +1,8 @@
 //! What the page shows besides requests: actors, lanes, deliveries, the authority's calls, breakers and limits,
-//! and the age of the catalog. All of it is looked up at the scrape; nothing is counted twice.
+//! and the age of the catalog. All of it is looked up at the scrape, what the database knows at most every few seconds;
+//! nothing is counted twice.
 
+use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -11,9 +13,8 @@ use crate::actors::supervision::Tree;
 use crate::actors::supervision::observe::Snapshot;
 use crate::authority::Authority;
 use crate::http::error::ApiError;
+use crate::http::metrics::figures::Counted;
 use crate::http::state::State;
-use crate::store::failure::StoreError;
-use crate::store::{deliveries, lanes, outages, reconciliations, reference_lists};
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -27,12 +28,11 @@ pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
     authority(&mut registry, &state.authority);
     let help = "Invoices withheld because several taxpayers share the tax number of their buyer";
     registry.register("inbound_ambiguous_buyers", help, counter(state.inbound.ambiguous_buyers()));
-    let database = database(&mut registry, state).await;
-    let up = Gauge::<i64>::default();
-    up.set(i64::from(database.is_ok()));
-    registry.register("database_up", "Whether the database answered this scrape", up);
-    if let Err(error) = database {
-        tracing::warn!(%error, "the metrics page lacks what the database knows");
+    let counted = state.figures.counted(&state.store).await;
+    let help = "Whether the database answered when it was last asked";
+    registry.register("database_up", help, gauge(counted.is_some().into()));
+    if let Some(counted) = counted {
+        database(&mut registry, &counted, state.now());
     }
     let mut text = String::new();
     encode(&mut text, &registry).map_err(ApiError::internal)?;
@@ -122,46 +122,38 @@ fn limits(registry: &mut Registry, authority: &Authority) {
     registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
 }
 
-async fn database(registry: &mut Registry, state: &State) -> Result<(), StoreError> {
+fn database(registry: &mut Registry, counted: &Counted, now: Timestamp) {
     let due = Family::<Pairs, Gauge>::default();
     let leased = Family::<Pairs, Gauge>::default();
-    for lane in lanes::counts(&state.store).await? {
+    for lane in &counted.lanes {
         let labels = vec![("kind", lane.kind.as_str().to_owned())];
         due.get_or_create(&labels).set(lane.due);
         leased.get_or_create(&labels).set(lane.leased);
     }
     registry.register("lanes_due", "Lanes with work that is due", due);
     registry.register("lanes_leased", "Lanes that a replica works on", leased);
-    let pending = Gauge::<i64>::default();
-    let count = deliveries::count_pending(state.store.reader()).await?;
-    pending.set(i64::try_from(count).unwrap_or(i64::MAX));
-    registry.register("deliveries_pending", "Deliveries that wait", pending);
-    let outage = Gauge::<i64>::default();
-    let last = outages::last(state.store.reader()).await?;
-    outage.set(i64::from(last.is_some_and(|outage| outage.is_open())));
-    registry.register("authority_outage", "1 while the authority is out, as any replica sees it", outage);
-    reconciled(registry, state).await?;
-    if let Some(oldest) = reference_lists::oldest(&state.store).await? {
-        let age = Gauge::<i64>::default();
-        age.set(state.now().duration_since(oldest).as_secs());
-        registry.register("catalog_age_seconds", "Age of the oldest reference list", age);
-    }
-    Ok(())
-}
-
-async fn reconciled(registry: &mut Registry, state: &State) -> Result<(), StoreError> {
+    registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
+    let help = "1 while the authority is out, as any replica sees it";
+    registry.register("authority_outage", help, gauge(counted.is_out.into()));
     let findings = Family::<Pairs, Gauge>::default();
-    for (kind, count) in reconciliations::listed_now(&state.store).await? {
-        findings.get_or_create(&vec![("what", kind)]).set(count);
+    for (kind, count) in &counted.findings {
+        findings.get_or_create(&vec![("what", kind.clone())]).set(*count);
     }
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);
-    if let Some(ended) = reconciliations::last_ended(&state.store).await? {
-        let age = Gauge::<i64>::default();
-        age.set(state.now().duration_since(ended).as_secs());
-        registry.register("reconciliation_age_seconds", "Time since a day was last compared", age);
+    let age = |since: Timestamp| gauge(now.duration_since(since).as_secs());
+    if let Some(ended) = counted.reconciled_at {
+        registry.register("reconciliation_age_seconds", "Time since a day was last compared", age(ended));
     }
-    Ok(())
+    if let Some(oldest) = counted.oldest_list {
+        registry.register("catalog_age_seconds", "Age of the oldest reference list", age(oldest));
+    }
+}
+
+fn gauge(value: i64) -> Gauge {
+    let gauge = Gauge::default();
+    gauge.set(value);
+    gauge
 }
 
 fn counter(value: u64) -> Counter {

@@ -1,0 +1,56 @@
+//! A value that is looked up at most so often, however many ask for it: of several at once one looks, and the others
+//! wait for what it finds.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+
+/// The value that was found last.
+#[derive(Debug)]
+pub(crate) struct Cached<T> {
+    last: Mutex<Option<(Instant, T)>>,
+    lasts: Duration,
+}
+
+impl<T: Clone> Cached<T> {
+    pub(crate) fn new(lasts: Duration) -> Self {
+        Self { last: Mutex::default(), lasts }
+    }
+
+    /// The last value while it is fresh, else a new one.
+    pub(crate) async fn get(&self, look: impl Future<Output = T>) -> T {
+        let mut last = self.last.lock().await;
+        if let Some((at, value)) = last.as_ref()
+            && at.elapsed() < self.lasts
+        {
+            return value.clone();
+        }
+        let value = look.await;
+        *last = Some((Instant::now(), value.clone()));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use futures_util::future::join_all;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn of_many_at_once_one_looks() {
+        let cached = Cached::new(Duration::from_mins(1));
+        let looks = AtomicU32::new(0);
+        let look = || async {
+            yield_now().await;
+            looks.fetch_add(1, Ordering::SeqCst)
+        };
+        assert_eq!(join_all((0..9).map(|_| cached.get(look()))).await, [0; 9]);
+        let stale = Cached::new(Duration::ZERO);
+        stale.get(look()).await;
+        assert_eq!(stale.get(look()).await, 2);
+    }
+}

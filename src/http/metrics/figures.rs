@@ -1,0 +1,64 @@
+//! What the page shows of the database: counted at most every few seconds, however many scrape and however often.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::http::cached::Cached;
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneCount};
+use crate::store::{deliveries, outages, reconciliations, reference_lists};
+
+/// How long what was counted is shown.
+const LASTS: Duration = Duration::from_secs(5);
+
+/// What was counted last; none where the database did not answer.
+#[derive(Debug)]
+pub struct Figures(Cached<Option<Arc<Counted>>>);
+
+/// What the database knows.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) lanes: Vec<LaneCount>,
+    pub(super) deliveries_pending: i64,
+    /// True while there is an outage of the authority.
+    pub(super) is_out: bool,
+    /// Listed differences from the authority's ledger, by kind.
+    pub(super) findings: Vec<(String, i64)>,
+    pub(super) reconciled_at: Option<Timestamp>,
+    pub(super) oldest_list: Option<Timestamp>,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self(Cached::new(LASTS))
+    }
+}
+
+impl Figures {
+    pub(super) async fn counted(&self, store: &Store) -> Option<Arc<Counted>> {
+        let look = async {
+            let counted = Counted::now(store).await.inspect_err(|error| {
+                tracing::warn!(%error, "the metrics page lacks what the database knows");
+            });
+            counted.ok().map(Arc::new)
+        };
+        self.0.get(Box::pin(look)).await
+    }
+}
+
+impl Counted {
+    async fn now(store: &Store) -> Result<Self, StoreError> {
+        let outage = outages::last(store.reader()).await?;
+        Ok(Self {
+            lanes: lanes::counts(store).await?.into(),
+            deliveries_pending: deliveries::count_pending(store.reader()).await?,
+            is_out: outage.is_some_and(|outage| outage.is_open()),
+            findings: reconciliations::listed_now(store).await?,
+            reconciled_at: reconciliations::last_ended(store).await?,
+            oldest_list: reference_lists::oldest(store).await?,
+        })
+    }
+}
