@@ -8,7 +8,9 @@
 
 mod bulk_kills;
 mod chaos;
+mod database_busy;
 mod database_gone;
+mod database_silent;
 mod drain;
 mod durability;
 mod first_start;

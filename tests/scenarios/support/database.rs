@@ -24,6 +24,11 @@ impl Backend {
         }
         is_given.then_some(Self::Postgres)
     }
+
+    /// The URL of the server for tests.
+    pub(crate) fn server() -> Url {
+        env::var(SERVER).unwrap().parse().unwrap()
+    }
 }
 
 /// A database of PostgreSQL that is dropped with its value.
@@ -34,7 +39,7 @@ pub(crate) struct PostgresDatabase {
 
 impl PostgresDatabase {
     pub(crate) async fn create() -> Self {
-        let server: Url = env::var(SERVER).unwrap().parse().unwrap();
+        let server = Backend::server();
         let name = format!("scenario_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let database = Self { server, name };
         database.order(&format!("CREATE DATABASE {}", database.name)).await;

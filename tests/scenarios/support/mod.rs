@@ -8,7 +8,7 @@
 //! | requests and their bodies | `client`, `documents` |
 //! | a webhook endpoint that outlives the kills and fails as it is told, what it must have seen | `receiver` |
 //! | an authority of which many calls fail | `chaos` |
-//! | what the database says beside the process | `books` |
+//! | what the database says beside the process; a proxy before it that swallows | `books`, `proxy` |
 //! | waiting for what must come; how much there is of it | `patience`, `size` |
 
 pub(crate) mod autopsy;
@@ -18,6 +18,7 @@ pub(crate) mod client;
 pub(crate) mod database;
 pub(crate) mod documents;
 pub(crate) mod patience;
+pub(crate) mod proxy;
 pub(crate) mod receiver;
 pub(crate) mod scene;
 pub(crate) mod service;

@@ -12,6 +12,7 @@ use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::database::{Backend, PostgresDatabase};
 use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
+use crate::support::proxy::Proxy;
 use crate::support::service::{Service, Settings};
 
 const API_KEY: &str = "3f6a1c9e-5b0d-4b52-9a55-0a4d1c9f7e21";
@@ -55,6 +56,15 @@ impl Scene {
 
     /// With settings of its own beside those that all scenes have.
     pub(crate) async fn with(backend: Backend, own: &[(&'static str, &str)]) -> Self {
+        Self::build(backend, own, None).await
+    }
+
+    /// With a proxy between the service and PostgreSQL.
+    pub(crate) async fn behind(proxy: &Proxy, backend: Backend) -> Self {
+        Self::build(backend, &[], Some(proxy)).await
+    }
+
+    async fn build(backend: Backend, own: &[(&'static str, &str)], proxy: Option<&Proxy>) -> Self {
         let directory = TempDir::new().unwrap();
         let authority = authority().await;
         let keys = write_keys(&authority, directory.path());
@@ -63,7 +73,11 @@ impl Scene {
             Backend::Postgres => Some(PostgresDatabase::create().await),
         };
         let mut settings = settings(&directory, &authority, &keys);
-        settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", database.url())));
+        let url = |database: &PostgresDatabase| match proxy {
+            Some(proxy) => proxy.url(&database.url()),
+            None => database.url(),
+        };
+        settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", url(database))));
         settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
         let taxpayer = Client::new(service.url(), service.printed_key("tpk_").await);

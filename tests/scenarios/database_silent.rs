@@ -1,0 +1,268 @@
+//! Sessions of PostgreSQL that fall silent: each costs those whose rows it holds a bounded time and an answer, nobody else
+//! anything, and everything goes on without a restart.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use sea_orm::ConnectionTrait;
+use tokio::time::sleep;
+
+use crate::support::books::Books;
+use crate::support::client::{Answer, Client, Created};
+use crate::support::database::{Backend, connect};
+use crate::support::documents::invoice;
+use crate::support::patience::eventually;
+use crate::support::proxy::Proxy;
+use crate::support::scene::Scene;
+
+const INVOICES: &str = "/v1/tax-payers/invoices";
+/// Fewer writers than lanes that are held: all of them wait.
+const FEW_WRITERS: [(&str, &str); 1] = [("EINVOICE__DATABASE__WRITER_CONNECTIONS_MAX", "2")];
+/// Taxpayers that write while the connections fall silent, more than there are connections.
+const TAXPAYERS: usize = 18;
+/// How long they write before and at least after that.
+const LOAD: Duration = Duration::from_secs(2);
+
+async fn post(client: &Client, invoice_no: &str) -> Answer {
+    client.call(Method::POST, INVOICES, Some(&invoice(invoice_no))).await.expect("an answer to a create")
+}
+
+fn assert_come_back(answer: &Answer) {
+    assert_eq!((answer.status, &answer.body["error_code"]), (503, &"OVERLOADED".into()), "{answer:?}");
+    assert!(answer.headers["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
+}
+
+async fn timed<T>(call: impl Future<Output = T>) -> (T, Duration) {
+    let begun = Instant::now();
+    (call.await, begun.elapsed())
+}
+
+fn hold(taxpayers: &[i64]) -> String {
+    let keys: Vec<_> = taxpayers.iter().map(|id| format!("'{id}'")).collect();
+    format!("BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'taxpayer' AND key IN ({})", keys.join(", "))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything() {
+    let Some(backend) = Backend::postgres() else { return };
+    let scene = Scene::with(backend, &FEW_WRITERS).await;
+    let held = [scene.newcomer(1).await, scene.newcomer(2).await, scene.newcomer(3).await];
+    let ids = held.each_ref().map(|one| one.id);
+    for one in &held {
+        assert_eq!(post(&one.client, "FIRST").await.status, 201);
+    }
+    let silent = connect(&scene.postgres.as_ref().unwrap().url()).await;
+    silent.execute_unprepared(&hold(&ids[..1])).await.unwrap();
+    let (held_up, neighbour) = tokio::join!(timed(post(&held[0].client, "HELD")), async {
+        sleep(Duration::from_millis(300)).await;
+        timed(post(&scene.taxpayer, "NEIGHBOUR")).await
+    });
+    assert_come_back(&held_up.0);
+    assert_eq!(neighbour.0.status, 201);
+    println!(
+        "one lane held: its create 503 after {:?}, a neighbour's 201 after {:?}",
+        held_up.1, neighbour.1
+    );
+
+    silent.execute_unprepared("ROLLBACK").await.unwrap();
+    silent.execute_unprepared(&hold(&ids)).await.unwrap();
+    let (held_up, read) = tokio::join!(join_all(held.iter().map(|one| post(&one.client, "HELD"))), async {
+        sleep(Duration::from_millis(500)).await;
+        timed(scene.taxpayer.get(INVOICES)).await
+    });
+    held_up.iter().for_each(assert_come_back);
+    assert_eq!(read.0.unwrap().status, 200);
+    println!("all writers wait for locks: a read is answered after {:?}", read.1);
+    let ready = scene.taxpayer.get("/health/ready").await.unwrap();
+    assert_eq!(ready.status, 200, "{ready:?}");
+
+    silent.execute_unprepared("ROLLBACK").await.unwrap();
+    for one in &held {
+        assert_eq!(post(&one.client, "HELD").await.status, 201, "a refused create left nothing");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds() {
+    let Some(backend) = Backend::postgres() else { return };
+    let scene = Scene::open(backend).await;
+    let (second, there) = scene.second_process().await;
+    let before = there.created(&invoice("BEFORE")).await;
+    let url = scene.postgres.as_ref().unwrap().url();
+    let (gate, books) = (connect(&url).await, Books::of(&scene).await);
+    // The replica waits for the lane inside its transaction, is frozen, and only then is given the lock.
+    gate.execute_unprepared(&hold(&[scene.taxpayer_id()])).await.unwrap();
+    let frozen = tokio::spawn({
+        let there = there.clone();
+        async move { there.create(&invoice("FROZEN")).await }
+    });
+    let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    eventually("a transaction that waits for the lane", async || {
+        (books.number(waiting).await > 0).then_some(())
+    })
+    .await;
+    second.signal("STOP");
+    gate.execute_unprepared("ROLLBACK").await.unwrap();
+    let idle = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND state = 'idle in transaction' AND pid <> pg_backend_pid()";
+    eventually("a frozen transaction", async || (books.number(idle).await > 0).then_some(())).await;
+
+    let begun = Instant::now();
+    let mut refused = 0;
+    let created = eventually("a create at the other replica", async || {
+        let answer = post(&scene.taxpayer, "ELSEWHERE").await;
+        if answer.status == 503 {
+            assert_come_back(&answer);
+            refused += 1;
+        }
+        (answer.status == 201).then_some(answer)
+    })
+    .await;
+    println!(
+        "a replica frozen in a transaction: 201 at the other after {:?}, 503 before that: {refused}",
+        begun.elapsed()
+    );
+    second.signal("CONT");
+    // Its own caller is told something, and the same call gives the one invoice that there is.
+    let _ = frozen.await.unwrap();
+    let again =
+        eventually("a create at the replica that goes on", async || there.create(&invoice("FROZEN")).await)
+            .await;
+    assert_eq!(scene.taxpayer.create(&invoice("FROZEN")).await.unwrap().1, again.1);
+    assert_eq!(there.create(&invoice("BEFORE")).await.unwrap().1, before);
+    assert_eq!(created.body["data"]["invoice_no"], "ELSEWHERE");
+    scene.intact_events().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart() {
+    let Some(backend) = Backend::postgres() else { return };
+    let proxy = Proxy::start(&Backend::server()).await;
+    let scene = Scene::behind(&proxy, backend).await;
+    let taxpayers = join_all((1..=TAXPAYERS).map(|number| scene.newcomer(number))).await;
+    let clients: Vec<_> = taxpayers.into_iter().map(|one| one.client).collect();
+    let is_over = AtomicBool::new(false);
+    let load = join_all(clients.iter().map(|client| write_until(client, &is_over)));
+    let silenced = async {
+        sleep(LOAD).await;
+        let at = Instant::now();
+        println!("{} connections fall silent under load", proxy.silence());
+        eventually("a create at each taxpayer", async || {
+            let answers = join_all(
+                (0..)
+                    .zip(&clients)
+                    .map(async |(number, client): (usize, _)| post(client, &format!("PROBE{number}")).await),
+            )
+            .await;
+            answers.iter().all(|answer| answer.status < 300).then_some(())
+        })
+        .await;
+        println!("creates of all {TAXPAYERS} taxpayers flow again after {:?}", at.elapsed());
+        sleep(LOAD).await;
+        is_over.store(true, Ordering::SeqCst);
+    };
+    let (written, ()) = tokio::join!(load, silenced);
+    let mut acknowledged = 0;
+    for (client, created) in clients.iter().zip(written) {
+        acknowledged += created.len();
+        for one in &created {
+            let (status, found) = client.create(&invoice(&one.invoice_no)).await.unwrap();
+            assert_eq!((status, &found), (200, one), "what was acknowledged is there");
+        }
+        let ids: BTreeSet<_> = created.iter().map(|one| one.id).collect();
+        assert_eq!(ids.len(), created.len(), "and once");
+    }
+    println!("{acknowledged} creates acknowledged, none lost or doubled");
+    scene.intact_events().await;
+}
+
+/// Creates invoices one after the other; gives those that were acknowledged. Each call has an answer.
+async fn write_until(client: &Client, is_over: &AtomicBool) -> Vec<Created> {
+    let mut created = Vec::new();
+    for number in 0.. {
+        if is_over.load(Ordering::SeqCst) {
+            break;
+        }
+        let answer = post(client, &format!("LOAD{number}")).await;
+        assert!([200, 201, 500, 503].contains(&answer.status), "{answer:?}");
+        if answer.status == 201 {
+            let text = |field: &str| answer.body["data"][field].as_str().unwrap().to_owned();
+            let id = answer.body["data"]["id"].as_i64().unwrap();
+            created.push(Created { id, irn: text("irn"), invoice_no: text("invoice_no") });
+        }
+    }
+    created
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_whose_database_is_frozen_stops_in_bounded_time() {
+    let Some(backend) = Backend::postgres() else { return };
+    let proxy = Proxy::start(&Backend::server()).await;
+    let mut scene = Scene::behind(&proxy, backend).await;
+    let is_over = AtomicBool::new(false);
+    let clients: Vec<_> = join_all((1..=4).map(|number| scene.newcomer(number))).await;
+    let load = join_all(clients.iter().map(|one| call_until(&one.client, &is_over)));
+    let stop = async {
+        sleep(LOAD).await;
+        proxy.freeze();
+        sleep(Duration::from_millis(200)).await;
+        let begun = Instant::now();
+        scene.service.signal("TERM");
+        let status = scene.service.ended().await;
+        is_over.store(true, Ordering::SeqCst);
+        println!("a stop with a frozen database: {status} after {:?}", begun.elapsed());
+        status
+    };
+    let (_, status) = tokio::join!(load, stop);
+    let output = scene.service.output();
+    assert_eq!(status.code(), Some(0), "{output}");
+    assert!(!output.contains("panicked"), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime() {
+    let Some(backend) = Backend::postgres() else { return };
+    let mut scene = Scene::open(backend).await;
+    let clients: Vec<_> = join_all((1..=6).map(|number| scene.newcomer(number))).await;
+    for round in 0..3 {
+        let is_over = AtomicBool::new(false);
+        let load = join_all(
+            clients
+                .iter()
+                .flat_map(|one| [call_until(&one.client, &is_over), call_until(&one.client, &is_over)]),
+        );
+        let stop = async {
+            sleep(LOAD).await;
+            let begun = Instant::now();
+            scene.service.signal("TERM");
+            let status = scene.service.ended().await;
+            is_over.store(true, Ordering::SeqCst);
+            println!("stop {round} under load: {status} after {:?}", begun.elapsed());
+            status
+        };
+        let (_, status) = tokio::join!(load, stop);
+        let output = scene.service.output();
+        assert_eq!(status.code(), Some(0), "{output}");
+        assert!(!output.contains("panicked"), "{output}");
+        scene.service.restart().await;
+    }
+    scene.intact_events().await;
+}
+
+/// Creates and lists without a pause until it is over; calls that find nobody are made again.
+async fn call_until(client: &Client, is_over: &AtomicBool) {
+    for number in 0.. {
+        if is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        let body = invoice(&format!("STOP{number}"));
+        let (created, listed) =
+            tokio::join!(client.call(Method::POST, INVOICES, Some(&body)), client.get(INVOICES));
+        if created.is_none() && listed.is_none() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
