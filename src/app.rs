@@ -6,8 +6,9 @@
 //! | what a running process is made of | `house`, `upstream`, `staff`, `sole` |
 //! | `serve`, `sandbox` | `serve`, `first_start` |
 //! | `demo` | `demo` |
-//! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts` |
+//! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts`, `keys` |
 //! | `verify` | `verify` |
+//! | `secrets reseal` | `secrets` |
 //! | `reconcile` | `reconcile` |
 
 mod accounts;
@@ -15,7 +16,9 @@ mod demo;
 mod error;
 mod first_start;
 mod house;
+mod keys;
 mod reconcile;
+mod secrets;
 mod serve;
 mod sole;
 mod staff;
@@ -27,6 +30,8 @@ pub use demo::demo;
 pub use error::StartError;
 pub use first_start::{Accounts, accounts as demo_accounts, invoice as sample_invoice};
 pub use house::{House, open_store};
+pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{Reconciled, reconcile};
+pub use secrets::{Resealing, reseal};
 pub use serve::{Application, sandbox, serve};
 pub use verify::{Report, verify};

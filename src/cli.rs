@@ -2,11 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::Timestamp;
 use jiff::civil::Date;
 
+use crate::domain::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::codes::Subscription;
 
 /// An e-invoicing relay between taxpayers and a national tax authority.
@@ -65,6 +68,9 @@ pub enum Call {
         #[arg(long, value_name = "DAY")]
         day: Date,
     },
+    /// The sealed secrets of the database.
+    #[command(subcommand)]
+    Secrets(SecretsCall),
     /// Checks that no event of a taxpayer was changed or lost.
     Verify {
         /// The taxpayer; without it all of them.
@@ -81,8 +87,42 @@ pub enum IntegratorCall {
         name: String,
         #[arg(long)]
         email: String,
+        #[command(flatten)]
+        terms: KeyArguments,
+    },
+    /// Prints all integrators with their keys as one line of JSON.
+    List,
+    /// Gives an integrator a new key and prints { id, `api_key` } as one line of JSON; the old key is refused at once
+    /// or after an overlap.
+    Rotate {
+        id: i64,
+        /// How long the old key stays valid, in seconds; 7 days at most.
+        #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=OVERLAP_S_MAX))]
+        overlap_s: u64,
+        #[command(flatten)]
+        terms: KeyArguments,
+    },
+    /// Takes all keys of an integrator back, at once, and prints how many as one line of JSON.
+    Revoke {
+        id: i64,
+        /// Also those of the taxpayers that it onboarded.
+        #[arg(long)]
+        taxpayer_keys: bool,
     },
 }
+
+/// The terms of a new key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct KeyArguments {
+    /// `full`, or `read_only` for a key that changes nothing; without it that of the key that is replaced.
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<KeyScope>,
+    /// When the key ends, as RFC 3339 writes it; without it never.
+    #[arg(long, value_name = "TIME")]
+    pub expires_at: Option<Timestamp>,
+}
+
+const OVERLAP_S_MAX: u64 = OVERLAP_MAX.as_secs();
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum OperatorCall {
@@ -90,7 +130,23 @@ pub enum OperatorCall {
     Create {
         #[arg(long)]
         email: String,
+        #[command(flatten)]
+        terms: KeyArguments,
     },
+    /// Prints all operators with their keys as one line of JSON.
+    List,
+    /// Gives an operator a new key and prints { id, `api_key` } as one line of JSON; the old key is refused at once or
+    /// after an overlap.
+    Rotate {
+        id: i64,
+        /// How long the old key stays valid, in seconds; 7 days at most.
+        #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=OVERLAP_S_MAX))]
+        overlap_s: u64,
+        #[command(flatten)]
+        terms: KeyArguments,
+    },
+    /// Takes all keys of an operator back, at once, and prints how many as one line of JSON.
+    Revoke { id: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -104,6 +160,13 @@ pub enum TaxpayerCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum SecretsCall {
+    /// Seals everything with the current encryption key and prints counts as one line of JSON: exits 1 where
+    /// something is left. It runs beside the service and may be repeated.
+    Reseal,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ConfigCall {
     /// Prints the settings as they would be used, secrets masked.
     Check,
@@ -114,6 +177,14 @@ pub enum ConfigCall {
 pub enum DemoFault {
     /// The authority takes the invoice and drops the connection before it answers.
     CommitThenDrop,
+}
+
+impl KeyArguments {
+    /// The terms, with how long the old key stays valid.
+    pub fn into_terms(self, overlap_s: u64) -> KeyTerms {
+        let Self { scope, expires_at } = self;
+        KeyTerms { scope, expires_at, overlap: Duration::from_secs(overlap_s) }
+    }
 }
 
 impl Arguments {
@@ -161,15 +232,35 @@ mod tests {
         let bind = Some("127.0.0.1:9000".parse().unwrap());
         let state = Subscription::Inactive;
         let day = "2026-01-15".parse().unwrap();
+        let terms = KeyArguments::default();
+        let narrow = KeyArguments {
+            scope: Some(KeyScope::ReadOnly),
+            expires_at: Some("2030-01-01T00:00:00Z".parse().unwrap()),
+        };
         for (line, expected) in [
             ("demo", Call::Demo { fault: None }),
             ("demo --fault commit-then-drop", Call::Demo { fault: Some(DemoFault::CommitThenDrop) }),
             ("migrate", Call::Migrate),
             (
                 "integrator create --name N --email E",
-                Call::Integrator(IntegratorCall::Create { name, email: email.clone() }),
+                Call::Integrator(IntegratorCall::Create { name, email: email.clone(), terms: terms.clone() }),
             ),
-            ("operator create --email E", Call::Operator(OperatorCall::Create { email })),
+            ("integrator list", Call::Integrator(IntegratorCall::List)),
+            (
+                "integrator rotate 7 --overlap-s 60 --scope read_only --expires-at 2030-01-01T00:00:00Z",
+                Call::Integrator(IntegratorCall::Rotate { id: 7, overlap_s: 60, terms: narrow }),
+            ),
+            (
+                "integrator revoke 7 --taxpayer-keys",
+                Call::Integrator(IntegratorCall::Revoke { id: 7, taxpayer_keys: true }),
+            ),
+            (
+                "operator create --email E",
+                Call::Operator(OperatorCall::Create { email, terms: terms.clone() }),
+            ),
+            ("operator list", Call::Operator(OperatorCall::List)),
+            ("operator rotate 7", Call::Operator(OperatorCall::Rotate { id: 7, overlap_s: 0, terms })),
+            ("operator revoke 7", Call::Operator(OperatorCall::Revoke { id: 7 })),
             ("taxpayer subscription 7 inactive", Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state })),
             ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind, seed: 1 }),
             ("sandbox --seed 7", Call::Sandbox { bind: None, seed: 7 }),
@@ -177,6 +268,7 @@ mod tests {
             ("config check", Call::Config(ConfigCall::Check)),
             ("openapi", Call::Openapi),
             ("reconcile --taxpayer 7 --day 2026-01-15", Call::Reconcile { taxpayer: 7, day }),
+            ("secrets reseal", Call::Secrets(SecretsCall::Reseal)),
             ("verify", Call::Verify { taxpayer: None }),
             ("verify --taxpayer 7", Call::Verify { taxpayer: Some(7) }),
         ] {
@@ -203,6 +295,10 @@ mod tests {
             ("start", ErrorKind::InvalidSubcommand),
             ("integrator create --name N", ErrorKind::MissingRequiredArgument),
             ("taxpayer subscription 7 paused", ErrorKind::InvalidValue),
+            ("integrator rotate seven", ErrorKind::ValueValidation),
+            ("operator rotate 7 --overlap-s 604801", ErrorKind::ValueValidation),
+            ("operator create --email E --scope some", ErrorKind::ValueValidation),
+            ("operator revoke 7 --taxpayer-keys", ErrorKind::UnknownArgument),
             ("taxpayer subscription seven active", ErrorKind::ValueValidation),
             ("sandbox --bind here", ErrorKind::ValueValidation),
             ("sandbox --seed luck", ErrorKind::ValueValidation),

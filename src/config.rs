@@ -172,6 +172,9 @@ pub struct Secrets {
     /// Base64 of 32 bytes, or empty before [`Settings::with_local_secrets`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub encryption_key: SecretString,
+    /// Older ones, which only open.
+    #[serde(deserialize_with = "form::secrets", serialize_with = "form::masked_list")]
+    pub encryption_keys: Vec<SecretString>,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub contact_password: SecretString,
 }

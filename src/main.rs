@@ -11,10 +11,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use einvoice::cli::{Arguments, Call, ConfigCall, IntegratorCall, OperatorCall, TaxpayerCall};
+use einvoice::app::StartError;
+use einvoice::cli::{Arguments, Call, ConfigCall, IntegratorCall, OperatorCall, SecretsCall, TaxpayerCall};
 use einvoice::config::Settings;
+use einvoice::domain::api_key::KeyOwner;
+use einvoice::domain::caller::KeyKind;
 use einvoice::http::openapi::document;
 use einvoice::{app, telemetry};
+use serde_json::Value;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -73,10 +77,8 @@ async fn dispatch(call: Call, settings: Settings) -> Outcome {
         Call::Serve => silent(app::serve(settings).await),
         Call::Demo { fault } => silent(app::demo(settings, fault).await),
         Call::Migrate => silent(app::migrate(settings).await),
-        Call::Integrator(IntegratorCall::Create { name, email }) => {
-            line(app::create_integrator(settings, name, email).await)
-        }
-        Call::Operator(OperatorCall::Create { email }) => line(app::create_operator(settings, email).await),
+        Call::Integrator(call) => line(integrator(settings, call).await),
+        Call::Operator(call) => line(operator(settings, call).await),
         Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
             silent(app::set_subscription(settings, id, state).await)
         }
@@ -85,10 +87,45 @@ async fn dispatch(call: Call, settings: Settings) -> Outcome {
             silent(app::sandbox(settings, bind, seed).await)
         }
         Call::Reconcile { taxpayer, day } => reconciled(app::reconcile(settings, taxpayer, day).await),
+        Call::Secrets(SecretsCall::Reseal) => {
+            let done = app::reseal(settings).await.map_err(|error| failed(&error))?;
+            print(Some(done.to_json().to_string()))?;
+            silent(done.check())
+        }
         Call::Verify { taxpayer } => {
             let report = app::verify(settings, taxpayer).await.map_err(|error| failed(&error))?;
             if report.is_intact() { Ok(Some(report.to_string())) } else { Err(broken(&report)) }
         }
+    }
+}
+
+async fn integrator(settings: Settings, call: IntegratorCall) -> Result<Value, StartError> {
+    let owner = |id| KeyOwner { kind: KeyKind::Integrator, id };
+    match call {
+        IntegratorCall::Create { name, email, terms } => {
+            app::create_integrator(settings, name, email, terms.into_terms(0)).await
+        }
+        IntegratorCall::List => app::list_accounts(settings, KeyKind::Integrator).await,
+        IntegratorCall::Rotate { id, overlap_s, terms } => {
+            app::rotate_key(settings, owner(id), terms.into_terms(overlap_s)).await
+        }
+        IntegratorCall::Revoke { id, taxpayer_keys } => {
+            app::revoke_keys(settings, owner(id), taxpayer_keys).await
+        }
+    }
+}
+
+async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
+    let owner = |id| KeyOwner { kind: KeyKind::Operator, id };
+    match call {
+        OperatorCall::Create { email, terms } => {
+            app::create_operator(settings, email, terms.into_terms(0)).await
+        }
+        OperatorCall::List => app::list_accounts(settings, KeyKind::Operator).await,
+        OperatorCall::Rotate { id, overlap_s, terms } => {
+            app::rotate_key(settings, owner(id), terms.into_terms(overlap_s)).await
+        }
+        OperatorCall::Revoke { id } => app::revoke_keys(settings, owner(id), false).await,
     }
 }
 
@@ -103,7 +140,7 @@ fn silent<E: Error>(done: Result<(), E>) -> Outcome {
 }
 
 /// One line of JSON.
-fn line<E: Error>(answer: Result<serde_json::Value, E>) -> Outcome {
+fn line<E: Error>(answer: Result<Value, E>) -> Outcome {
     answer.map(|answer| Some(answer.to_string())).map_err(|error| failed(&error))
 }
 

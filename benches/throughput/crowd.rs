@@ -20,6 +20,7 @@ use einvoice::store::failure::StoreError;
 use einvoice::store::ids::IdKind;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
+use secrecy::SecretString;
 use tokio::time::{Instant as Due, sleep, sleep_until};
 
 use crate::direct;
@@ -53,6 +54,7 @@ impl Crowd {
     pub(crate) async fn gather(house: &House, sink: &Sink, endpoints: Range<usize>, invoices: usize) -> Self {
         let (name, key) = (format!("crowd{}", endpoints.start), format!("sik_{:032}", endpoints.start));
         let email = format!("{name}@bench.example");
+        let key = SecretString::from(key).into();
         let added = accounts::add_integrator(&house.store, &name, &email, &key, house.clock.now()).await;
         let integrator = added.unwrap();
         let making = stream::iter(endpoints.clone()).map(async |number| {

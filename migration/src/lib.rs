@@ -30,6 +30,7 @@ mod m0021_first_in_line;
 mod m0022_lanes_due;
 mod m0024_audit_actors;
 mod m0025_identities;
+mod m0029_api_keys;
 
 /// All migrations, in order.
 pub struct Migrator;
@@ -62,6 +63,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0022_lanes_due::Migration),
             Box::new(m0024_audit_actors::Migration),
             Box::new(m0025_identities::Migration),
+            Box::new(m0029_api_keys::Migration),
         ]
     }
 }

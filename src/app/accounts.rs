@@ -15,7 +15,9 @@ use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
 use crate::app::house::open_patiently;
+use crate::app::keys::check_end;
 use crate::config::Settings;
+use crate::domain::api_key::{KeyTerms, NewKey};
 use crate::domain::audit::Actor;
 use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock::{self, Clock, SharedClock, SystemClock};
@@ -35,28 +37,41 @@ pub async fn migrate(settings: Settings) -> Result<(), StartError> {
 }
 
 /// Creates an integrator; its key is in the answer and nowhere else.
-pub async fn create_integrator(settings: Settings, name: String, email: String) -> Result<Value, StartError> {
+pub async fn create_integrator(
+    settings: Settings,
+    name: String,
+    email: String,
+    terms: KeyTerms,
+) -> Result<Value, StartError> {
     if name.trim().is_empty() {
         return Err(StartError::EmptyName);
     }
     check_email(&email)?;
+    check_end(&terms)?;
     let store = open_patiently(&settings).await?;
     let key = new_key(KeyKind::Integrator, clock::chance().random());
-    let added = accounts::add_integrator(&store, &name, &email, key.expose_secret(), SystemClock.now()).await;
+    let new = NewKey { text: key.clone(), terms };
+    let added = accounts::add_integrator(&store, &name, &email, &new, SystemClock.now()).await;
     store.close().await;
     let id = added.map_err(|error| exists(error, &email))?;
     Ok(json!({ "id": id, "name": name, "email": email, "api_key": key.expose_secret() }))
 }
 
 /// Creates an operator; its password and key are in the answer and nowhere else.
-pub async fn create_operator(settings: Settings, email: String) -> Result<Value, StartError> {
+pub async fn create_operator(
+    settings: Settings,
+    email: String,
+    terms: KeyTerms,
+) -> Result<Value, StartError> {
     check_email(&email)?;
+    check_end(&terms)?;
     let store = open_patiently(&settings).await?;
     let password = SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()));
     let hash = password::hash(&password).map_err(|_| StartError::Password)?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
     let now = SystemClock.now();
-    let added = accounts::add_operator(&store, &email, &hash, key.expose_secret(), now).await;
+    let new = NewKey { text: key.clone(), terms };
+    let added = accounts::add_operator(&store, &email, &hash, &new, now).await;
     store.close().await;
     added.map_err(|error| exists(error, &email))?;
     Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
@@ -103,11 +118,12 @@ mod tests {
     #[actix_web::test]
     async fn an_account_needs_a_name_and_an_address() {
         let settings = || Settings::load(None, std::iter::empty()).unwrap();
-        let integrator =
-            |name: &str, email: &str| create_integrator(settings(), name.to_owned(), email.to_owned());
+        let integrator = |name: &str, email: &str| {
+            create_integrator(settings(), name.to_owned(), email.to_owned(), KeyTerms::default())
+        };
         assert!(matches!(integrator(" ", "a@example.com").await, Err(StartError::EmptyName)));
         assert!(matches!(integrator("One", "a@b").await, Err(StartError::Email(_))));
-        let error = create_operator(settings(), "op".to_owned()).await.unwrap_err();
+        let error = create_operator(settings(), "op".to_owned(), KeyTerms::default()).await.unwrap_err();
         assert_eq!(error.to_string(), "\"op\" is not an email address");
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::{BuildError, CryptoError};
+use crate::domain::caller::KeyKind;
 use crate::store::failure::StoreError;
 use crate::store::vault::BadKey;
 use crate::webhook;
@@ -13,7 +14,7 @@ use crate::webhook;
 pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("secrets.encryption_key cannot be used")]
+    #[error("the keys of secrets.encryption_key and secrets.encryption_keys cannot be used")]
     EncryptionKey(#[from] BadKey),
     #[error("the client of the authority cannot be built")]
     Authority(#[from] BuildError),
@@ -43,6 +44,12 @@ pub enum StartError {
     Email(String),
     #[error("the name of an account must not be empty")]
     EmptyName,
+    #[error("{left} sealed texts were not resealed: {unopened} of them open with no key")]
+    NotResealed { left: u64, unopened: u64 },
+    #[error("there is no {kind} {id}")]
+    NoAccount { kind: KeyKind, id: i64 },
+    #[error("a key cannot end at {0}, which has passed")]
+    Expired(jiff::Timestamp),
     #[error("there is no taxpayer {0}")]
     NoTaxpayer(i64),
     #[error(

@@ -69,7 +69,7 @@ async fn make(
 ) -> Result<Accounts, StartError> {
     let (store, now) = (&house.store, house.clock.now());
     let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
-    let key = integrator_key.expose_secret();
+    let key = &integrator_key.clone().into();
     let integrator = match integrator {
         Some(id) => accounts::replace_integrator_key(store, id, key, now).await.map(|()| id)?,
         None => accounts::add_integrator(store, "Demo Integrator", INTEGRATOR_EMAIL, key, now).await?,
@@ -82,7 +82,7 @@ async fn make(
     };
     house.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
-    house.taxpayers.rotate_key(id, taxpayer_key.clone(), Actor::CommandLine).await?;
+    house.taxpayers.rotate_key(id, taxpayer_key.clone().into(), Actor::CommandLine).await?;
     Ok(Accounts { integrator_key, taxpayer_id: id, taxpayer_key })
 }
 

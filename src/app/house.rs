@@ -9,6 +9,7 @@ use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 
 use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
+use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::Gear;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
@@ -70,8 +71,7 @@ pub(super) async fn open_patiently(settings: &Settings) -> Result<Store, StartEr
 }
 
 async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
-    let vault = Vault::new(settings.secrets.encryption_key.expose_secret())?;
-    let store = Store::open(settings.database_url().expose_secret(), pools, vault).await?;
+    let store = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await?;
     store.migrate().await?;
     Ok(store)
 }
@@ -90,9 +90,14 @@ fn pool_settings(settings: &Settings) -> PoolSettings {
 
 /// Opens the database of the settings as it is.
 pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
-    let vault = Vault::new(settings.secrets.encryption_key.expose_secret())?;
     let (url, pools) = (settings.database_url(), pool_settings(settings));
-    Ok(Store::open_existing(url.expose_secret(), &pools, vault).await?)
+    Ok(Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await?)
+}
+
+fn vault(settings: &Settings) -> Result<Vault, StartError> {
+    let secrets = &settings.secrets;
+    let old = secrets.encryption_keys.iter().map(ExposeSecret::expose_secret);
+    Ok(Vault::new(secrets.encryption_key.expose_secret())?.with_old(old)?)
 }
 
 impl House {
@@ -164,6 +169,11 @@ impl House {
             staff,
             _sole: sole,
         })
+    }
+
+    /// The uses of API keys that wait to be written.
+    pub(super) fn key_usage(&self) -> Arc<KeyUsage> {
+        Arc::clone(&self.staff.key_usage)
     }
 
     /// Ends the parts in order: what is under way is finished within `patience`, what waits stays in the database.

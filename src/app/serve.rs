@@ -99,6 +99,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         traffic: http::Traffic::default(),
         bulk: http::Turnstile::default(),
         limits: rates(settings).into(),
+        key_usage: house.key_usage(),
         under_way: http::UnderWay::default(),
     }
 }

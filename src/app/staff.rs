@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 
 use crate::actors::dispatch::{DispatcherActor, Duty};
 use crate::actors::inbound::PullActor;
+use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
 use crate::actors::outage::{Crier, OutageActor, Watch};
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reconciliation::ReconcilerActor;
@@ -44,6 +45,8 @@ pub(super) struct Staff {
     _pull: Addr<PullActor>,
     _outages: Addr<OutageActor>,
     _reconciler: Addr<ReconcilerActor>,
+    pub(super) key_usage: Arc<KeyUsage>,
+    _key_usage_actor: Addr<KeyUsageActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -56,6 +59,9 @@ impl Staff {
         (snapshot, pull, reconciler): (Addr<SnapshotActor>, Addr<PullActor>, Addr<ReconcilerActor>),
     ) -> Self {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
+        let key_usage = Arc::<KeyUsage>::default();
+        let writes = (gear.store.clone(), gear.clock.clone());
+        let key_usage_actor = KeyUsageActor::start(Arc::clone(&key_usage), writes, tree, arbiters);
         let owner = clock::new_id().to_string();
         let lease = Duration::from_secs(settings.cluster.lease_s);
         let duty = |kind, (concurrency_max, claim_max), wake| Duty {
@@ -88,6 +94,8 @@ impl Staff {
             _pull: pull,
             _outages: outages,
             _reconciler: reconciler,
+            key_usage,
+            _key_usage_actor: key_usage_actor,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }

@@ -100,6 +100,14 @@ pub(super) fn masked<S: Serializer>(secret: &SecretString, to: S) -> Result<S::O
     to.serialize_str(if secret.expose_secret().is_empty() { "" } else { MASK })
 }
 
+pub(super) fn secrets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SecretString>, D::Error> {
+    Ok(Vec::<String>::deserialize(from)?.into_iter().map(SecretString::from).collect())
+}
+
+pub(super) fn masked_list<S: Serializer>(secrets: &[SecretString], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(secrets.iter().map(|_| MASK))
+}
+
 /// A URL without the password it may hold, after the user's name or as a parameter.
 pub(super) fn masked_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
     let text = url.expose_secret();

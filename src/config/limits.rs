@@ -22,12 +22,13 @@ const ENCRYPTION_KEY_BYTES: usize = 32;
 const PASSWORD_CHARS_MIN: usize = 12;
 
 /// Settings whose value is never shown.
-const SECRETS: [&str; 6] = [
+const SECRETS: [&str; 7] = [
     "database.url",
     "authority.api_key",
     "authority.api_secret",
     "authority.notification_token",
     "secrets.encryption_key",
+    "secrets.encryption_keys",
     "secrets.contact_password",
 ];
 
@@ -97,6 +98,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("webhooks.park_max_s", Allowed::Number(1..=DAY_S)),
     ("webhooks.disable_after_s", Allowed::Number(1..=12 * MONTH_S)),
     ("secrets.encryption_key", Allowed::Text(is_encryption_key, "32 bytes in base64, or empty")),
+    ("secrets.encryption_keys", Allowed::Texts(is_one_encryption_key, "keys of 32 bytes in base64")),
     ("secrets.contact_password", Allowed::Text(is_password, "12 characters at least, or empty")),
     ("rate_limit.requests_per_s", Allowed::Number(0..=COUNT_MAX)),
     ("rate_limit.burst", Allowed::Number(0..=COUNT_MAX)),
@@ -209,6 +211,10 @@ fn is_network(text: &str) -> bool {
 
 fn is_encryption_key(text: &str) -> bool {
     text.is_empty() || STANDARD.decode(text.trim()).is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
+}
+
+fn is_one_encryption_key(text: &str) -> bool {
+    !text.is_empty() && is_encryption_key(text)
 }
 
 fn is_password(text: &str) -> bool {

@@ -26,6 +26,10 @@ words! {
         RotateWebhookSecret = "webhook.rotate-secret",
         CreateIntegrator = "integrator.create",
         CreateOperator = "operator.create",
+        RotateIntegratorKey = "integrator.rotate-key",
+        RevokeIntegratorKeys = "integrator.revoke-keys",
+        RotateOperatorKey = "operator.rotate-key",
+        RevokeOperatorKeys = "operator.revoke-keys",
     }
 }
 

@@ -20,12 +20,13 @@
 //! | how a taxpayer's ERP takes notifications, the origin that its credentials are for, and the networks it may be in | `integration`, `origin`, `network` |
 //! | what operators do; security changes and who made them | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
-//! | who calls, and the key of a request that is carried out once | `caller`, `claim` |
+//! | who calls and with which keys; the key of a request that is carried out once | `caller`, `api_key`, `claim` |
 //! | whether two documents say the same; whether what was signed is what was sent | `digest`, `signed_copy` |
 //! | the authority's reference lists, and which code of them was meant | `catalog`, `nearest` |
 //! | a day in another spelling | `written_date` |
 //! | what is wrong with a request | `fault`, `refusal` |
 
+pub mod api_key;
 pub mod audit;
 pub mod batch;
 pub mod caller;

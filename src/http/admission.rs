@@ -26,6 +26,15 @@ const READING: [&str; 5] = [
     "/v1/app/invoices/{irn}/download",
 ];
 
+/// A read by its method that changes something all the same.
+const EFFECTIVE: [&str; 1] = ["/v1/system-integrators/taxpayers/{id}/webhook/test"];
+
+/// Whether a request changes nothing, so that a key that may only read is enough for it.
+pub(crate) fn only_reads(pattern: Option<&str>, method: &Method) -> bool {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    pattern.is_some_and(|pattern| READING.contains(&pattern) || is_read && !EFFECTIVE.contains(&pattern))
+}
+
 /// What a path is, as far as admission goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entrance {
@@ -85,6 +94,10 @@ impl Entrance {
             counted = state.limits.rare(rare, (account, taxpayer), now);
         }
         limits::noted(request.request(), counted)?;
+        // Here for what is answered from a stored answer, and in the extractors for every path.
+        if account.is_some() && !is_read {
+            auth::check_scope(request.request()).await?;
+        }
         Ok(Visitor { account, is_read })
     }
 }
@@ -97,6 +110,11 @@ mod tests {
     fn what_reads_and_what_is_rare_is_told_by_its_path() {
         let reading = Entrance::of("/v1/app/invoices/{irn}/confirm");
         assert!(reading.is_counted && reading.is_reading && !reading.is_public);
+        let reads = |pattern, method| only_reads(Some(pattern), &method);
+        assert!(reads("/v1/app/invoices/{irn}/confirm", Method::POST));
+        assert!(reads("/v1/tax-payers/invoices", Method::GET) && reads("/ops/audit", Method::HEAD));
+        assert!(!reads("/v1/tax-payers/invoices", Method::POST) && !reads(EFFECTIVE[0], Method::GET));
+        assert!(!only_reads(None, &Method::GET));
         let create = Entrance::of("/v1/tax-payers/invoices");
         assert!(create.is_counted && !create.is_reading && create.rare.is_none());
         assert!(Entrance::of(PUBLIC).is_public);

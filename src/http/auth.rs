@@ -7,8 +7,10 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 
+use crate::domain::api_key::KeyScope;
 use crate::domain::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::http::admission;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::limits;
@@ -38,10 +40,15 @@ impl fmt::Display for Account {
 
 /// What was found for the key of a request; it is looked up once.
 #[derive(Debug, Clone, Copy)]
-struct Recognised(Option<Account>);
+struct Recognised(Option<(Account, KeyScope)>);
 
 /// The account of the key, whatever its kind; none where there is no key, or nobody has it.
 pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<Account>, ApiError> {
+    Ok(resolved(request).await?.map(|(account, _)| account))
+}
+
+/// The account and the scope of the key.
+async fn resolved(request: &HttpRequest) -> Result<Option<(Account, KeyScope)>, ApiError> {
     let known = request.extensions().get::<Recognised>().copied();
     if let Some(Recognised(account)) = known {
         return Ok(account);
@@ -50,8 +57,12 @@ pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<Account>,
     let account = match key.and_then(|key| KeyKind::of(key).map(|kind| (kind, key))) {
         None => None,
         Some((kind, key)) => {
-            let owner = keys::owner(&state(request)?.store, kind, key).await?;
-            owner.map(|id| Account { kind, id })
+            let state = state(request)?;
+            let found = keys::valid(&state.store, kind, key, state.now()).await?;
+            if let Some(key) = &found {
+                state.key_usage.note(key);
+            }
+            found.map(|key| (Account { kind, id: key.owner.id }, key.scope))
         }
     };
     request.extensions_mut().insert(Recognised(account));
@@ -62,10 +73,22 @@ fn state(request: &HttpRequest) -> Result<&web::Data<State>, ApiError> {
     request.app_data::<web::Data<State>>().ok_or_else(|| ApiError::internal("no state"))
 }
 
+/// Refuses a write with a key that may only read.
+pub(crate) async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
+    let is_read = || admission::only_reads(request.match_pattern().as_deref(), request.method());
+    match resolved(request).await? {
+        Some((_, KeyScope::ReadOnly)) if !is_read() => {
+            Err(ApiError::new(Code::KeyReadOnly, "This API key may only read"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The account of the key, if it is of one of these kinds; the code says what else there is.
 async fn account(request: HttpRequest, kinds: &[KeyKind], otherwise: Code) -> Result<Account, ApiError> {
     let account = recognised(&request).await?.filter(|account| kinds.contains(&account.kind));
     let Some(account) = account else { return Err(failed(&request, otherwise)) };
+    check_scope(&request).await?;
     request.extensions_mut().insert(account);
     Ok(account)
 }

@@ -33,10 +33,13 @@ codes! {
     KeyNotRecognized = "KEY_NOT_RECOGNIZED", FORBIDDEN;
     SubscriptionInactive = "SUBSCRIPTION_INACTIVE", FORBIDDEN;
     ProfileIncomplete = "PROFILE_INCOMPLETE", FORBIDDEN;
+    KeyReadOnly = "KEY_READ_ONLY", FORBIDDEN;
     NotAddressedToCaller = "NOT_ADDRESSED_TO_CALLER", FORBIDDEN;
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     InvoiceFileNotFound = "INVOICE_FILE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
+    IntegratorNotFound = "INTEGRATOR_NOT_FOUND", NOT_FOUND;
+    OperatorNotFound = "OPERATOR_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
     BatchNotFound = "BATCH_NOT_FOUND", NOT_FOUND;
     DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;

@@ -4,7 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | what handlers work with | `state` |
-//! | the route table | here and, of webhooks, in `webhook_paths`; a line of it in `route` |
+//! | the route table | here and, of webhooks and operators, in `webhook_paths` and `ops_paths`; a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets`, `password` |
 //! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
 //! | what comes in | `body`, `json`, `query`, `ident`, `since`, `patience`, `forms` |
@@ -40,6 +40,7 @@ mod metrics;
 mod notice_token;
 pub mod openapi;
 mod ops;
+mod ops_paths;
 mod outcome;
 pub(crate) mod password;
 mod patience;
@@ -57,7 +58,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turnstile;
-mod views;
+pub(crate) mod views;
 mod webhook_paths;
 
 use actix_web::http::Method;
@@ -124,23 +125,8 @@ fn table() -> Vec<Path> {
         path("/openapi.json").get(ops::openapi),
         path("/docs").get(ops::to_docs),
         path("/docs/{file:.*}").get(ops::docs),
-        path("/ops/supervision").get(ops::supervision),
-        path("/ops/pipeline/runs").get(ops::list_runs),
-        path("/ops/pipeline/runs/{id}").get(ops::get_run),
-        path("/ops/pipeline/runs/{id}/pause").post(ops::pause_run),
-        path("/ops/pipeline/runs/{id}/resume").post(ops::resume_run),
-        path("/ops/pipeline/runs/{id}/retry").post(ops::retry_run),
-        path("/ops/pipeline/runs/{id}/cancel").post(ops::cancel_run),
-        path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
-        path("/ops/webhooks/dead-letters/replay").post(ops::replay_dead_letters),
-        path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
-        path("/ops/taxpayers/{id}/integration").get(ops::get_integration).on([Method::PUT], ops::set_integration),
-        path("/ops/breakers").get(ops::breakers),
-        path("/ops/outages").get(ops::list_outages),
-        path("/ops/reconciliations").get(ops::list_reconciliations).post(ops::create_reconciliation),
-        path("/ops/reconciliations/{id}").get(ops::get_reconciliation),
-        path("/ops/audit").get(ops::list_audit),
     ];
+    paths.extend(ops_paths::table());
     paths.extend(webhook_paths::table());
     paths
 }

@@ -6,6 +6,7 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
+use jiff::Timestamp;
 use jiff::civil::Date;
 use url::form_urlencoded;
 
@@ -80,6 +81,15 @@ impl Query {
         // The plus of an offset that was not encoded has become a blank.
         let found = Since::parse(text).or_else(|| Since::parse(&text.replace(' ', "+")));
         found.map(Some).ok_or_else(|| Fault::new(name, "format", format!("The {name} field {SINCE}.")))
+    }
+
+    /// A moment as RFC 3339 writes it.
+    pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let message = || format!("The {name} field must be an RFC 3339 time.");
+        // The plus of an offset that was not encoded has become a blank.
+        let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
+        found.map(Some).map_err(|_| Fault::new(name, "date_time", message()))
     }
 
     /// A text that something has to be equal to; a NUL, which no database keeps, makes it equal to nothing.

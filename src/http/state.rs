@@ -10,6 +10,7 @@ use jiff::tz::Offset;
 use secrecy::SecretString;
 
 use crate::actors::inbound::Inbound;
+use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::Reconciliations;
 use crate::actors::supervision::Tree;
@@ -53,6 +54,7 @@ pub struct State {
     /// `Turnstile::default()`.
     pub bulk: Turnstile,
     pub limits: Limits,
+    pub key_usage: Arc<KeyUsage>,
     /// `UnderWay::default()`.
     pub under_way: UnderWay,
 }

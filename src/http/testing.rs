@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::Offset;
+use secrecy::SecretString;
 use tempfile::TempDir;
 
 use crate::actors::inbound::Inbound;
@@ -22,6 +23,7 @@ use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Keyring, Satchel};
 use crate::authority::{Authority, Settings as Upstream};
+use crate::domain::api_key::{KeyOwner, NewKey};
 use crate::domain::caller::KeyKind;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::circuit::CircuitPolicy;
@@ -135,6 +137,7 @@ pub(crate) async fn house() -> House {
         traffic: Traffic::default(),
         bulk: Turnstile::default(),
         limits: Rates::default().into(),
+        key_usage: Arc::default(),
         under_way: UnderWay::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }
@@ -157,14 +160,22 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
+fn new_key(text: &str) -> NewKey {
+    SecretString::from(text).into()
+}
+
 async fn furnish(store: &Store) {
-    let integrator = accounts::add_integrator(store, "One", "one@example.com", INTEGRATOR_KEY, now()).await;
-    accounts::add_integrator(store, "Two", "two@example.com", OTHER_INTEGRATOR_KEY, now()).await.unwrap();
-    accounts::add_operator(store, "op@example.com", "hash", OPERATOR_KEY, now()).await.unwrap();
+    let integrator =
+        accounts::add_integrator(store, "One", "one@example.com", &new_key(INTEGRATOR_KEY), now()).await;
+    accounts::add_integrator(store, "Two", "two@example.com", &new_key(OTHER_INTEGRATOR_KEY), now())
+        .await
+        .unwrap();
+    accounts::add_operator(store, "op@example.com", "hash", &new_key(OPERATOR_KEY), now()).await.unwrap();
+    let owner = KeyOwner { kind: KeyKind::Taxpayer, id: TAXPAYER.0 };
     let tx = store.begin().await.unwrap();
     taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person()).await.unwrap();
     lanes::make_due(&tx, LaneKind::Run, &["a".to_owned(), "b".to_owned()]).await.unwrap();
-    keys::replace(&tx, KeyKind::Taxpayer, TAXPAYER.0, TAXPAYER_KEY, now()).await.unwrap();
+    keys::rotate(&tx, owner, &new_key(TAXPAYER_KEY), now()).await.unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -1,13 +1,16 @@
 //! Integrators and operators: who may act for taxpayers, and who runs the service.
 
 use jiff::Timestamp;
-use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
+use sea_orm::{
+    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+};
 
+use crate::domain::api_key::{KeyHolder, KeyOwner, NewKey};
 use crate::domain::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::caller::KeyKind;
 use crate::domain::ids::IntegratorId;
 use crate::store::audit;
-use crate::store::database::Store;
+use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::caseless;
 use crate::store::entity::{integrator, operator};
 use crate::store::failure::StoreError;
@@ -19,7 +22,7 @@ pub async fn add_integrator(
     store: &Store,
     name: &str,
     email: &str,
-    key: &str,
+    key: &NewKey,
     now: Timestamp,
 ) -> Result<IntegratorId, StoreError> {
     let id = store.ids().next(IdKind::Integrator).await?;
@@ -32,7 +35,7 @@ pub async fn add_integrator(
     };
     let tx = store.begin().await?;
     integrator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    keys::replace(&tx, KeyKind::Integrator, id, key, now).await?;
+    keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id }, key, now).await?;
     let entry = AuditEntry::new(Actor::CommandLine, AuditAction::CreateIntegrator, &id, now);
     audit::append(&tx, &[entry.of_integrator(IntegratorId(id))]).await?;
     tx.commit().await?;
@@ -43,12 +46,120 @@ pub async fn add_integrator(
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,
-    key: &str,
+    key: &NewKey,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    keys::replace(&tx, KeyKind::Integrator, id.0, key, now).await?;
+    keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id: id.0 }, key, now).await?;
     tx.commit().await
+}
+
+/// A change of the keys of an account: who makes it, why and when.
+#[derive(Debug, Clone)]
+pub struct KeyChange {
+    pub owner: KeyOwner,
+    pub by: Actor,
+    pub reason: Option<String>,
+    pub now: Timestamp,
+}
+
+/// How many keys were taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revocation {
+    pub revoked: u64,
+    pub revoked_of_taxpayers: u64,
+}
+
+impl KeyChange {
+    fn entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
+        let [of_integrator, of_operator] = actions;
+        let is_integrator = self.owner.kind == KeyKind::Integrator;
+        let action = if is_integrator { of_integrator } else { of_operator };
+        let entry = AuditEntry::new(self.by, action, &self.owner.id, self.now).between(None, noted);
+        let entry = AuditEntry { reason: self.reason.clone(), ..entry };
+        if is_integrator { entry.of_integrator(IntegratorId(self.owner.id)) } else { entry }
+    }
+}
+
+/// Gives an integrator or an operator a new key, with its entry in the audit; none where there is no such account.
+pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Result<Option<()>, StoreError> {
+    let tx = store.begin().await?;
+    if !lock(&tx, change.owner).await? {
+        return Ok(None);
+    }
+    keys::rotate(&tx, change.owner, new, change.now).await?;
+    let actions = [AuditAction::RotateIntegratorKey, AuditAction::RotateOperatorKey];
+    audit::append(&tx, &[change.entry(actions, new.terms.noted())]).await?;
+    tx.commit().await?;
+    Ok(Some(()))
+}
+
+/// Takes all keys of an account back and, where it is wanted, those of an integrator's taxpayers, with an entry in the
+/// audit; none where there is no such account.
+pub async fn revoke_keys(
+    store: &Store,
+    change: KeyChange,
+    includes_taxpayers: bool,
+) -> Result<Option<Revocation>, StoreError> {
+    let tx = store.begin().await?;
+    if !lock(&tx, change.owner).await? {
+        return Ok(None);
+    }
+    let revoked = keys::revoke(&tx, change.owner).await?;
+    let revoked_of_taxpayers = match change.owner.kind {
+        KeyKind::Integrator if includes_taxpayers => {
+            keys::revoke_of_taxpayers(&tx, IntegratorId(change.owner.id)).await?
+        }
+        _ => 0,
+    };
+    let noted = format!("keys {revoked}, of taxpayers {revoked_of_taxpayers}");
+    let actions = [AuditAction::RevokeIntegratorKeys, AuditAction::RevokeOperatorKeys];
+    audit::append(&tx, &[change.entry(actions, Some(noted))]).await?;
+    tx.commit().await?;
+    Ok(Some(Revocation { revoked, revoked_of_taxpayers }))
+}
+
+/// Locks an account for the rest of the transaction. Returns whether it exists.
+async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
+    Ok(match owner.kind {
+        KeyKind::Integrator => {
+            integrator::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some()
+        }
+        KeyKind::Operator => operator::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some(),
+        KeyKind::Taxpayer => false,
+    })
+}
+
+/// A page of the accounts of a kind with their keys, in the order of their ids, and how many there are.
+pub async fn page(
+    store: &Store,
+    kind: KeyKind,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<KeyHolder>, u64), StoreError> {
+    let offset = page.saturating_sub(1).saturating_mul(per_page);
+    let reader = store.reader();
+    let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
+        KeyKind::Operator => {
+            let all = operator::Entity::find();
+            let total = all.clone().count(reader).await?;
+            let all =
+                all.order_by_asc(operator::Column::Id).offset(offset).limit(per_page).all(reader).await?;
+            (all.into_iter().map(KeyHolder::try_from).collect::<Result<_, _>>()?, total)
+        }
+        KeyKind::Integrator | KeyKind::Taxpayer => {
+            let all = integrator::Entity::find();
+            let total = all.clone().count(reader).await?;
+            let all =
+                all.order_by_asc(integrator::Column::Id).offset(offset).limit(per_page).all(reader).await?;
+            (all.into_iter().map(KeyHolder::try_from).collect::<Result<_, _>>()?, total)
+        }
+    };
+    let ids: Vec<_> = found.iter().map(|holder| holder.id).collect();
+    let mut keys = keys::of_accounts(store, kind, &ids).await?;
+    for holder in &mut found {
+        holder.keys = keys.remove(&holder.id).unwrap_or_default();
+    }
+    Ok((found, total))
 }
 
 /// The integrator with this email.
@@ -70,7 +181,7 @@ pub async fn add_operator(
     store: &Store,
     email: &str,
     password_hash: &str,
-    key: &str,
+    key: &NewKey,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let id = store.ids().next(IdKind::Operator).await?;
@@ -83,7 +194,7 @@ pub async fn add_operator(
     };
     let tx = store.begin().await?;
     operator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    keys::replace(&tx, KeyKind::Operator, id, key, now).await?;
+    keys::rotate(&tx, KeyOwner { kind: KeyKind::Operator, id }, key, now).await?;
     audit::append(&tx, &[AuditEntry::new(Actor::CommandLine, AuditAction::CreateOperator, &id, now)]).await?;
     tx.commit().await
 }

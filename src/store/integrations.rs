@@ -1,6 +1,8 @@
 //! How taxpayers' ERP systems take notifications. What authenticates a request is sealed as one text, bound to its
 //! taxpayer and its purpose; it is opened where there is any, and nowhere else.
 
+use std::fmt::Display;
+
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
 use serde::{Deserialize, Serialize};
@@ -127,7 +129,8 @@ fn unsealed(at: Row<i64>, text: &str) -> Result<Sealed, StoreError> {
     at.json(text).or_else(|_| Ok(Sealed { origin: None, auth: at.json(text)? }))
 }
 
-fn owner(taxpayer: i64) -> String {
+/// Whose text the sealed settings of a taxpayer are.
+pub(super) fn owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }
 

@@ -4,7 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | connections and transactions | `database`, `pool`, `deadline`, `writer`, `failure` |
-//! | sealed secrets | `vault` |
+//! | sealed secrets, and another key for them | `vault`, `reseal` |
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
 //! | lanes: lock, lease, schedule; many at once; whose turn it is | `lanes`, `leases`, `turns` |
@@ -41,6 +41,7 @@ pub mod pull_cursors;
 pub mod reconciliations;
 pub mod reference_lists;
 pub mod replays;
+pub mod reseal;
 pub mod runs;
 pub mod supplier_invoices;
 pub mod taxpayers;

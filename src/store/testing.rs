@@ -13,6 +13,7 @@ use crate::store::vault::{KEY_LEN, Vault};
 /// A database that is gone with this value.
 pub(crate) struct TestStore {
     pub(crate) store: Store,
+    pub(crate) url: String,
     _directory: TempDir,
 }
 
@@ -42,7 +43,7 @@ async fn open(server: Option<&str>) -> TestStore {
     };
     let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
     let store = Store::open(&url, &PoolSettings::default(), vault).await.unwrap();
-    TestStore { store, _directory: directory }
+    TestStore { store, url, _directory: directory }
 }
 
 async fn postgres(server: &str) -> String {

@@ -22,6 +22,7 @@ use crate::store::entity::integration;
 use crate::store::entity::webhook::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 use crate::store::integrations;
+use crate::store::vault::Vault;
 
 /// Replaced secrets that sign along at most: a signature header has an end.
 const OVERLAPPING_MAX: usize = 10;
@@ -183,6 +184,24 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<Previous>, StoreError> {
     let mut previous: Vec<Previous> = at.json(&row.previous_secrets)?;
     previous.retain(|old| old.until > now.as_microsecond());
     Ok(previous)
+}
+
+/// The list of replaced secrets with each sealed by the current key; none where all are already.
+pub(super) fn reseal_previous(
+    vault: &Vault,
+    taxpayer: &str,
+    list: &str,
+) -> Result<Option<String>, StoreError> {
+    let at = Row { table: "webhooks", id: taxpayer };
+    let mut previous: Vec<Previous> = at.json(list)?;
+    let mut is_changed = false;
+    for old in &mut previous {
+        if let Some(text) = vault.reseal(taxpayer, &old.sealed)? {
+            old.sealed = text;
+            is_changed = true;
+        }
+    }
+    Ok(is_changed.then(|| json(&previous)))
 }
 
 /// Replaces the signing secret, and with it the public key, where it has one; the old one signs along until `overlap_until`, as each before it does until its

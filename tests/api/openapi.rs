@@ -87,6 +87,13 @@ const STORY: &[(&str, u16)] = &[
     ("list_outages", 200),
     ("list_audit", 200),
     ("list_own_audit", 200),
+    ("list_integrators", 200),
+    ("rotate_integrator_key", 200),
+    ("revoke_integrator_keys", 200),
+    ("list_operators", 200),
+    ("rotate_operator_key", 200),
+    // The last: it is the operator of the story.
+    ("revoke_operator_keys", 200),
 ];
 
 /// Told in a format of its own.
@@ -235,7 +242,11 @@ impl<'w> Walk<'w> {
             "acknowledge_supplier_invoice" => {
                 drop(self.places.insert("id", self.taxpayer_id()));
             }
-            "list_runs" | "list_dead_letters" | "list_reconciliations" => {
+            "list_runs"
+            | "list_dead_letters"
+            | "list_reconciliations"
+            | "list_integrators"
+            | "list_operators" => {
                 drop(self.places.insert("id", text("/data/0/id")));
             }
             _ => {}

@@ -54,6 +54,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::webhook", Floor::Actors),
     room("actors::reference", Floor::Actors),
     room("actors::sweeper", Floor::Actors),
+    room("actors::key_usage", Floor::Actors),
     room("actors::inbound", Floor::Actors),
     room("actors::outage", Floor::Actors),
     room("actors::reconciliation", Floor::Actors),

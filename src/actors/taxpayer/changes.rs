@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::actors::dispatch::Place;
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::api_key::{KeyOwner, NewKey};
 use crate::domain::audit::AuditEntry;
 use crate::domain::batch::Batch;
 use crate::domain::caller::KeyKind;
@@ -64,7 +65,8 @@ pub(crate) struct Changes {
     /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<Released>,
-    pub(crate) key: Option<SecretString>,
+    /// API keys that replace each other.
+    pub(crate) keys: Vec<NewKey>,
     /// Signing secrets that replace each other.
     pub(crate) secrets: Vec<Secret>,
     /// Keys of the commands that were carried out, also of those that changed nothing.
@@ -138,7 +140,7 @@ impl Changes {
             && self.received.is_empty()
             && self.acknowledged.is_empty()
             && self.secrets.is_empty()
-            && self.key.is_none()
+            && self.keys.is_empty()
             && self.kept.is_empty()
     }
 }
@@ -184,8 +186,8 @@ impl Desk {
             let new = (text.expose_secret(), public_key);
             webhooks::rotate_secret(store, tx, self.id, new, (self.now, until)).await?;
         }
-        if let Some(key) = &changes.key {
-            keys::replace(tx, KeyKind::Taxpayer, self.id.0, key.expose_secret(), self.now).await?;
+        for key in &changes.keys {
+            keys::rotate(tx, KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 }, key, self.now).await?;
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
 
+use crate::domain::api_key::NewKey;
 use crate::domain::audit::{self, Actor};
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::claim::{Claim, KeptAnswer};
@@ -53,7 +53,7 @@ pub enum Command {
     SetIntegration(Box<IntegrationOrder>),
     KeepRefreshToken(Box<RenewedToken>),
     RotateSecret { secret: Secret, by: Actor },
-    RotateKey { key: SecretString, by: Actor },
+    RotateKey { key: NewKey, by: Actor },
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<ReplayOrder>),

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::SecretString;
-
 use jiff::Timestamp;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
@@ -12,6 +10,7 @@ use crate::actors::taxpayer::command::{
     Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration,
     RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
 };
+use crate::domain::api_key::NewKey;
 use crate::domain::audit::Actor;
 use crate::domain::batch::{Batch, Candidate};
 use crate::domain::codes::{SettableStatus, Subscription};
@@ -204,7 +203,7 @@ impl Taxpayers {
         ask!(self, id, Command::RotateSecret { secret, by }, Reply::Done => ())
     }
 
-    pub async fn rotate_key(&self, id: TaxpayerId, key: SecretString, by: Actor) -> Result<(), Failure> {
+    pub async fn rotate_key(&self, id: TaxpayerId, key: NewKey, by: Actor) -> Result<(), Failure> {
         ask!(self, id, Command::RotateKey { key, by }, Reply::Done => ())
     }
 

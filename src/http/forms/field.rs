@@ -1,6 +1,7 @@
 //! One field, and the kinds of values it may have. Each kind answers with the value or, having reported why
 //! not, with nothing; each rule has a stable id beside its sentence.
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 
@@ -271,6 +272,23 @@ impl<'f> Field<'f> {
             },
             _ => fault(report, &place, &fails("type", "must be a string")),
         })
+    }
+
+    /// A whole number from 0 to `max`.
+    pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
+        let field = self.drawn(|| Shape::WholeNumber { max });
+        let Value::Number(number) = field.given()? else {
+            return field.broken(&fails("type", "must be a number"));
+        };
+        let read = number.as_u64().and_then(|number| u32::try_from(number).ok());
+        let odd = || Broken::new("integer", format!("must be a whole number from 0 to {max}"));
+        read.filter(|number| *number <= max).or_else(|| field.broken(&odd()))
+    }
+
+    /// A moment as RFC 3339 writes it.
+    pub(crate) fn moment(self) -> Option<Timestamp> {
+        self.drawn(|| Shape::Moment)
+            .checked(|text| text.parse().map_err(|_| fails("date_time", "must be an RFC 3339 time")))
     }
 
     /// A list of whole numbers from 0 to `max`: at least one, and at most `items_max`.

@@ -12,6 +12,7 @@
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
+//! | the terms of a new API key | `key_terms` |
 //! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
 //! | how a taxpayer's ERP takes notifications | `integration` |
 //! | which day is compared with the authority's ledger | `reconciliation` |
@@ -34,6 +35,7 @@ pub(crate) mod full_line;
 pub(crate) mod heading;
 pub(crate) mod integration;
 pub(crate) mod invoice_filters;
+pub(crate) mod key_terms;
 pub(crate) mod line;
 pub(crate) mod notice;
 pub(crate) mod outline;

@@ -76,6 +76,12 @@ pub(crate) enum Shape {
         min: usize,
         of: Outline,
     },
+    /// A whole number from 0 to this one.
+    WholeNumber {
+        max: u32,
+    },
+    /// A moment (RFC 3339).
+    Moment,
     /// A list of whole numbers from 0 to this one: at least one, and at most so many.
     WholeNumbers {
         items_max: usize,
@@ -116,7 +122,7 @@ impl Shape {
             Self::Formatted { rule, .. } => [Some(rule), None, None],
             Self::Picture { list, .. } => [Some("format"), list.map(|_| "exists"), None],
             Self::Country => [Some("country"), Some("exists"), None],
-            Self::Id => [Some("integer"), None, None],
+            Self::Id | Self::WholeNumber { .. } => [Some("integer"), None, None],
             Self::Since => [Some("format"), None, None],
             Self::Word(_) => [Some("one_of"), None, None],
             Self::Code { .. } => [Some("max"), Some("exists"), None],
@@ -129,6 +135,7 @@ impl Shape {
             Self::Boolean | Self::Object(_) => [None, None, None],
             Self::Objects { min, .. } => [(*min > 0).then_some("min"), Some("max"), None],
             Self::WholeNumbers { .. } => [Some("min"), Some("max"), Some("integer")],
+            Self::Moment => [Some("date_time"), None, None],
             Self::Texts { .. } => [Some("max"), None, None],
         }
     }

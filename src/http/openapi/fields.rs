@@ -83,6 +83,8 @@ fn kind(shape: &Shape) -> String {
         Shape::Object(_) => "object".to_owned(),
         Shape::Objects { min: 0, .. } => "array of objects".to_owned(),
         Shape::Objects { min, .. } => format!("array of at least {min} objects"),
+        Shape::WholeNumber { max } => format!("whole number, 0 to {max}"),
+        Shape::Moment => "moment (RFC 3339)".to_owned(),
         Shape::WholeNumbers { items_max, max } => {
             format!("array of 1 to {items_max} whole numbers from 0 to {max}")
         }

@@ -5,11 +5,12 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder};
 
 use crate::http::code::Code;
 use crate::http::forms::outline::Outline;
-use crate::http::forms::{dead_letters, integration, reason, reconciliation};
+use crate::http::forms::{dead_letters, integration, key_terms, reason, reconciliation};
 use crate::http::metrics::CONTENT_TYPE;
 use crate::http::openapi::operation::{Key, Operation};
 use crate::http::openapi::parameter::Kind;
 use crate::http::openapi::schema;
+use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::http::views::audit::AuditView;
 use crate::http::views::breaker::Breaker;
 use crate::http::views::delivery::DeadLetter;
@@ -22,7 +23,7 @@ use crate::webhook::AddressPolicy;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operated = [supervision()].into_iter().chain(runs()).chain(deliveries()).chain(integrations());
-    let operated = operated.chain(reconciliations()).chain(records());
+    let operated = operated.chain(accounts()).chain(reconciliations()).chain(records());
     probes().into_iter().chain(operated.map(|operation| operation.by(Key::Operator))).collect()
 }
 
@@ -132,6 +133,66 @@ fn integrations() -> Vec<Operation> {
         .gives::<ErpSettings>(200, "Integration updated successfully")
         .fails(&[Code::TaxpayerNotFound]);
     vec![get, set]
+}
+
+/// Integrators and operators, and their keys.
+fn accounts() -> Vec<Operation> {
+    let list = |path, name, summary, message| {
+        paged(Operation::new(Get, path, name, summary).gives_page::<AccountView<'_>>(message))
+    };
+    let rotate = |path, name, summary, missing| {
+        Operation::new(Post, path, name, summary)
+            .noted("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
+            .may_take(Outline::of(key_terms::read), include_str!("examples/rotate_account_key.json"))
+            .gives::<NewApiKey<'_>>(200, "API key rotated successfully")
+            .fails(&[missing])
+    };
+    let revoke = |path, name, summary, missing| {
+        Operation::new(Post, path, name, summary)
+            .noted("With `taxpayer_keys` an integrator's taxpayers lose theirs too.")
+            .may_take(Outline::of(key_terms::read_revocation), include_str!("examples/revoke_keys.json"))
+            .gives::<RevokedKeys>(200, "API keys revoked successfully")
+            .fails(&[missing])
+    };
+    let (integrator, operator) = (Code::IntegratorNotFound, Code::OperatorNotFound);
+    vec![
+        list(
+            "/ops/integrators",
+            "list_integrators",
+            "Integrators with their keys",
+            "Integrators retrieved successfully",
+        ),
+        rotate(
+            "/ops/integrators/{id}/api-key/rotate",
+            "rotate_integrator_key",
+            "Give an integrator a new key",
+            integrator,
+        ),
+        revoke(
+            "/ops/integrators/{id}/api-key/revoke",
+            "revoke_integrator_keys",
+            "Take an integrator's keys back",
+            integrator,
+        ),
+        list(
+            "/ops/operators",
+            "list_operators",
+            "Operators with their keys",
+            "Operators retrieved successfully",
+        ),
+        rotate(
+            "/ops/operators/{id}/api-key/rotate",
+            "rotate_operator_key",
+            "Give an operator a new key",
+            operator,
+        ),
+        revoke(
+            "/ops/operators/{id}/api-key/revoke",
+            "revoke_operator_keys",
+            "Take an operator's keys back",
+            operator,
+        ),
+    ]
 }
 
 fn reconciliations() -> Vec<Operation> {

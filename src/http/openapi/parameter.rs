@@ -38,8 +38,9 @@ pub(super) fn idempotency_key() -> Parameter {
 
 /// Those in a path, in their order.
 pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
-    // What operators name is no portal id.
-    let is_operated = path.starts_with("/ops/");
+    // Most of what operators name is no portal id.
+    let has_number = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
+    let is_operated = path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
     let names = path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
     names.map(move |name| if is_operated { in_path("uuid", name) } else { in_path(name, name) })
 }

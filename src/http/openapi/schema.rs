@@ -69,6 +69,10 @@ fn of_property(property: &Property) -> Schema {
         Shape::Boolean => text("").schema_type(kinds(Type::Boolean, need)),
         Shape::Object(outline) => fields_of(outline).schema_type(kinds(Type::Object, need)),
         Shape::Objects { min, of } => return list(of_outline(of), *min, property),
+        Shape::WholeNumber { max } => {
+            text("").schema_type(kinds(Type::Integer, need)).minimum(Some(0)).maximum(Some(i64::from(*max)))
+        }
+        Shape::Moment => text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
         Shape::WholeNumbers { items_max, max } => {
             let item = ObjectBuilder::new().schema_type(Type::Integer);
             let item = item.minimum(Some(0)).maximum(Some(i64::from(*max)));
@@ -90,6 +94,7 @@ fn is_shaped(shape: &Shape) -> bool {
             shape,
             Shape::Email
                 | Shape::Date
+                | Shape::Moment
                 | Shape::Picture { .. }
                 | Shape::Country
                 | Shape::Currency

@@ -78,7 +78,12 @@ fn taxpayer() -> Vec<Operation> {
             "Rotate Taxpayer API Key",
         )
         .also([Put, Patch])
+        .noted("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
+        .query("overlap_s", Kind::Text, "how long the old key stays valid, in seconds: 604800 at most, 0 by default")
+        .query("scope", Kind::Text, "full or read_only; by default that of the old key")
+        .query("expires_at", Kind::Text, "when the new key ends, as RFC 3339 writes it; never by default")
         .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
+        .fails(&[Code::ValidationFailed])
         .writes(),
     ]
 }

@@ -1,11 +1,13 @@
 //! Outside `/v1`: what probes, scrapers and operators read, and what operators do.
 
+mod account_keys;
 mod breakers;
 mod create_reconciliation;
 mod docs;
 mod get_integration;
 mod get_reconciliation;
 mod get_run;
+mod list_accounts;
 mod list_audit;
 mod list_dead_letters;
 mod list_outages;
@@ -21,12 +23,16 @@ mod replay_dead_letters;
 mod set_integration;
 mod supervision;
 
+pub(super) use account_keys::{
+    revoke_integrator_keys, revoke_operator_keys, rotate_integrator_key, rotate_operator_key,
+};
 pub(super) use breakers::breakers;
 pub(super) use create_reconciliation::create_reconciliation;
 pub(super) use docs::{docs, to_docs};
 pub(super) use get_integration::get_integration;
 pub(super) use get_reconciliation::get_reconciliation;
 pub(super) use get_run::get_run;
+pub(super) use list_accounts::{list_integrators, list_operators};
 pub(super) use list_audit::list_audit;
 pub(super) use list_dead_letters::list_dead_letters;
 pub(super) use list_outages::list_outages;

@@ -16,7 +16,9 @@
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
 //! | what is shown once | `secret` |
+//! | integrators and operators with their keys | `account` |
 
+pub(crate) mod account;
 pub(crate) mod audit;
 pub(crate) mod batch;
 pub(crate) mod breaker;

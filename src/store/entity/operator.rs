@@ -2,6 +2,10 @@
 
 use sea_orm::entity::prelude::*;
 
+use crate::domain::api_key::KeyHolder;
+use crate::store::entity::column::Row;
+use crate::store::failure::StoreError;
+
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "operators")]
 pub struct Model {
@@ -17,3 +21,13 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for KeyHolder {
+    type Error = StoreError;
+
+    /// The account; its keys are rows of another table.
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let created_at = Row { table: "operators", id: row.id }.moment(row.created_at)?;
+        Ok(Self { id: row.id, name: None, email: row.email, created_at, keys: Vec::new() })
+    }
+}

@@ -1,5 +1,6 @@
 //! `/ops`: what operators read and do.
 
+mod accounts;
 mod credentials;
 mod dead_letters;
 mod integration;
@@ -23,6 +24,8 @@ fn paths() -> Vec<(&'static str, String)> {
         "/ops/breakers",
         "/ops/outages",
         "/ops/audit",
+        "/ops/integrators",
+        "/ops/operators",
         "/ops/reconciliations",
     ]
     .map(|path| ("GET", path.to_owned()))
@@ -32,6 +35,11 @@ fn paths() -> Vec<(&'static str, String)> {
         paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));
     }
     paths.push(("POST", format!("/ops/webhooks/dead-letters/{ID}/replay")));
+    for accounts in ["integrators", "operators"] {
+        for to in ["rotate", "revoke"] {
+            paths.push(("POST", format!("/ops/{accounts}/1/api-key/{to}")));
+        }
+    }
     paths.push(("POST", "/ops/reconciliations".to_owned()));
     paths.push(("GET", "/ops/taxpayers/1/integration".to_owned()));
     paths.push(("PUT", "/ops/taxpayers/1/integration".to_owned()));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use actix_web::dev::ServerHandle;
 use einvoice::app::{self, Application};
 use einvoice::config::Settings;
+use einvoice::domain::api_key::KeyTerms;
 use einvoice::domain::codes::Subscription;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, join_all};
@@ -154,7 +155,7 @@ impl World {
 
     pub(crate) async fn new_operator(&self) -> Operator {
         let email = format!("operator{}@house.example", number());
-        let made = app::create_operator(self.settings.clone(), email).await.unwrap();
+        let made = app::create_operator(self.settings.clone(), email, KeyTerms::default()).await.unwrap();
         Operator::new(self.root(), made["api_key"].as_str().unwrap())
     }
 
@@ -217,6 +218,7 @@ async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<Sta
 
 pub(crate) async fn new_integrator(settings: &Settings) -> String {
     let email = format!("integrator{}@house.example", number());
-    let made = app::create_integrator(settings.clone(), "An Integrator".into(), email).await.unwrap();
+    let made = app::create_integrator(settings.clone(), "An Integrator".into(), email, KeyTerms::default());
+    let made = made.await.unwrap();
     made["api_key"].as_str().unwrap().to_owned()
 }

@@ -1,12 +1,12 @@
 //! The taxpayer's own record: onboarding, profile, subscription, key and webhook.
 
-use secrecy::SecretString;
 use serde_json::json;
 
 use jiff::Timestamp;
 
 use crate::actors::taxpayer::command::{Onboarding, Reply, WebhookChange};
 use crate::actors::taxpayer::desk::Desk;
+use crate::domain::api_key::NewKey;
 use crate::domain::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::clock;
 use crate::domain::codes::Subscription;
@@ -100,12 +100,12 @@ pub(super) fn set_subscription(
 pub(super) fn rotate_key(
     desk: &mut Desk,
     cause: CommandId,
-    key: &SecretString,
+    key: &NewKey,
     by: Actor,
 ) -> Result<Reply, Refusal> {
     desk.taxpayer()?;
-    desk.changes.key = Some(key.clone());
-    audit(desk, by, AuditAction::RotateTaxpayerKey, (None, None));
+    desk.changes.keys.push(key.clone());
+    audit(desk, by, AuditAction::RotateTaxpayerKey, (None, key.terms.noted()));
     desk.emit(cause, EventKind::ApiKeyRotated, None, json!({ "taxpayer_id": desk.id }));
     Ok(Reply::Done)
 }

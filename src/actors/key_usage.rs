@@ -1,0 +1,122 @@
+//! When API keys were last used. A request only notes its key in memory; an actor writes what was noted every few
+//! seconds, in batches. A key is noted again only when what is written of it is a minute old.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use tokio::time::sleep;
+
+use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::domain::clock::SharedClock;
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::keys::{self, ValidKey};
+
+const WRITE_EVERY: Duration = Duration::from_secs(10);
+/// Keys that wait to be written at most; a key that finds no place is noted at its next use.
+const WAITING_MAX: usize = 65_536;
+
+/// The keys that were used and wait to be written.
+#[derive(Debug, Default)]
+pub struct KeyUsage(Mutex<HashSet<String>>);
+
+impl KeyUsage {
+    /// Notes the use of a key where it is worth writing down.
+    pub fn note(&self, key: &ValidKey) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if key.is_use_due && waiting.len() < WAITING_MAX {
+            waiting.insert(key.hash.clone());
+        }
+    }
+
+    /// Writes what was noted so far. Where that fails the next uses are noted anew.
+    pub async fn write(&self, store: &Store, clock: &SharedClock) -> Result<(), StoreError> {
+        let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut hashes: Vec<_> = used.into_iter().collect();
+        hashes.sort_unstable();
+        keys::note_used(store, &hashes, clock.now()).await
+    }
+}
+
+/// Writes the uses of keys every few seconds.
+pub struct KeyUsageActor {
+    usage: Arc<KeyUsage>,
+    store: Store,
+    clock: SharedClock,
+    /// Its own address: it stays though nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl KeyUsageActor {
+    /// Runs under supervision on the office arbiter.
+    pub fn start(
+        usage: Arc<KeyUsage>,
+        (store, clock): (Store, SharedClock),
+        tree: &Tree,
+        arbiters: &Arbiters,
+    ) -> Addr<Self> {
+        let node = tree.node(Kind::Janitor, 0, "key-usage");
+        supervise(arbiters.office(), node, Policy::default(), move |ctx| Self {
+            usage,
+            store,
+            clock,
+            _address: ctx.address(),
+        })
+    }
+}
+
+impl Actor for KeyUsageActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let (usage, store, clock) = (Arc::clone(&self.usage), self.store.clone(), self.clock.clone());
+        let writes = async move {
+            loop {
+                sleep(WRITE_EVERY).await;
+                if let Err(error) = usage.write(&store, &clock).await {
+                    tracing::warn!(%error, "failed to write when keys were last used; later uses are written");
+                }
+            }
+        };
+        ctx.spawn(writes.into_actor(self));
+    }
+}
+
+impl Supervised for KeyUsageActor {}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::api_key::{KeyOwner, NewKey};
+    use crate::domain::caller::KeyKind;
+    use crate::domain::clock::MockClock;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn a_use_is_written_once_however_often_it_is_noted() {
+        for test in stores().await {
+            let (store, now) = (&test.store, Timestamp::UNIX_EPOCH);
+            let owner = KeyOwner { kind: KeyKind::Operator, id: 1 };
+            let new = NewKey::from(secrecy::SecretString::from("opk_one"));
+            let tx = store.begin().await.unwrap();
+            keys::rotate(&tx, owner, &new, now).await.unwrap();
+            tx.commit().await.unwrap();
+            let usage = KeyUsage::default();
+            let clock: SharedClock = Arc::new(MockClock::at(now + Duration::from_secs(5)));
+            let found = keys::valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
+            usage.note(&found);
+            usage.note(&found);
+            usage.write(store, &clock).await.unwrap();
+            let found = keys::valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
+            assert!(!found.is_use_due);
+            usage.note(&found);
+            assert_eq!(usage.0.lock().unwrap().len(), 0);
+            let listed = keys::of_accounts(store, owner.kind, &[1]).await.unwrap();
+            assert_eq!(listed[&1][0].last_used_at, Some(now + Duration::from_secs(5)));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Calls that list, replace and take back the API keys of integrators and operators. A running service is not told: it
+//! looks each key up at each request.
+
+use rand::RngExt;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+use crate::app::error::StartError;
+use crate::app::house::open_patiently;
+use crate::config::Settings;
+use crate::domain::api_key::{KeyOwner, KeyTerms, NewKey};
+use crate::domain::audit::Actor;
+use crate::domain::caller::{KeyKind, new_key};
+use crate::domain::clock::{self, Clock, SystemClock};
+use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
+use crate::store::accounts::{self, KeyChange, Revocation};
+use crate::store::database::Store;
+
+/// Accounts read at once.
+const PAGE: u64 = 500;
+
+/// All accounts of a kind with their keys.
+pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
+    let store = open_patiently(&settings).await?;
+    let listed = listed(&store, kind).await;
+    store.close().await;
+    let name = if kind == KeyKind::Operator { "operators" } else { "integrators" };
+    Ok(json!({ name: listed? }))
+}
+
+async fn listed(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
+    let (mut listed, mut number) = (Vec::new(), 1);
+    loop {
+        let (found, total) = accounts::page(store, kind, (number, PAGE)).await?;
+        listed.extend(found.iter().map(|holder| json!(AccountView::new(holder, SystemClock.now()))));
+        if number * PAGE >= total {
+            return Ok(listed);
+        }
+        number += 1;
+    }
+}
+
+/// Gives an account a new key; its text is in the answer and nowhere else.
+pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) -> Result<Value, StartError> {
+    let change = change(owner, &terms)?;
+    let store = open_patiently(&settings).await?;
+    let text = new_key(owner.kind, clock::chance().random());
+    let rotated = accounts::rotate_key(&store, change, &NewKey { text: text.clone(), terms }).await;
+    store.close().await;
+    rotated?.ok_or_else(|| missing(owner))?;
+    Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
+}
+
+/// Takes all keys of an account back and, where it is wanted, those of an integrator's taxpayers.
+pub async fn revoke_keys(
+    settings: Settings,
+    owner: KeyOwner,
+    includes_taxpayers: bool,
+) -> Result<Value, StartError> {
+    let change = change(owner, &KeyTerms::default())?;
+    let store = open_patiently(&settings).await?;
+    let revoked = accounts::revoke_keys(&store, change, includes_taxpayers).await;
+    store.close().await;
+    let Revocation { revoked, revoked_of_taxpayers } = revoked?.ok_or_else(|| missing(owner))?;
+    Ok(json!(RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers }))
+}
+
+/// Before anything is opened or written.
+fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<KeyChange, StartError> {
+    let now = SystemClock.now();
+    check_end(terms)?;
+    Ok(KeyChange { owner, by: Actor::CommandLine, reason: None, now })
+}
+
+/// A key that has ended before it begins is a mistake.
+pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
+    match terms.expires_at.filter(|end| *end <= SystemClock.now()) {
+        Some(end) => Err(StartError::Expired(end)),
+        None => Ok(()),
+    }
+}
+
+fn missing(owner: KeyOwner) -> StartError {
+    StartError::NoAccount { kind: owner.kind, id: owner.id }
+}

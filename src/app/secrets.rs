@@ -1,0 +1,49 @@
+//! `secrets reseal`: seals everything in the database with the current encryption key.
+
+use serde_json::{Value, json};
+
+use crate::app::error::StartError;
+use crate::app::house::open_existing;
+use crate::config::Settings;
+use crate::store::reseal::{self, Resealed};
+
+/// How a resealing went. The older keys are needed until nothing is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resealing {
+    key_id: String,
+    kinds: Vec<Resealed>,
+}
+
+impl Resealing {
+    /// Whether the current key opens everything.
+    pub fn check(&self) -> Result<(), StartError> {
+        let unopened = self.kinds.iter().map(|kind| kind.unopened).sum();
+        let left = self.kinds.iter().map(|kind| kind.left).sum::<u64>() + unopened;
+        if left == 0 { Ok(()) } else { Err(StartError::NotResealed { left, unopened }) }
+    }
+
+    /// One line of JSON: the counts of each kind.
+    pub fn to_json(&self) -> Value {
+        let counts = |kind: &Resealed| {
+            let counts = json!({
+                "read": kind.read,
+                "resealed": kind.resealed,
+                "left": kind.left,
+                "unopened": kind.unopened,
+                "unopened_owners": kind.unopened_owners,
+            });
+            (kind.kind.to_owned(), counts)
+        };
+        let kinds: serde_json::Map<_, _> = self.kinds.iter().map(counts).collect();
+        json!({ "key_id": self.key_id, "kinds": kinds })
+    }
+}
+
+/// Reseals what the database holds. It may be stopped at any time and started again.
+pub async fn reseal(settings: Settings) -> Result<Resealing, StartError> {
+    let store = open_existing(&settings).await?;
+    let key_id = store.vault().key_id().to_owned();
+    let resealed = reseal::all(&store).await;
+    store.close().await;
+    Ok(Resealing { key_id, kinds: resealed? })
+}

@@ -1,0 +1,139 @@
+//! The terms on which a new API key is made: how long the old one stays valid beside it, what it may do, until when.
+//! Operators send them in a body, integrators as parameters of a path that takes none.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
+use crate::domain::fault::{Fault, Faults};
+use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::reader::Reader;
+use crate::http::query::Query;
+
+/// What an operator wants of a rotation, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KeyRotation {
+    pub(crate) terms: KeyTerms,
+    pub(crate) reason: Option<String>,
+}
+
+/// Which keys an operator takes back, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KeyRevocation {
+    /// Also those of the taxpayers that an integrator onboarded.
+    pub(crate) includes_taxpayers: bool,
+    pub(crate) reason: Option<String>,
+}
+
+fn overlap_s_max() -> u32 {
+    u32::try_from(OVERLAP_MAX.as_secs()).unwrap_or(u32::MAX)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
+    let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
+    let scope = reader.optional("scope").word(KeyScope::parse, KeyScope::allowed);
+    let expires_at = reader.optional("expires_at").moment();
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let overlap = Duration::from_secs(u64::from(overlap_s.unwrap_or_default()));
+    Some(KeyRotation { terms: KeyTerms { scope, expires_at, overlap }, reason })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> {
+    let includes_taxpayers = reader.optional("taxpayer_keys").boolean().unwrap_or_default();
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    Some(KeyRevocation { includes_taxpayers, reason })
+}
+
+/// Reads the terms from the parameters of a path.
+pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
+    let mut faults = Vec::new();
+    let overlap_s = query.whole("overlap_s", 0).and_then(|found| match found {
+        Some(seconds) if seconds > i64::from(overlap_s_max()) => {
+            let message = format!("The overlap_s field must not be greater than {}.", overlap_s_max());
+            Err(Fault::new("overlap_s", "max", message))
+        }
+        found => Ok(found.unwrap_or_default()),
+    });
+    let overlap_s = overlap_s.unwrap_or_else(|fault| {
+        faults.push(fault);
+        0
+    });
+    let scope = query.word("scope", KeyScope::parse, KeyScope::allowed).unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    let expires_at = query.moment("expires_at").unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    if !faults.is_empty() {
+        return Err(faults.into_iter().collect());
+    }
+    let overlap = Duration::from_secs(overlap_s.unsigned_abs());
+    Ok(KeyTerms { scope, expires_at, overlap })
+}
+
+/// Refuses an end that has passed already.
+pub(crate) fn check_end(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
+    if terms.expires_at.is_some_and(|end| end <= now) {
+        return Err(Fault::new("expires_at", "future", "The expires_at field must be in the future."));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/overlap_s", None, ""),
+            ("/overlap_s", Some(json!(604_800)), ""),
+            ("/overlap_s", Some(json!(604_801)), "overlap_s: integer"),
+            ("/overlap_s", Some(json!(-1)), "overlap_s: integer"),
+            ("/overlap_s", Some(json!(1.5)), "overlap_s: integer"),
+            ("/overlap_s", Some(json!("60")), "overlap_s: type"),
+            ("/scope", None, ""),
+            ("/scope", Some(json!("READ_ONLY")), ""),
+            ("/scope", Some(json!("write")), "scope: one_of"),
+            ("/expires_at", None, ""),
+            ("/expires_at", Some(json!("tomorrow")), "expires_at: date_time"),
+            ("/expires_at", Some(json!(7)), "expires_at: type"),
+            ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
+        ];
+        let body = json!({
+            "overlap_s": 3600, "scope": "read_only", "expires_at": "2030-01-01T00:00:00Z", "reason": "a leak",
+        });
+        check(&body, &cases, read);
+        let cases = [
+            ("/taxpayer_keys", None, ""),
+            ("/taxpayer_keys", Some(json!("yes")), "taxpayer_keys: type"),
+            ("/reason", Some(json!(7)), "reason: type"),
+        ];
+        check(&json!({ "taxpayer_keys": true, "reason": "a leak" }), &cases, read_revocation);
+    }
+
+    #[test]
+    fn parameters_say_the_same_as_a_body() {
+        let read = |text: &str| of_query(&Query::of(text)).map_err(|faults| faults.summary());
+        assert_eq!(read(""), Ok(KeyTerms::default()));
+        let all = KeyTerms {
+            scope: Some(KeyScope::ReadOnly),
+            expires_at: Some(Timestamp::UNIX_EPOCH),
+            overlap: Duration::from_mins(1),
+        };
+        assert_eq!(read("overlap_s=60&scope=read_only&expires_at=1970-01-01T00:00:00Z"), Ok(all));
+        for odd in ["overlap_s=604801", "overlap_s=x", "scope=all", "expires_at=soon"] {
+            assert!(read(odd).is_err(), "{odd}");
+        }
+        assert!(check_end(&all, Timestamp::UNIX_EPOCH).is_err());
+        assert!(check_end(&KeyTerms::default(), Timestamp::MAX).is_ok());
+    }
+}

@@ -1,0 +1,76 @@
+//! Integrators and operators with their API keys, for operators and the command line. Of a key only its id, its terms
+//! and its use are shown; its text is shown once, when it is made.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::api_key::{ApiKey, KeyHolder, KeyScope};
+use crate::domain::object::precise;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Account)]
+pub(crate) struct AccountView<'a> {
+    id: i64,
+    /// Of integrators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    email: &'a str,
+    created_at: String,
+    /// The newest first.
+    api_keys: Vec<ApiKeyView<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ApiKey)]
+struct ApiKeyView<'a> {
+    /// Tells the keys apart; nobody can sign in with it.
+    id: &'a str,
+    scope: KeyScope,
+    created_at: String,
+    expires_at: Option<String>,
+    /// Exact to about a minute; null before the first use.
+    last_used_at: Option<String>,
+    is_valid: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = NewApiKey)]
+pub(crate) struct NewApiKey<'a> {
+    pub(crate) id: i64,
+    pub(crate) api_key: &'a str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RevokedKeys {
+    pub(crate) id: i64,
+    /// The account's keys that were taken back.
+    pub(crate) revoked: u64,
+    /// Keys of its taxpayers that were taken back with them.
+    pub(crate) revoked_of_taxpayers: u64,
+}
+
+impl<'a> AccountView<'a> {
+    pub(crate) fn new(holder: &'a KeyHolder, now: Timestamp) -> Self {
+        Self {
+            id: holder.id,
+            name: holder.name.as_deref(),
+            email: &holder.email,
+            created_at: precise(holder.created_at),
+            api_keys: holder.keys.iter().map(|key| ApiKeyView::new(key, now)).collect(),
+        }
+    }
+}
+
+impl<'a> ApiKeyView<'a> {
+    fn new(key: &'a ApiKey, now: Timestamp) -> Self {
+        Self {
+            id: &key.id,
+            scope: key.scope,
+            created_at: precise(key.created_at),
+            expires_at: key.expires_at.map(precise),
+            last_used_at: key.last_used_at.map(precise),
+            is_valid: key.expires_at.is_none_or(|end| end > now),
+        }
+    }
+}
