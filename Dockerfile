@@ -21,7 +21,9 @@ RUN useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin
     && install -d -o einvoice -g einvoice -m 0750 /var/lib/einvoice
 COPY --from=build /usr/local/bin/einvoice /usr/local/bin/einvoice
 
-ENV EINVOICE__HTTP__BIND=0.0.0.0:8080 \
+# Without its settings a production stops at once and names what it lacks; `-e EINVOICE__ENVIRONMENT=development` tries it out.
+ENV EINVOICE__ENVIRONMENT=production \
+    EINVOICE__HTTP__BIND=0.0.0.0:8080 \
     EINVOICE__DATA_DIR=/var/lib/einvoice
 # A config.toml mounted here is read at start; without one the defaults and the environment hold.
 WORKDIR /etc/einvoice

@@ -7,11 +7,12 @@
 //! | `serve`, `sandbox` | `serve`, `first_start` |
 //! | `demo` | `demo` |
 //! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts`, `keys` |
-//! | `verify` | `verify` |
+//! | `checkpoint`, `verify` | `checkpoint`, `verify` |
 //! | `secrets reseal` | `secrets` |
 //! | `reconcile` | `reconcile` |
 
 mod accounts;
+mod checkpoint;
 mod demo;
 mod error;
 mod first_start;
@@ -26,6 +27,7 @@ mod upstream;
 mod verify;
 
 pub use accounts::{create_integrator, create_operator, migrate, set_subscription};
+pub use checkpoint::checkpoint;
 pub use demo::demo;
 pub use error::StartError;
 pub use first_start::{Accounts, accounts as demo_accounts, invoice as sample_invoice};
@@ -34,4 +36,4 @@ pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{Reconciled, reconcile};
 pub use secrets::{Resealing, reseal};
 pub use serve::{Application, sandbox, serve};
-pub use verify::{Report, verify};
+pub use verify::{Against, Report, verify};

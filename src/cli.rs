@@ -71,12 +71,22 @@ pub enum Call {
     /// The sealed secrets of the database.
     #[command(subcommand)]
     Secrets(SecretsCall),
-    /// Checks that no event of a taxpayer was changed or lost.
+    /// Checks that no event of a taxpayer was changed or lost, and with checkpoints also that none was rewritten.
     Verify {
         /// The taxpayer; without it all of them.
         #[arg(long, value_name = "ID")]
         taxpayer: Option<i64>,
+        /// Signed checkpoints to compare with.
+        #[arg(long, value_name = "FILE")]
+        checkpoints: Option<PathBuf>,
+        /// The key that the checkpoints were signed with, as `checkpoint` prints it; without it that of
+        /// `checkpoints.key_file`.
+        #[arg(long, value_name = "KEY", requires = "checkpoints")]
+        public_key: Option<String>,
     },
+    /// Signs the ends of the event chains that have grown, appends them to `checkpoints.file`, and prints where that
+    /// ends as one line of JSON.
+    Checkpoint,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -269,8 +279,17 @@ mod tests {
             ("openapi", Call::Openapi),
             ("reconcile --taxpayer 7 --day 2026-01-15", Call::Reconcile { taxpayer: 7, day }),
             ("secrets reseal", Call::Secrets(SecretsCall::Reseal)),
-            ("verify", Call::Verify { taxpayer: None }),
-            ("verify --taxpayer 7", Call::Verify { taxpayer: Some(7) }),
+            ("checkpoint", Call::Checkpoint),
+            ("verify", Call::Verify { taxpayer: None, checkpoints: None, public_key: None }),
+            ("verify --taxpayer 7", Call::Verify { taxpayer: Some(7), checkpoints: None, public_key: None }),
+            (
+                "verify --checkpoints F --public-key K",
+                Call::Verify {
+                    taxpayer: None,
+                    checkpoints: Some("F".into()),
+                    public_key: Some("K".to_owned()),
+                },
+            ),
         ] {
             assert_eq!(call(line), expected, "{line}");
         }
@@ -306,6 +325,7 @@ mod tests {
             ("reconcile --taxpayer 7", ErrorKind::MissingRequiredArgument),
             ("reconcile --taxpayer 7 --day yesterday", ErrorKind::ValueValidation),
             ("reconcile --taxpayer seven --day 2026-01-15", ErrorKind::ValueValidation),
+            ("verify --public-key K", ErrorKind::MissingRequiredArgument),
             ("serve --port 1", ErrorKind::UnknownArgument),
         ] {
             assert_eq!(parse(line).unwrap_err().kind(), kind, "{line}");

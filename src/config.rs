@@ -11,8 +11,10 @@ mod form;
 mod layers;
 mod limits;
 mod local;
+mod strength;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -52,6 +54,7 @@ pub struct Settings {
     pub rate_limit: RateLimit,
     pub cluster: Cluster,
     pub metrics: Metrics,
+    pub checkpoints: Checkpoints,
     pub taxpayers: Taxpayers,
     pub options: Options,
     pub log: Log,
@@ -100,6 +103,7 @@ pub enum AuthorityMode {
 #[serde(deny_unknown_fields)]
 pub struct Authority {
     pub mode: AuthorityMode,
+    pub allow_remote_in_development: bool,
     /// Present in mode remote.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::url_or_nothing")]
     pub base_url: Option<Url>,
@@ -200,6 +204,20 @@ pub struct Cluster {
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
     pub public: bool,
+    pub public_on_network: bool,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoints {
+    /// None is no checkpoints, and in development a file in `data_dir` once [`Settings::with_local_secrets`] was asked.
+    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    pub file: Option<PathBuf>,
+    /// 0: on demand only.
+    pub every_s: u64,
+    /// Present where `file` is, and in development made with it.
+    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    pub key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

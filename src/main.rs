@@ -18,6 +18,7 @@ use einvoice::domain::api_key::KeyOwner;
 use einvoice::domain::caller::KeyKind;
 use einvoice::http::openapi::document;
 use einvoice::{app, telemetry};
+use rustix::fs::Mode;
 use serde_json::Value;
 
 #[global_allocator]
@@ -36,6 +37,8 @@ struct Failure {
 }
 
 fn main() -> ExitCode {
+    // What is written here is for this user alone: the database, its secrets, checkpoints.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     // Clap prints help and what it does not understand, and ends the program itself: with 0, or with 2.
     let (call, file) = Arguments::parse().into_parts();
     match run(call, file.as_deref()).and_then(print) {
@@ -59,9 +62,13 @@ fn run(call: Call, file: Option<&Path>) -> Outcome {
     }
     let settings = Settings::load(file, environment()).map_err(|fault| unusable(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
+        settings.warnings().iter().for_each(|warning| eprintln!("einvoice: warning: {warning}"));
         return Ok(Some(settings.masked()));
     }
     telemetry::init(&settings.log);
+    if call == Call::Serve {
+        settings.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    }
     // A demonstration leaves no trace here: it has a directory of its own, and makes its secrets there.
     let settings = match call {
         Call::Demo { .. } => settings,
@@ -92,8 +99,10 @@ async fn dispatch(call: Call, settings: Settings) -> Outcome {
             print(Some(done.to_json().to_string()))?;
             silent(done.check())
         }
-        Call::Verify { taxpayer } => {
-            let report = app::verify(settings, taxpayer).await.map_err(|error| failed(&error))?;
+        Call::Checkpoint => line(app::checkpoint(settings).await),
+        Call::Verify { taxpayer, checkpoints, public_key } => {
+            let against = checkpoints.map(|file| app::Against { file, public_key });
+            let report = app::verify(settings, taxpayer, against).await.map_err(|error| failed(&error))?;
             if report.is_intact() { Ok(Some(report.to_string())) } else { Err(broken(&report)) }
         }
     }

@@ -10,11 +10,13 @@
 //! | `outage` | sees outages of the authority and tells the taxpayers |
 //! | `reconciliation` | compares our ledger with the authority's, a day at a time |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
+//! | `checkpoint` | signs the ends of the event chains at an interval |
 //! | `key_usage` | writes when API keys were last used |
 //! | `sweeper` | deletes what has had its time |
 //! | `dispatch` | hands lanes that are due to their actors |
 //! | `wake`, `waiters` | who is told in this process that something was committed |
 
+pub mod checkpoint;
 pub mod dispatch;
 pub mod inbound;
 pub mod key_usage;

@@ -3,9 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::actors::checkpoint::CheckpointError;
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::{BuildError, CryptoError};
 use crate::domain::caller::KeyKind;
+use crate::domain::checkpoint::KeyFault;
+use crate::store::checkpoint_file::CheckpointFileError;
 use crate::store::failure::StoreError;
 use crate::store::vault::BadKey;
 use crate::webhook;
@@ -50,6 +53,20 @@ pub enum StartError {
     NoAccount { kind: KeyKind, id: i64 },
     #[error("a key cannot end at {0}, which has passed")]
     Expired(jiff::Timestamp),
+    #[error("the key of checkpoints in {} cannot be used: {fault}", .path.display())]
+    CheckpointKey { path: PathBuf, fault: KeyFault },
+    #[error("checkpoints.file and checkpoints.key_file must be set")]
+    NoCheckpoints,
+    #[error("--public-key is needed, or checkpoints.key_file")]
+    NoPublicKey,
+    #[error("--public-key cannot be used: {0}")]
+    PublicKey(KeyFault),
+    #[error("{0} event chains contradict their last checkpoint: run `einvoice verify --checkpoints FILE`")]
+    Contradicted(usize),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error(transparent)]
+    CheckpointFile(#[from] CheckpointFileError),
     #[error("there is no taxpayer {0}")]
     NoTaxpayer(i64),
     #[error(

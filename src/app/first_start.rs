@@ -11,7 +11,7 @@ use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::door::Failure;
 use crate::app::error::StartError;
 use crate::app::house::House;
-use crate::config::{Environment, Settings};
+use crate::config::{AuthorityMode, Environment, Settings};
 use crate::domain::audit::Actor;
 use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock;
@@ -34,10 +34,11 @@ pub(super) const BUSINESS_ID: &str = "11111111-1111-4111-8111-111111111111";
 
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
 
-/// Makes the demo accounts where there are none yet; never in production. A first start that was cut short is
+/// Makes the demo accounts where there are none yet; never in production or beside a
+/// remote authority. A first start that was cut short is
 /// taken up where it ended: the taxpayer's key comes last.
 pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accounts>, StartError> {
-    if settings.environment == Environment::Production {
+    if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
         return Ok(None);
     }
     let store = &house.store;

@@ -20,6 +20,7 @@ use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Keyring, Satchel};
+use crate::app::checkpoint::checkpointer;
 use crate::app::error::StartError;
 use crate::app::sole::Sole;
 use crate::app::staff::Staff;
@@ -122,8 +123,7 @@ impl House {
             waiters: wakers.waiters.clone(),
             backlog,
         };
-        let inbound = Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone());
-        let inbound = Arc::new(inbound);
+        let inbound = Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone()));
         let catalog = SharedCatalog::default();
         let snapshot = Snapshot {
             store: store.clone(),
@@ -132,8 +132,7 @@ impl House {
             clock: clock.clone(),
         };
         let fresh_for = snapshot.begin(sandbox.is_some()).await?;
-        let webhook_urls = AddressPolicy::new(settings.allowed_networks())
-            .requiring_ports(settings.environment == Environment::Production);
+        let webhook_urls = webhook_addresses(settings);
         let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
         let gear = Gear {
             store: store.clone(),
@@ -152,6 +151,8 @@ impl House {
         let others = (snapshot, pull, reconciler.start(&tree, &arbiters));
         let staff =
             Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
+        let checkpointer = checkpointer(settings, &store, &clock)?;
+        let staff = staff.checkpointing(checkpointer, settings.checkpoints.every_s, (&tree, &arbiters));
         Ok(Self {
             store,
             authority,
@@ -200,6 +201,12 @@ impl House {
             sandbox.stop().await;
         }
     }
+}
+
+/// Where webhooks may go.
+fn webhook_addresses(settings: &Settings) -> AddressPolicy {
+    let wants_ports = settings.environment == Environment::Production;
+    AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
 }
 
 /// What reads the authority's list for missed notices, its first turn due at once.

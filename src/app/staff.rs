@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use actix::Addr;
 use jiff::SignedDuration;
 
+use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
 use crate::actors::dispatch::{DispatcherActor, Duty};
 use crate::actors::inbound::PullActor;
 use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
@@ -47,6 +48,7 @@ pub(super) struct Staff {
     _reconciler: Addr<ReconcilerActor>,
     pub(super) key_usage: Arc<KeyUsage>,
     _key_usage_actor: Addr<KeyUsageActor>,
+    _checkpoints: Option<Addr<CheckpointActor>>,
     _janitor: Addr<Janitor>,
 }
 
@@ -96,8 +98,24 @@ impl Staff {
             _reconciler: reconciler,
             key_usage,
             _key_usage_actor: key_usage_actor,
+            _checkpoints: None,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
+    }
+}
+
+impl Staff {
+    /// Has the event log checkpointed at an interval; 0 is on demand only.
+    pub(super) fn checkpointing(
+        self,
+        checkpointer: Option<Checkpointer>,
+        every_s: u64,
+        (tree, arbiters): (&Tree, &Arc<Arbiters>),
+    ) -> Self {
+        let periodic = checkpointer.filter(|_| every_s > 0);
+        let every = Duration::from_secs(every_s);
+        let actor = periodic.map(|checkpointer| checkpointer.start(every, tree, arbiters));
+        Self { _checkpoints: actor, ..self }
     }
 }
 

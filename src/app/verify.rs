@@ -1,12 +1,18 @@
-//! Walks the event chain of one taxpayer or of all, from the first event to the last.
+//! Walks the event chain of one taxpayer or of all, from the first event to the last, and compares it with checkpoints.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
+use std::path::PathBuf;
 
+use crate::app::checkpoint::signing_key;
 use crate::app::error::StartError;
 use crate::app::house::open_existing;
 use crate::config::Settings;
+use crate::domain::checkpoint::{ChainHead, Checkpoint, CheckpointPublicKey, Tail};
 use crate::domain::event::Head;
 use crate::domain::ids::TaxpayerId;
+use crate::store::checkpoint_file::{CheckpointFileError, CheckpointReader};
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::{events, taxpayers};
@@ -14,18 +20,65 @@ use crate::store::{events, taxpayers};
 /// Events read at once.
 const PAGE: u64 = 1_000;
 
-/// What the walk found.
+/// The checkpoints to compare with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Against {
+    pub file: PathBuf,
+    /// None is that of `checkpoints.key_file`.
+    pub public_key: Option<String>,
+}
+
+/// How a chain differs from what was checkpointed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Difference {
+    /// The event is another one than was checkpointed.
+    Rewritten { sequence: i64, number: u64 },
+    /// The chain ends before an event that was checkpointed.
+    Truncated { sequence: i64, number: u64, end: i64 },
+    /// An event in the chain is gone.
+    Missing { sequence: i64, number: u64 },
+    /// There is no event left.
+    Removed { sequence: i64, number: u64 },
+}
+
+/// The findings of a walk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     taxpayers: usize,
     events: i64,
     /// Where a chain breaks: the taxpayer and the event that does not follow.
     breaks: Vec<(TaxpayerId, i64)>,
+    /// The first difference of each chain.
+    differences: BTreeMap<TaxpayerId, Difference>,
+    /// Where the checkpoints end.
+    checkpoints: Option<Tail>,
+    /// Why the checkpoints cannot be read to their end.
+    fault: Option<String>,
 }
 
 impl Report {
     pub fn is_intact(&self) -> bool {
-        self.breaks.is_empty()
+        self.breaks.is_empty() && self.differences.is_empty() && self.fault.is_none()
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rewritten { sequence, number } => {
+                write!(f, "was rewritten: event {sequence} is not the one of checkpoint {number}")
+            }
+            Self::Truncated { sequence, number, end } => write!(
+                f,
+                "was truncated: it ends at event {end}, and checkpoint {number} has event {sequence}"
+            ),
+            Self::Missing { sequence, number } => {
+                write!(f, "was rewritten: event {sequence} of checkpoint {number} is gone")
+            }
+            Self::Removed { sequence, number } => {
+                write!(f, "was removed: it had event {sequence} at checkpoint {number}")
+            }
+        }
     }
 }
 
@@ -35,25 +88,65 @@ impl fmt::Display for Report {
         for (taxpayer, sequence) in &self.breaks {
             write!(f, "; the chain of taxpayer {taxpayer} breaks at event {sequence}")?;
         }
-        if self.is_intact() { f.write_str(": every chain is whole") } else { Ok(()) }
+        for (taxpayer, difference) in &self.differences {
+            write!(f, "; the chain of taxpayer {taxpayer} {difference}")?;
+        }
+        if let Some(fault) = &self.fault {
+            write!(f, "; the checkpoints cannot be relied on: {fault}")?;
+        }
+        if self.is_intact() {
+            f.write_str(": every chain is whole")?;
+        }
+        match &self.checkpoints {
+            Some(Tail { number, hash }) => write!(f, ", compared with {number} checkpoints, the last {hash}"),
+            None => Ok(()),
+        }
     }
 }
 
-/// Checks that no event was changed, lost or put in between.
-pub async fn verify(settings: Settings, taxpayer: Option<i64>) -> Result<Report, StartError> {
+/// Checks that no event was changed, lost or put in between, and that each chain holds what was checkpointed.
+pub async fn verify(
+    settings: Settings,
+    taxpayer: Option<i64>,
+    against: Option<Against>,
+) -> Result<Report, StartError> {
+    let reader = against.map(|against| reader(&settings, against)).transpose()?;
     let store = open_existing(&settings).await?;
+    let report = report(&store, taxpayer.map(TaxpayerId), reader).await;
+    store.close().await;
+    report
+}
+
+fn reader(settings: &Settings, against: Against) -> Result<CheckpointReader, StartError> {
+    let key = match (against.public_key, &settings.checkpoints.key_file) {
+        (Some(text), _) => CheckpointPublicKey::parse(&text).map_err(StartError::PublicKey)?,
+        (None, Some(path)) => signing_key(path)?.public(),
+        (None, None) => return Err(StartError::NoPublicKey),
+    };
+    Ok(CheckpointReader::open(&against.file, key)?)
+}
+
+async fn report(
+    store: &Store,
+    taxpayer: Option<TaxpayerId>,
+    reader: Option<CheckpointReader>,
+) -> Result<Report, StartError> {
     let ids = match taxpayer {
-        Some(id) => match taxpayers::with_id(store.reader(), TaxpayerId(id)).await? {
+        // One that is gone may still be in the checkpoints.
+        Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
-            None => return Err(StartError::NoTaxpayer(id)),
+            None if reader.is_some() => Vec::new(),
+            None => return Err(StartError::NoTaxpayer(id.0)),
         },
-        None => taxpayers::all_ids(&store).await?,
+        None => taxpayers::all_ids(store).await?,
     };
     let mut report = Report { taxpayers: ids.len(), ..Report::default() };
     for id in ids {
-        walk(&store, id, &mut report).await?;
+        walk(store, id, &mut report).await?;
     }
-    store.close().await;
+    if let Some(reader) = reader {
+        compare_all(store, taxpayer, reader, &mut report).await?;
+    }
     Ok(report)
 }
 
@@ -70,6 +163,260 @@ async fn walk(store: &Store, taxpayer: TaxpayerId, report: &mut Report) -> Resul
                 return Ok(());
             }
             report.events += 1;
+        }
+    }
+}
+
+/// Reads the checkpoints one by one and compares each with the events it names. A chain that is whole and holds all of
+/// them is the one that was checkpointed.
+async fn compare_all(
+    store: &Store,
+    taxpayer: Option<TaxpayerId>,
+    mut reader: CheckpointReader,
+    report: &mut Report,
+) -> Result<(), StartError> {
+    loop {
+        match reader.read() {
+            Ok(Some(checkpoint)) => compare(store, taxpayer, checkpoint, report).await?,
+            Ok(None) => break,
+            Err(fault @ CheckpointFileError::Line { .. }) => {
+                report.fault = Some(fault.to_string());
+                break;
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+    report.checkpoints = Some(reader.tail().clone());
+    Ok(())
+}
+
+async fn compare(
+    store: &Store,
+    taxpayer: Option<TaxpayerId>,
+    checkpoint: Checkpoint,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let Checkpoint { number, mut heads, .. } = checkpoint;
+    heads.retain(|one| taxpayer.is_none_or(|only| only == one.taxpayer_id));
+    let found = events::hashes_at(store, &heads).await?;
+    for one in heads.iter().filter(|one| found.get(&one.taxpayer_id) != Some(&one.head)) {
+        if let Entry::Vacant(first) = report.differences.entry(one.taxpayer_id) {
+            first.insert(difference(store, one, number).await?);
+        }
+    }
+    Ok(())
+}
+
+async fn difference(store: &Store, signed: &ChainHead, number: u64) -> Result<Difference, StoreError> {
+    let sequence = signed.head.sequence;
+    let end = events::head(store.reader(), signed.taxpayer_id).await?.sequence;
+    let is_there = !events::hashes_at(store, std::slice::from_ref(signed)).await?.is_empty();
+    Ok(match end {
+        0 => Difference::Removed { sequence, number },
+        end if end < sequence => Difference::Truncated { sequence, number, end },
+        _ if is_there => Difference::Rewritten { sequence, number },
+        _ => Difference::Missing { sequence, number },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use jiff::Timestamp;
+    use sea_orm::ConnectionTrait;
+    use serde_json::json;
+    use tempfile::TempDir;
+    use tokio::sync::Mutex;
+
+    use super::*;
+    use crate::actors::checkpoint::Checkpointer;
+    use crate::domain::checkpoint::CheckpointKey;
+    use crate::domain::clock::{SystemClock, new_id};
+    use crate::domain::event::{EventKind, Occurrence, Seal};
+    use crate::store::checkpoint_file::CheckpointFile;
+    use crate::store::testing::stores;
+
+    fn key() -> CheckpointKey {
+        CheckpointKey::parse(&STANDARD.encode([1; 32])).unwrap()
+    }
+
+    async fn execute(store: &Store, sql: &str) {
+        let tx = store.begin().await.unwrap();
+        tx.execute_unprepared(sql).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn add_taxpayer(store: &Store, id: i64) {
+        let names = [
+            "name",
+            "email",
+            "email_key",
+            "tin",
+            "tin_normal",
+            "service_id",
+            "service_id_key",
+            "business_id",
+            "business_id_key",
+            "address",
+            "search_text",
+        ];
+        let (columns, values) = (names.join(", "), names.map(|_| format!("'{id}'")).join(", "));
+        let sql = format!(
+            "INSERT INTO taxpayers (id, integrator_id, tin_shared, subscription, verification, created_at, \
+             updated_at, {columns}) \
+             VALUES ({id}, 1, FALSE, 'active', 'pending', 0, 0, {values})"
+        );
+        execute(store, &sql).await;
+    }
+
+    async fn append(store: &Store, id: i64, count: usize) {
+        let mut head = events::head(store.reader(), TaxpayerId(id)).await.unwrap();
+        let seal = || Seal {
+            id: new_id(),
+            taxpayer_id: TaxpayerId(id),
+            command_id: new_id(),
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let occurrence =
+            || Occurrence { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "unit_price": 500 }) };
+        let new: Vec<_> = (0..count).map(|_| head.append(occurrence(), seal())).collect();
+        let tx = store.begin().await.unwrap();
+        events::append(&tx, &new).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Changes an amount in all events of a chain and computes its hashes anew, as whoever can write to the database may.
+    async fn rewrite(store: &Store, id: i64) {
+        let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
+        let mut head = Head::default();
+        execute(store, &format!("DELETE FROM events WHERE taxpayer_id = {id}")).await;
+        let seal = |event: &crate::domain::event::Event| Seal {
+            id: event.id,
+            taxpayer_id: event.taxpayer_id,
+            command_id: event.command_id,
+            now: event.timestamp,
+        };
+        let change = |event: &crate::domain::event::Event| {
+            let data = json!({ "unit_price": 5 });
+            head.append(Occurrence { kind: event.kind, irn: event.irn.clone(), data }, seal(event))
+        };
+        let forged: Vec<_> = all.iter().map(change).collect();
+        let tx = store.begin().await.unwrap();
+        events::append(&tx, &forged).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    struct Scene {
+        directory: TempDir,
+        checkpointer: Checkpointer,
+    }
+
+    impl Scene {
+        fn new(store: &Store) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let file = CheckpointFile::new(directory.path().join("checkpoints"), key());
+            let file = Arc::new(Mutex::new(file));
+            let checkpointer = Checkpointer { store: store.clone(), clock: Arc::new(SystemClock), file };
+            Self { directory, checkpointer }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.directory.path().join("checkpoints")
+        }
+
+        async fn verified(&self, taxpayer: Option<i64>) -> Report {
+            let reader = CheckpointReader::open(&self.path(), key().public()).unwrap();
+            let taxpayer = taxpayer.map(TaxpayerId);
+            report(&self.checkpointer.store, taxpayer, Some(reader)).await.unwrap()
+        }
+
+        async fn said(&self) -> String {
+            let report = self.verified(None).await;
+            assert!(!report.is_intact(), "{report}");
+            report.to_string()
+        }
+    }
+
+    /// Three taxpayers, of whom the first has grown between two checkpoints.
+    async fn checkpointed(store: &Store) -> Scene {
+        for id in 1..=3 {
+            add_taxpayer(store, id).await;
+            append(store, id, 5).await;
+        }
+        let scene = Scene::new(store);
+        assert_eq!(scene.checkpointer.run().await.unwrap().heads, 3);
+        append(store, 1, 5).await;
+        assert_eq!(scene.checkpointer.run().await.unwrap().heads, 1, "only what has grown");
+        let idle = scene.checkpointer.run().await.unwrap();
+        assert_eq!((idle.heads, idle.tail.number), (0, 2), "nothing to sign, no line");
+        let report = scene.verified(None).await;
+        assert!(report.is_intact(), "{report}");
+        assert!(report.to_string().contains("compared with 2 checkpoints"), "{report}");
+        scene
+    }
+
+    #[actix_rt::test]
+    async fn a_chain_that_was_rewritten_with_its_hashes_is_named() {
+        for test in stores().await {
+            let scene = checkpointed(&test.store).await;
+            rewrite(&test.store, 2).await;
+            let alone = report(&test.store, None, None).await.unwrap();
+            assert!(alone.is_intact(), "without checkpoints it passes: {alone}");
+            let said = scene.said().await;
+            assert!(
+                said.contains(
+                    "the chain of taxpayer 2 was rewritten: event 5 is not the one of checkpoint 1"
+                ),
+                "{said}"
+            );
+            assert!(!said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "), "{said}");
+            assert!(scene.verified(Some(1)).await.is_intact());
+            assert!(!scene.verified(Some(2)).await.is_intact());
+            // What was forged is not signed either, though the chain grows.
+            append(&test.store, 2, 1).await;
+            let run = scene.checkpointer.run().await.unwrap();
+            assert_eq!((run.heads, run.broken), (0, vec![TaxpayerId(2)]));
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_chain_that_was_cut_or_removed_is_named() {
+        for test in stores().await {
+            let scene = checkpointed(&test.store).await;
+            execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 1 AND sequence > 6").await;
+            execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 3").await;
+            execute(&test.store, "DELETE FROM taxpayers WHERE id = 3").await;
+            assert!(report(&test.store, None, None).await.unwrap().is_intact());
+            let said = scene.said().await;
+            let cut =
+                "the chain of taxpayer 1 was truncated: it ends at event 6, and checkpoint 2 has event 10";
+            assert!(said.contains(cut), "{said}");
+            let removed = "the chain of taxpayer 3 was removed: it had event 5 at checkpoint 1";
+            assert!(said.contains(removed), "{said}");
+            assert!(!scene.verified(Some(3)).await.is_intact());
+        }
+    }
+
+    #[actix_rt::test]
+    async fn checkpoints_that_were_tampered_with_are_named() {
+        for test in stores().await {
+            let scene = checkpointed(&test.store).await;
+            let text = std::fs::read_to_string(scene.path()).unwrap();
+            let second = text.lines().nth(1).unwrap();
+            for (tampered, said) in [
+                (text.replacen("2:5:", "2:4:", 1), "line 1 of "),
+                (format!("{second}\n"), "it does not follow the line before it"),
+            ] {
+                std::fs::write(scene.path(), tampered).unwrap();
+                let found = scene.said().await;
+                assert!(
+                    found.contains("the checkpoints cannot be relied on: ") && found.contains(said),
+                    "{found}"
+                );
+            }
         }
     }
 }

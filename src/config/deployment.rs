@@ -1,10 +1,15 @@
-//! What the settings must hold together: a remote authority needs its address and keys, and production takes no
-//! secret that was made for development.
+//! What the settings must hold together: a remote authority needs its address and keys, and production takes neither a
+//! secret that was made for development nor what leaves the service open.
 
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 use url::{Host, Url};
 
 use super::fault::{ConfigFault, Fault};
+use super::strength::{is_guessable, is_patterned};
 use super::{AuthorityMode, Environment, Settings};
 
 /// Characters of what the authority gave us: fewer are a placeholder.
@@ -17,8 +22,12 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
     if settings.authority.mode == AuthorityMode::Remote {
         demands.of_a_remote_authority(settings);
     }
-    if settings.environment == Environment::Production {
-        demands.of_production(settings);
+    match settings.environment {
+        Environment::Production => {
+            demands.of_production(settings);
+            demands.of_a_safe_production(settings);
+        }
+        Environment::Development => demands.of_development(settings),
     }
     ConfigFault::unless_empty(demands.0)
 }
@@ -73,6 +82,55 @@ impl Demands {
         );
     }
 
+    fn of_development(&mut self, settings: &Settings) {
+        let authority = &settings.authority;
+        self.unless(
+            authority.mode == AuthorityMode::Sandbox || authority.allow_remote_in_development,
+            "authority.allow_remote_in_development",
+            "be true where `authority.mode` is remote in development; a real authority wants `environment` production",
+        );
+    }
+
+    /// Refuses what is set, and unsafe.
+    fn of_a_safe_production(&mut self, settings: &Settings) {
+        self.unless(
+            is_protected(settings.database.url.expose_secret()),
+            "database.url",
+            "hold sslmode=verify-full in production, loopback and Unix sockets excepted",
+        );
+        let key = STANDARD.decode(settings.secrets.encryption_key.expose_secret().trim()).unwrap_or_default();
+        self.unless(
+            key.is_empty() || !is_patterned(&key),
+            "secrets.encryption_key",
+            "be random in production, as of `openssl rand -base64 32`",
+        );
+        let (authority, secrets) = (&settings.authority, &settings.secrets);
+        let typed = [
+            ("authority.api_key", &authority.api_key),
+            ("authority.api_secret", &authority.api_secret),
+            ("authority.notification_token", &authority.notification_token),
+            ("secrets.contact_password", &secrets.contact_password),
+        ];
+        for (key, secret) in typed {
+            self.unless(
+                !has(secret, 1) || !is_guessable(secret.expose_secret()),
+                key,
+                "be hard to guess in production",
+            );
+        }
+        self.unless(
+            !settings.is_metrics_open() || settings.metrics.public_on_network,
+            "metrics.public",
+            "be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; \
+             or set `metrics.public_on_network` where only scrapers get there",
+        );
+        self.unless(
+            settings.checkpoints.file.is_none() || settings.checkpoints.key_file.is_some(),
+            "checkpoints.key_file",
+            "be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`",
+        );
+    }
+
     fn unless(&mut self, is_met: bool, key: &'static str, demand: &'static str) {
         if !is_met {
             self.0.push(Fault::Demanded { key, demand });
@@ -84,9 +142,36 @@ fn has(secret: &SecretString, chars_min: usize) -> bool {
     secret.expose_secret().chars().count() >= chars_min
 }
 
+/// Whether nobody on the network can read the connection to the database or take its place.
+pub(super) fn is_protected(database: &str) -> bool {
+    let Ok(url) = Url::parse(database) else { return true };
+    if !matches!(url.scheme(), "postgres" | "postgresql") {
+        return true;
+    }
+    // As the driver reads it: the last of each counts.
+    let last = |names: &[&str]| {
+        url.query_pairs()
+            .filter(|(name, _)| names.contains(&name.as_ref()))
+            .last()
+            .map(|(_, value)| value.to_string())
+    };
+    let mode = last(&["sslmode", "ssl-mode"]).unwrap_or_default();
+    if mode.eq_ignore_ascii_case("verify-full") {
+        return true;
+    }
+    let host = last(&["host", "hostaddr"]).unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned());
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let is_socket = host.starts_with('/') || host.to_ascii_lowercase().starts_with("%2f");
+    is_socket || is_local_name(host) || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn is_local_name(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => is_local_name(name),
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
@@ -150,6 +235,55 @@ mod tests {
     }
 
     #[test]
+    fn a_remote_authority_in_development_is_asked_for_in_so_many_words() {
+        let mut pairs = production();
+        pairs[0] = ("EINVOICE__ENVIRONMENT", "development");
+        insta::assert_snapshot!(said_of_environment(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
+        pairs.push(("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true"));
+        from_environment(&pairs);
+    }
+
+    #[test]
+    fn production_refuses_what_leaves_it_open() {
+        let with = |name, value| said_of_production("", Some((name, value)));
+        insta::assert_snapshot!(with("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"), @"`database.url` must hold sslmode=verify-full in production, loopback and Unix sockets excepted");
+        insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
+        insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
+        insta::assert_snapshot!(with("EINVOICE__SECRETS__CONTACT_PASSWORD", "password1234"), @"`secrets.contact_password` must be hard to guess in production");
+        insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "1234567890123456"), @"`authority.notification_token` must be hard to guess in production");
+        insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
+        insta::assert_snapshot!(said_of_production("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
+        let mut pairs = production();
+        pairs.extend([("EINVOICE__HTTP__BIND", "[::]:8080"), ("EINVOICE__METRICS__PUBLIC", "false")]);
+        from_environment(&pairs);
+    }
+
+    #[test]
+    fn a_database_over_the_network_is_verified() {
+        for (url, expected) in [
+            ("", true),
+            ("sqlite://einvoice.db", true),
+            ("postgres://u:p@localhost/e", true),
+            ("postgres://u:p@127.0.0.1:5432/e", true),
+            ("postgresql://u:p@[::1]/e", true),
+            ("postgres://u:p@%2Fvar%2Frun%2Fpostgresql/e", true),
+            ("postgres://u:p@db.example/e?host=/var/run/postgresql", true),
+            ("postgres://u:p@db.example/e?sslmode=verify-full", true),
+            ("postgres://u:p@db.example/e?ssl-mode=VERIFY-FULL&sslrootcert=ca.pem", true),
+            ("postgres://u:p@db.example/e", false),
+            ("postgres://u:p@10.0.0.1/e", false),
+            ("postgres://u:p@db.example/e?sslmode=require", false),
+            ("postgres://u:p@db.example/e?sslmode=verify-ca", false),
+            ("postgres://u:p@db.example/e?sslmode=verify-full&sslmode=prefer", false),
+            ("postgres://u:p@localhost/e?host=db.example", false),
+            ("postgres://u:p@localhost/e?hostaddr=10.0.0.1", false),
+            ("postgres://u:p@localhost.example/e", false),
+        ] {
+            assert_eq!(is_protected(url), expected, "{url}");
+        }
+    }
+
+    #[test]
     fn production_without_anything_says_all_it_lacks() {
         let fault = Settings::load(None, variables(&[("EINVOICE__ENVIRONMENT", "production")])).unwrap_err();
         assert_eq!(fault.0.len(), 4, "{fault}");
@@ -162,6 +296,7 @@ mod tests {
             Fault::Demanded { key, .. } => *key,
             other => panic!("{other}"),
         });
-        assert!(keys.eq(["authority.base_url", "authority.api_key", "authority.api_secret"]), "{fault}");
+        let expected = ["authority.base_url", "authority.api_key", "authority.api_secret"];
+        assert!(keys.eq(expected.into_iter().chain(["authority.allow_remote_in_development"])), "{fault}");
     }
 }

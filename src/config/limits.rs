@@ -62,6 +62,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("database.statement_timeout_s", Allowed::Number(1..=600)),
     ("database.idle_in_transaction_timeout_s", Allowed::Number(1..=600)),
     ("authority.mode", Allowed::Word(&["sandbox", "remote"])),
+    ("authority.allow_remote_in_development", Allowed::Flag),
     (
         "authority.base_url",
         Allowed::Text(is_root, "an http or https URL without user, query and fragment, or empty"),
@@ -107,6 +108,10 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("rate_limit.failed_auth_per_min", Allowed::Number(0..=COUNT_MAX)),
     ("cluster.lease_s", Allowed::Number(1..=3_600)),
     ("metrics.public", Allowed::Flag),
+    ("metrics.public_on_network", Allowed::Flag),
+    ("checkpoints.file", Allowed::Text(|_| true, "the path of a file, or empty")),
+    ("checkpoints.every_s", Allowed::Number(0..=DAY_S)),
+    ("checkpoints.key_file", Allowed::Text(is_file, FILE)),
     ("taxpayers.commands_per_taxpayer_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.commands_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.active_max", Allowed::Number(1..=COUNT_MAX)),

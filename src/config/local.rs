@@ -1,9 +1,9 @@
 //! Secrets a development machine makes for itself: once, each in a file of `data_dir` that only its owner reads.
 //! Whoever starts beside it, or next time, finds the same ones.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -29,6 +29,7 @@ impl Settings {
         // It holds the database and the secrets: nobody else reads it.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
         made.map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
+        close_to_others(&dir);
         if self.environment == Environment::Production {
             return Ok(self);
         }
@@ -42,7 +43,24 @@ impl Settings {
             fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
             fill(&mut self.authority.api_secret, "authority.api_secret", &dir, long)?;
         }
+        self.checkpoints.file.get_or_insert_with(|| dir.join("checkpoints.log"));
+        if self.checkpoints.key_file.is_none() {
+            let mut key = SecretString::default();
+            fill(&mut key, "checkpoints.checkpoint_key", &dir, |chance| STANDARD.encode(chance))?;
+            self.checkpoints.key_file = Some(dir.join("checkpoint_key"));
+        }
         Ok(self)
+    }
+}
+
+/// Takes the files of an earlier version from the eyes of others; new ones are made so.
+fn close_to_others(dir: &Path) {
+    for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
+        let path = dir.join(name);
+        let is_open = fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+        if is_open && let Err(error) = fs::set_permissions(&path, Permissions::from_mode(0o600)) {
+            tracing::warn!(%error, file = %path.display(), "a file of the service can be read by others");
+        }
     }
 }
 
@@ -129,15 +147,19 @@ mod tests {
         assert_eq!(key.len(), 32);
         assert!(first.authority.api_key.expose_secret().parse::<uuid::Uuid>().is_ok());
         assert!(first.secrets.contact_password.expose_secret().len() >= 12);
-        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 5);
+        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 6);
+        let checkpoints = &first.checkpoints;
+        assert_eq!(checkpoints.file.as_deref(), Some(home.join("checkpoints.log").as_path()));
+        assert_eq!(checkpoints.key_file.as_deref(), Some(home.join("checkpoint_key").as_path()));
     }
 
-    #[cfg(unix)]
     #[test]
-    fn a_secret_is_readable_by_its_owner_only() {
-        use std::os::unix::fs::PermissionsExt as _;
-
+    fn a_secret_and_the_database_of_an_earlier_version_are_readable_by_their_owner_only() {
         let dir = tempfile::tempdir().unwrap();
+        for name in ["einvoice.db", "einvoice.db-wal"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+            std::fs::set_permissions(dir.path().join(name), Permissions::from_mode(0o644)).unwrap();
+        }
         from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())])
             .with_local_secrets()
             .unwrap();

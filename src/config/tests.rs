@@ -51,8 +51,10 @@ pub(super) fn production() -> Vec<(&'static str, &'static str)> {
         ("EINVOICE__AUTHORITY__API_KEY", "0b9bdcd1-5a8e-4a3c-9d8e-2f1f6f0f3c11"),
         ("EINVOICE__AUTHORITY__API_SECRET", "a-secret-of-theirs"),
         ("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "a-token-of-16-characters"),
-        ("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+        ("EINVOICE__SECRETS__ENCRYPTION_KEY", "mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM="),
         ("EINVOICE__SECRETS__CONTACT_PASSWORD", "correct horse battery"),
+        ("EINVOICE__CHECKPOINTS__FILE", "/var/log/einvoice/checkpoints"),
+        ("EINVOICE__CHECKPOINTS__KEY_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
     ]
 }
 
@@ -170,7 +172,7 @@ fn other_variables_are_not_looked_at() {
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
     insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s");
-    insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are data_dir, environment and the sections authority, cluster, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
+    insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are data_dir, environment and the sections authority, checkpoints, cluster, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
     assert!(
         said_of_file("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting")
     );
@@ -264,6 +266,7 @@ fn a_secret_that_is_not_allowed_is_not_repeated() {
         ("EINVOICE__AUTHORITY__API_SECRET", "hunter2 hunter2"),
         ("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "hunter2/"),
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", "hunter2"),
+        ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"hunter2\"]"),
         ("EINVOICE__SECRETS__CONTACT_PASSWORD", "hunter2"),
     ] {
         let said = said_of_environment(&[(name, value)]);
@@ -285,8 +288,9 @@ fn secrets_are_masked_wherever_settings_are_shown() {
     let mut pairs = production();
     pairs.push((
         "EINVOICE__DATABASE__URL",
-        "postgres://user:hunter2@host/name?sslmode=require&sslpassword=hunter2",
+        "postgres://user:hunter2@host/name?sslmode=verify-full&sslpassword=hunter2",
     ));
+    pairs.push(("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"bZ7pQ0mS2xq8vJc1yL6nKdWfR9uTaEhQwBkMI0mZb4g=\"]"));
     let settings = from_environment(&pairs);
     let shown = settings.masked();
     for (name, value) in
@@ -298,7 +302,7 @@ fn secrets_are_masked_wherever_settings_are_shown() {
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("api_key = \"***\""), "{shown}");
     assert!(
-        shown.contains("url = \"postgres://user:***@host/name?sslmode=require&sslpassword=***\""),
+        shown.contains("url = \"postgres://user:***@host/name?sslmode=verify-full&sslpassword=***\""),
         "{shown}"
     );
 }

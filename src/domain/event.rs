@@ -125,11 +125,14 @@ impl Event {
         hex::encode(Sha256::digest(text))
     }
 
-    /// The notification that a webhook delivers (decisions.md, point 16).
+    /// The notification that a webhook delivers (decisions.md, point 16), with the hash of the feed: whoever keeps it can
+    /// tell later whether the log was rewritten.
     pub fn notification(&self) -> String {
+        // A test notification is of no log and has no hash.
+        let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };
         // The data is spliced in as it was hashed; the other parts hold nothing that needs escaping.
         format!(
-            r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},"data":{}}}"#,
+            r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}"data":{}}}"#,
             self.id,
             self.kind,
             precise(self.timestamp),
@@ -200,7 +203,7 @@ mod tests {
     fn a_notification_is_json_with_the_fields_of_the_contract() {
         let body: Value = strict_json::from_trusted(&log(1)[0].notification()).unwrap();
         let fields: Vec<_> = body.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(fields, ["data", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
+        assert_eq!(fields, ["data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
         assert_eq!(body["data"], json!({ "n": "1" }));
     }
 }

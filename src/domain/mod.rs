@@ -16,7 +16,7 @@
 //! | an outage of the authority | `outage` |
 //! | what suppliers sent | `supplier_invoice` |
 //! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
-//! | the event log, its deliveries and their replay; how an endpoint fares | `event`, `delivery`, `replay`, `circuit` |
+//! | the event log and its signed checkpoints, its deliveries and their replay; how an endpoint fares | `event`, `checkpoint`, `delivery`, `replay`, `circuit` |
 //! | how a taxpayer's ERP takes notifications, the origin that its credentials are for, and the networks it may be in | `integration`, `origin`, `network` |
 //! | what operators do; security changes and who made them | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
@@ -31,6 +31,7 @@ pub mod audit;
 pub mod batch;
 pub mod caller;
 pub mod catalog;
+pub mod checkpoint;
 pub mod circuit;
 pub mod claim;
 pub mod clock;

@@ -1,15 +1,20 @@
 //! The event log: appended to in the transaction of the change, read in the order of its numbers.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QueryResult, QuerySelect, Statement,
 };
 
+use crate::domain::checkpoint::ChainHead;
 use crate::domain::event::{Event, EventKind, Head};
 use crate::domain::ids::{CommandId, TaxpayerId};
 use crate::domain::irn::Irn;
-use crate::store::database::{Store, Transaction, portions};
+use crate::store::database::{Join, Store, Transaction, looked_up, numbers, portions};
+use crate::store::entity::column::json;
 use crate::store::entity::event::{Column, Entity, Model};
 use crate::store::failure::StoreError;
 
@@ -24,6 +29,44 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
         .one(connection)
         .await?;
     Ok(last.map_or_else(Head::default, |event| Head { sequence: event.sequence, hash: event.hash }))
+}
+
+/// The ends of these taxpayers' logs; taxpayers without events are left out.
+pub async fn heads(store: &Store, taxpayers: &[TaxpayerId]) -> Result<HashMap<TaxpayerId, Head>, StoreError> {
+    let last = "e.taxpayer_id = given.value AND e.sequence = \
+        (SELECT MAX(x.sequence) FROM events AS x WHERE x.taxpayer_id = given.value)";
+    let given = format!("{} AS given", numbers(store.backend()));
+    chain_heads(store, &given, last, json(&taxpayers)).await
+}
+
+/// The events with these numbers, one a taxpayer, with the hashes that they have now; those that are not there are left
+/// out.
+pub async fn hashes_at(store: &Store, wanted: &[ChainHead]) -> Result<HashMap<TaxpayerId, Head>, StoreError> {
+    let condition = "e.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
+        AND e.sequence = CAST(given.value ->> 1 AS BIGINT)";
+    let given = match store.backend() {
+        DbBackend::Postgres => "json_array_elements(CAST($1 AS JSON)) AS given(value)",
+        _ => "json_each($1) AS given",
+    };
+    let wanted: Vec<_> = wanted.iter().map(|one| (one.taxpayer_id, one.head.sequence)).collect();
+    chain_heads(store, given, condition, json(&wanted)).await
+}
+
+async fn chain_heads(
+    store: &Store,
+    given: &str,
+    condition: &str,
+    list: String,
+) -> Result<HashMap<TaxpayerId, Head>, StoreError> {
+    let joined = looked_up(store.backend(), Join::Some, ("events", "e"), condition);
+    let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
+    let statement = Statement::from_sql_and_values(store.backend(), sql, [list.into()]);
+    let rows = store.reader().query_all_raw(statement).await?;
+    let read = |row: &QueryResult| {
+        let head = Head { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
+        Ok((TaxpayerId(row.try_get("", "taxpayer_id")?), head))
+    };
+    rows.iter().map(read).collect()
 }
 
 pub async fn append(tx: &Transaction, events: &[Event]) -> Result<(), StoreError> {

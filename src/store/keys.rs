@@ -158,12 +158,12 @@ pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Resul
             .order_by_asc(Column::Hash)
             .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
             .into_tuple()
-            .all(&*tx)
+            .all(&tx)
             .await?;
         Entity::update_many()
             .col_expr(Column::LastUsedAt, Expr::value(at))
             .filter(Column::Hash.is_in(free))
-            .exec(&*tx)
+            .exec(&tx)
             .await?;
         tx.commit().await?;
     }

@@ -4,6 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | connections and transactions | `database`, `pool`, `deadline`, `writer`, `failure` |
+//! | signed checkpoints of the event log | `checkpoint_file` |
 //! | sealed secrets, and another key for them | `vault`, `reseal` |
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
@@ -14,6 +15,7 @@ pub mod accounts;
 pub(crate) mod any;
 pub mod audit;
 pub mod batches;
+pub mod checkpoint_file;
 pub mod customers;
 pub mod database;
 mod deadline;

@@ -212,6 +212,20 @@ pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreErro
 }
 
 /// Every taxpayer there is, for the audit.
+/// So many taxpayers after an id, in the order of their ids.
+pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
+    let ids: Vec<i64> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::Id.gt(after.0))
+        .order_by_asc(Column::Id)
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(ids.into_iter().map(TaxpayerId).collect())
+}
+
 pub async fn all_ids(store: &Store) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()

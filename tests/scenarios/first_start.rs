@@ -1,5 +1,7 @@
 //! The first start of a database: it may be killed at any moment, and several processes may make it at once.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -9,6 +11,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::support::database::{Backend, PostgresDatabase};
+use crate::support::patience::eventually;
 use crate::support::scene::{ENCRYPTION_KEY, authority, write_keys};
 use crate::support::service::{Service, Settings};
 
@@ -45,6 +48,34 @@ async fn several_processes_make_the_first_start_together() {
         .collect();
     replicas.iter_mut().for_each(Service::launch);
     join_all(replicas.iter_mut().map(Service::ready)).await;
+}
+
+/// The directory is one that others may list: what keeps them out is the mode of each file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_file_of_a_start_can_be_read_by_others() {
+    let directory = TempDir::new().unwrap();
+    let home = directory.path().join("of-others");
+    fs::create_dir(&home).unwrap();
+    fs::set_permissions(&home, Permissions::from_mode(0o755)).unwrap();
+    let settings = vec![
+        ("EINVOICE__DATA_DIR", home.display().to_string()),
+        ("EINVOICE__CHECKPOINTS__EVERY_S", "1".into()),
+    ];
+    let mut service = Service::new(directory.path().to_owned(), "first", settings);
+    service.restart().await;
+    let names = || {
+        let files = fs::read_dir(&home).unwrap().map(Result::unwrap);
+        files.map(|file| file.file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let is_complete = async || names().contains(&"checkpoints.log".to_owned()).then_some(());
+    eventually("the first checkpoint", is_complete).await;
+    for name in ["einvoice.db", "einvoice.db-wal", "serve.lock", "encryption_key", "checkpoint_key"] {
+        assert!(names().contains(&name.to_owned()), "{name} of {:?}", names());
+    }
+    for file in fs::read_dir(&home).unwrap().map(Result::unwrap) {
+        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{:?}", file.file_name());
+    }
 }
 
 async fn kill_first_starts(backend: Backend) {

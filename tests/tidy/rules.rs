@@ -55,6 +55,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::reference", Floor::Actors),
     room("actors::sweeper", Floor::Actors),
     room("actors::key_usage", Floor::Actors),
+    room("actors::checkpoint", Floor::Actors),
     room("actors::inbound", Floor::Actors),
     room("actors::outage", Floor::Actors),
     room("actors::reconciliation", Floor::Actors),

@@ -33,6 +33,7 @@ const TRANSMITTED: [&str; 2] = ["invoice.status-updated", "invoice.transmitted"]
 pub(crate) struct Scene {
     pub(crate) service: Service,
     pub(crate) taxpayer: Client,
+    taxpayer_id: i64,
     pub(crate) integrator: Client,
     pub(crate) authority: Sandbox,
     pub(crate) postgres: Option<PostgresDatabase>,
@@ -40,7 +41,7 @@ pub(crate) struct Scene {
     directory: TempDir,
 }
 
-/// A taxpayer that is not the demo's.
+/// A taxpayer beside the first one.
 pub(crate) struct Newcomer {
     pub(crate) id: i64,
     pub(crate) client: Client,
@@ -80,9 +81,11 @@ impl Scene {
         settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", url(database))));
         settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
-        let taxpayer = Client::new(service.url(), service.printed_key("tpk_").await);
-        let integrator = Client::new(service.url(), service.printed_key("sik_").await);
-        let scene = Self { service, taxpayer, integrator, authority, postgres, settings, directory };
+        let integrator = Client::new(service.url(), service.new_integrator());
+        let Newcomer { id: taxpayer_id, client: taxpayer, .. } =
+            onboarded(&service, &integrator, first()).await;
+        let scene =
+            Self { service, taxpayer, taxpayer_id, integrator, authority, postgres, settings, directory };
         scene.wait_for_lists().await;
         scene
     }
@@ -94,41 +97,23 @@ impl Scene {
         (service, client)
     }
 
-    /// The demo taxpayer's id, as the first start printed it.
+    /// The first taxpayer's id.
     pub(crate) fn taxpayer_id(&self) -> i64 {
-        let output = self.service.output();
-        let (_, after) = output.split_once("(id ").unwrap();
-        after.split_once(')').unwrap().0.parse().unwrap()
+        self.taxpayer_id
     }
 
     /// Another taxpayer of the same integrator, with a key and a whole profile. Each has a number of its own.
     pub(crate) async fn newcomer(&self, number: usize) -> Newcomer {
-        let (service_id, tin) = (format!("A{number:07}"), format!("{number:08}-0001"));
-        let business_id = format!("22222222-2222-4222-8222-{number:012}");
-        let (email, person) = (format!("accounts{number}@new.example"), format!("ada{number}@new.example"));
-        let body = json!({
-            "name": "Neighbour Ltd", "email": email, "tin_no": tin,
-            "phone": "+2348010000000", "nature_of_business": "Wholesale of computers",
-            "authority_service_id": service_id, "authority_business_id": business_id, "address": "2 Marina Road",
-            "contact_person": {
-                "first_name": "Ada", "last_name": "Obi", "email": person, "phone": "+2348020000000",
-            },
-        });
-        let taxpayers = "/v1/system-integrators/taxpayers";
-        let made = self.integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();
-        assert_eq!(made.status, 201, "{made:?}");
-        let id = made.body["data"]["id"].as_i64().expect("an id");
-        let profile = format!("{taxpayers}/{id}/profile");
-        let place = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-        let changed = self.integrator.call(Method::PATCH, &profile, Some(&place)).await.unwrap();
-        assert_eq!(changed.status, 200, "{changed:?}");
-        let rotate = format!("{taxpayers}/{id}/api-key/rotate");
-        let rotated = self.integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
-        let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
-        Newcomer { id, client: Client::new(self.service.url(), key), service_id, business_id, tin }
+        let identity = Identity {
+            number,
+            service_id: format!("A{number:07}"),
+            business_id: format!("22222222-2222-4222-8222-{number:012}"),
+            tin: format!("{number:08}-0001"),
+        };
+        onboarded(&self.service, &self.integrator, identity).await
     }
 
-    /// Has the demo taxpayer's creates and moves notified to a URL.
+    /// Has the first taxpayer's creates and moves notified to a URL.
     pub(crate) async fn set_webhook(&self, url: &str) {
         self.set_webhook_of(self.taxpayer_id(), url).await;
     }
@@ -225,6 +210,50 @@ impl Scene {
     }
 }
 
+/// By what a taxpayer is known.
+struct Identity {
+    number: usize,
+    service_id: String,
+    business_id: String,
+    tin: String,
+}
+
+/// Of the taxpayer that every scene has.
+fn first() -> Identity {
+    Identity {
+        number: 9_000_000,
+        service_id: "94CD90AA".into(),
+        business_id: "11111111-1111-4111-8111-111111111111".into(),
+        tin: "12345678-0001".into(),
+    }
+}
+
+/// Onboards a taxpayer with a whole profile and a key.
+async fn onboarded(service: &Service, integrator: &Client, identity: Identity) -> Newcomer {
+    let Identity { number, service_id, business_id, tin } = identity;
+    let (email, person) = (format!("accounts{number}@new.example"), format!("ada{number}@new.example"));
+    let body = json!({
+        "name": "Neighbour Ltd", "email": email, "tin_no": tin,
+        "phone": "+2348010000000", "nature_of_business": "Wholesale of computers",
+        "authority_service_id": service_id, "authority_business_id": business_id, "address": "2 Marina Road",
+        "contact_person": {
+            "first_name": "Ada", "last_name": "Obi", "email": person, "phone": "+2348020000000",
+        },
+    });
+    let taxpayers = "/v1/system-integrators/taxpayers";
+    let made = integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();
+    assert_eq!(made.status, 201, "{made:?}");
+    let id = made.body["data"]["id"].as_i64().expect("an id");
+    let profile = format!("{taxpayers}/{id}/profile");
+    let place = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+    let changed = integrator.call(Method::PATCH, &profile, Some(&place)).await.unwrap();
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let rotate = format!("{taxpayers}/{id}/api-key/rotate");
+    let rotated = integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
+    let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
+    Newcomer { id, client: Client::new(service.url(), key), service_id, business_id, tin }
+}
+
 /// A simulator in this process.
 pub(crate) async fn authority() -> Sandbox {
     let settings = sandbox::Settings {
@@ -247,6 +276,7 @@ fn settings(directory: &TempDir, authority: &Sandbox, keys: &Path) -> Settings {
     vec![
         ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
         ("EINVOICE__AUTHORITY__MODE", "remote".into()),
+        ("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true".into()),
         ("EINVOICE__AUTHORITY__BASE_URL", authority.base_url()),
         ("EINVOICE__AUTHORITY__API_KEY", API_KEY.into()),
         ("EINVOICE__AUTHORITY__API_SECRET", API_SECRET.into()),

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use serde_json::Value;
+
 use crate::support::autopsy;
 use crate::support::client::plain_http;
 use crate::support::patience::eventually;
@@ -121,15 +123,12 @@ impl Service {
         fs::read_to_string(&self.output).unwrap_or_default()
     }
 
-    /// A key that the first start printed.
-    pub(crate) async fn printed_key(&self, prefix: &str) -> String {
-        eventually("the keys of the first start", async || {
-            let output = self.output();
-            let key = output.split_whitespace().find(|word| word.starts_with(prefix))?;
-            // The line is there in whole once the next one has begun.
-            output.contains("curl -sS").then(|| key.to_owned())
-        })
-        .await
+    /// The key of a new integrator.
+    pub(crate) fn new_integrator(&self) -> String {
+        let arguments = ["integrator", "create", "--name", "Scene", "--email", "integrator@scene.example"];
+        let done = self.call(&arguments).output().unwrap();
+        let made: Value = strict_json::from_untrusted(&done.stdout).expect("a new integrator");
+        made["api_key"].as_str().unwrap().to_owned()
     }
 }
 

@@ -1,0 +1,164 @@
+//! Checkpoints the event log at an interval: the ends of the chains that have grown are signed and appended to a file.
+//! A chain that contradicts its last checkpoint is not signed again; an error names it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+
+use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::domain::checkpoint::{ChainHead, CheckpointPublicKey, Tail};
+use crate::domain::clock::SharedClock;
+use crate::domain::event::Head;
+use crate::domain::ids::TaxpayerId;
+use crate::store::checkpoint_file::{CheckpointFile, CheckpointFileError};
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::{events, taxpayers};
+
+/// Taxpayers looked at at a time, and so the heads of one checkpoint at most.
+const TAXPAYERS: u64 = 1_000;
+/// Between two parts of a walk, so that others get at the database.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest wait for the first walk after a start.
+const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
+
+/// Why no checkpoint was made.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    File(#[from] CheckpointFileError),
+    #[error("the file of checkpoints was being written when the process ended")]
+    Interrupted,
+}
+
+/// Appends checkpoints to a file.
+#[derive(Clone)]
+pub struct Checkpointer {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub file: Arc<Mutex<CheckpointFile>>,
+}
+
+/// A walk over all chains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpointed {
+    /// Chains that had grown and were signed.
+    pub heads: usize,
+    /// Chains that contradict their last checkpoint.
+    pub broken: Vec<TaxpayerId>,
+    /// Where the file ends now.
+    pub tail: Tail,
+    pub public_key: CheckpointPublicKey,
+}
+
+impl Checkpointer {
+    /// Signs the ends of all chains that have grown since they were last signed.
+    pub async fn run(&self) -> Result<Checkpointed, CheckpointError> {
+        let (mut heads, mut broken, mut after) = (0, Vec::new(), TaxpayerId(0));
+        self.with_file(CheckpointFile::catch_up).await?;
+        loop {
+            let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS).await?;
+            let Some(last) = ids.last() else { break };
+            after = *last;
+            let grown = self.grown(&ids, &mut broken).await?;
+            if !grown.is_empty() {
+                heads += grown.len();
+                let at = self.clock.now();
+                self.with_file(move |file| file.append(at, grown)).await?;
+            }
+            sleep(PAUSE).await;
+        }
+        let file = self.file.lock().await;
+        Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
+    }
+
+    /// Of these taxpayers, the ends of the chains that have grown and still hold what was signed before.
+    async fn grown(
+        &self,
+        ids: &[TaxpayerId],
+        broken: &mut Vec<TaxpayerId>,
+    ) -> Result<Vec<ChainHead>, CheckpointError> {
+        let found = events::heads(&self.store, ids).await?;
+        let signed: Vec<_> = {
+            let file = self.file.lock().await;
+            let signed =
+                |id: &TaxpayerId| Some(ChainHead { taxpayer_id: *id, head: file.head(*id)?.clone() });
+            ids.iter().filter_map(signed).collect()
+        };
+        let kept = events::hashes_at(&self.store, &signed).await?;
+        for lost in signed.iter().filter(|one| kept.get(&one.taxpayer_id) != Some(&one.head)) {
+            let ChainHead { taxpayer_id, head: Head { sequence, .. } } = lost;
+            tracing::error!(%taxpayer_id, sequence, "the event log contradicts its checkpoint; run verify");
+            broken.push(*taxpayer_id);
+        }
+        let signed: HashMap<_, _> = signed.iter().map(|one| (one.taxpayer_id, &one.head)).collect();
+        let grown = |id: &TaxpayerId| {
+            let head = found.get(id).filter(|head| signed.get(id) != Some(head) && !broken.contains(id))?;
+            Some(ChainHead { taxpayer_id: *id, head: head.clone() })
+        };
+        Ok(ids.iter().filter_map(grown).collect())
+    }
+
+    /// Files are read and written on a thread that may wait for the disk and for other processes.
+    async fn with_file(
+        &self,
+        work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
+    ) -> Result<(), CheckpointError> {
+        let mut file = Arc::clone(&self.file).lock_owned().await;
+        let worked = tokio::task::spawn_blocking(move || work(&mut file)).await;
+        Ok(worked.map_err(|_| CheckpointError::Interrupted)??)
+    }
+
+    async fn run_every(self, every: Duration) {
+        sleep(every.min(FIRST_AFTER_MAX)).await;
+        loop {
+            match self.run().await {
+                Ok(Checkpointed { heads, tail, .. }) if heads > 0 => {
+                    tracing::info!(
+                        heads,
+                        number = tail.number,
+                        hash = tail.hash,
+                        "checkpointed the event log"
+                    );
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "failed to checkpoint the event log; will retry"),
+            }
+            sleep(every).await;
+        }
+    }
+
+    /// Runs under supervision on the office arbiter.
+    pub fn start(self, every: Duration, tree: &Tree, arbiters: &Arbiters) -> Addr<CheckpointActor> {
+        let node = tree.node(Kind::Janitor, 0, "checkpoints");
+        supervise(arbiters.office(), node, Policy::default(), move |ctx| CheckpointActor {
+            checkpointer: self,
+            every,
+            _address: ctx.address(),
+        })
+    }
+}
+
+/// Checkpoints at an interval.
+pub struct CheckpointActor {
+    checkpointer: Checkpointer,
+    every: Duration,
+    /// Its own address: it stays though nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl Actor for CheckpointActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(self.checkpointer.clone().run_every(self.every).into_actor(self));
+    }
+}
+
+impl Supervised for CheckpointActor {}

@@ -1,0 +1,58 @@
+//! `checkpoint`, and what checkpoints a running service: the key and the file of the settings.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::actors::checkpoint::Checkpointer;
+use crate::app::error::StartError;
+use crate::app::house::open_existing;
+use crate::config::Settings;
+use crate::domain::checkpoint::CheckpointKey;
+use crate::domain::clock::{SharedClock, SystemClock};
+use crate::store::checkpoint_file::CheckpointFile;
+use crate::store::database::Store;
+
+/// What checkpoints the event log of a store; none where the settings name no file.
+pub(super) fn checkpointer(
+    settings: &Settings,
+    store: &Store,
+    clock: &SharedClock,
+) -> Result<Option<Checkpointer>, StartError> {
+    let (Some(path), Some(key)) = (&settings.checkpoints.file, &settings.checkpoints.key_file) else {
+        return Ok(None);
+    };
+    let file = Arc::new(Mutex::new(CheckpointFile::new(path.clone(), signing_key(key)?)));
+    Ok(Some(Checkpointer { store: store.clone(), clock: clock.clone(), file }))
+}
+
+/// The key of `checkpoints.key_file`.
+pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
+    let text =
+        fs::read_to_string(path).map_err(|source| StartError::File { path: path.to_owned(), source })?;
+    CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey { path: path.to_owned(), fault })
+}
+
+/// Checkpoints now, and says what was signed and where the file ends. Whoever keeps that line elsewhere knows later
+/// whether the file was cut.
+pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
+    let store = open_existing(&settings).await?;
+    let clock: SharedClock = Arc::new(SystemClock);
+    let checkpointer = checkpointer(&settings, &store, &clock)?.ok_or(StartError::NoCheckpoints)?;
+    let done = checkpointer.run().await;
+    store.close().await;
+    let done = done?;
+    if !done.broken.is_empty() {
+        return Err(StartError::Contradicted(done.broken.len()));
+    }
+    Ok(json!({
+        "file": settings.checkpoints.file,
+        "heads": done.heads,
+        "number": done.tail.number,
+        "hash": done.tail.hash,
+        "public_key": done.public_key.to_string(),
+    }))
+}

@@ -1,0 +1,135 @@
+//! Keys and passwords that anybody would try first. It finds what was typed for want of something better; what looks
+//! random need not be.
+
+/// Different bytes that a key of 32 random bytes never falls below in practice.
+const DISTINCT_BYTES_MIN: usize = 10;
+const DISTINCT_CHARS_MIN: usize = 5;
+/// Characters beside well-known words that make a secret of its own.
+const OTHER_CHARS_MIN: usize = 12;
+/// What such secrets are made of.
+const WORDS: [&str; 28] = [
+    "password",
+    "passwort",
+    "passwd",
+    "secret",
+    "changeme",
+    "change",
+    "replaceme",
+    "admin",
+    "root",
+    "test",
+    "testing",
+    "token",
+    "key",
+    "api",
+    "example",
+    "default",
+    "einvoice",
+    "demo",
+    "letmein",
+    "welcome",
+    "qwerty",
+    "abc",
+    "the",
+    "my",
+    "please",
+    "sandbox",
+    "dev",
+    "prod",
+];
+
+/// Whether the bytes of a key follow a pattern.
+pub(super) fn is_patterned(key: &[u8]) -> bool {
+    distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
+}
+
+/// Whether a secret is short of characters, a sequence, or well-known words with little beside them.
+pub(super) fn is_guessable(secret: &str) -> bool {
+    if distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
+        return true;
+    }
+    let (letters, others): (String, String) = secret
+        .to_lowercase()
+        .chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .partition(|letter| letter.is_alphabetic());
+    let is_known = !letters.is_empty() && is_made_of_words(&letters);
+    is_known && (others.len() < OTHER_CHARS_MIN || is_sequence(others.as_bytes()))
+}
+
+fn distinct(bytes: &[u8]) -> usize {
+    let mut seen = bytes.to_vec();
+    seen.sort_unstable();
+    seen.dedup();
+    seen.len()
+}
+
+/// Whether three of four steps lead to the same or a neighbouring byte, as in `aabbcc` and `1234567890`.
+fn is_sequence(bytes: &[u8]) -> bool {
+    let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
+    let small = bytes.windows(2).filter(is_small).count();
+    bytes.len() > 2 && small * 4 >= (bytes.len() - 1) * 3
+}
+
+fn is_made_of_words(letters: &str) -> bool {
+    // Ends of the beginnings that words make up.
+    let mut ends = vec![0];
+    while let Some(end) = ends.pop() {
+        if end == letters.len() {
+            return true;
+        }
+        let rest = letters.get(end..).unwrap_or_default();
+        ends.extend(WORDS.iter().filter(|word| rest.starts_with(**word)).map(|word| end + word.len()));
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_follows_a_pattern_is_found() {
+        let sequence: Vec<u8> = (0..32).collect();
+        for key in
+            [&[0; 32][..], &[7; 32], &sequence, b"passwordpasswordpasswordpassword", &[1, 2].repeat(16)]
+        {
+            assert!(is_patterned(key), "{key:?}");
+        }
+        let hex_digits = b"9f86d081884c7d659a2feaa0c55ad015";
+        let mut random = [0; 32];
+        for _ in 0..1_000 {
+            aws_lc_rs::rand::fill(&mut random).unwrap();
+            assert!(!is_patterned(&random), "{random:?}");
+        }
+        assert!(!is_patterned(hex_digits));
+    }
+
+    #[test]
+    fn what_everybody_tries_first_is_found_and_what_chance_made_is_not() {
+        for secret in [
+            "aaaaaaaaaaaaaaaa",
+            "abababababababab",
+            "1234567890123456",
+            "abcdefghijklmnop",
+            "passwordpassword",
+            "Password-1234567",
+            "my-secret-token-1",
+            "change_me_please",
+            "test-test-test-test",
+            "admin12345678901234567890",
+        ] {
+            assert!(is_guessable(secret), "{secret}");
+        }
+        for secret in [
+            "0b9bdcd1-5a8e-4a3c-9d8e-2f1f6f0f3c11",
+            "a-secret-of-theirs",
+            "a-token-of-16-characters",
+            "correct horse battery",
+            "test_48151623423958",
+            "Zk3vR8qLw1TnXy7B",
+        ] {
+            assert!(!is_guessable(secret), "{secret}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a deployment should know of its settings although the program starts with them: shown by `config check`, and
+//! logged at each start.
+
+use secrecy::ExposeSecret;
+
+use super::deployment::is_protected;
+use super::{AuthorityMode, Environment, LogLevel, Settings};
+
+impl Settings {
+    /// Sentences about settings that leave something open.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found = match self.environment {
+            Environment::Development => self.warnings_of_development(),
+            Environment::Production => self.warnings_of_production(),
+        };
+        let is_sandbox = self.authority.mode == AuthorityMode::Sandbox;
+        if is_sandbox && !self.sandbox.bind.ip().is_loopback() {
+            found
+                .push("`sandbox.bind` lets other machines control the simulator of the authority".to_owned());
+        }
+        if !self.secrets.encryption_keys.is_empty() {
+            let advice = "run `einvoice secrets reseal`, then remove them";
+            found.push(format!("`secrets.encryption_keys` still opens sealed secrets: {advice}"));
+        }
+        found
+    }
+
+    fn warnings_of_development(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if !self.http.bind.ip().is_loopback() {
+            let what = "secrets are made in data_dir, and the keys of demo accounts are printed";
+            found.push(format!("`http.bind` is open to other machines in development: {what}"));
+        }
+        if self.authority.mode == AuthorityMode::Remote {
+            found.push(
+                "a remote authority is called in development: nothing of production is checked".to_owned(),
+            );
+        }
+        if !is_protected(self.database.url.expose_secret()) {
+            found.push("`database.url` does not verify the database it is connected to".to_owned());
+        }
+        found
+    }
+
+    fn warnings_of_production(&self) -> Vec<String> {
+        let limits = &self.rate_limit;
+        let lifted = [
+            ("requests_per_s", limits.requests_per_s),
+            ("rotate_per_min", limits.rotate_per_min),
+            ("webhook_test_per_min", limits.webhook_test_per_min),
+            ("failed_auth_per_min", limits.failed_auth_per_min),
+        ];
+        let lifted = lifted.iter().filter(|(_, limit)| *limit == 0);
+        let mut found: Vec<_> =
+            lifted.map(|(name, _)| format!("`rate_limit.{name}` is 0: there is no limit")).collect();
+        if self.is_metrics_open() {
+            found.push("`/metrics` is open to whoever reaches `http.bind`".to_owned());
+        }
+        if self.checkpoints.file.is_none() {
+            let what = "whoever can write to the database can rewrite the event log unnoticed";
+            found.push(format!("`checkpoints.file` is not set: {what}"));
+        }
+        if self.log.level == LogLevel::Off {
+            found.push("`log.level` is off: neither failures nor failed sign-ins leave a trace".to_owned());
+        }
+        found
+    }
+
+    /// Whether other machines can read `/metrics` without a key.
+    pub(super) fn is_metrics_open(&self) -> bool {
+        self.metrics.public && !self.http.bind.ip().is_loopback()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::tests::{from_environment, production};
+
+    fn with(pairs: &[(&'static str, &'static str)]) -> Vec<String> {
+        let mut all = production();
+        all.extend(pairs);
+        from_environment(&all).warnings()
+    }
+
+    #[test]
+    fn the_defaults_of_development_and_a_whole_production_leave_nothing_open() {
+        assert_eq!(from_environment(&[]).warnings(), [""; 0]);
+        assert_eq!(with(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn what_production_leaves_open_is_named() {
+        let found = with(&[
+            ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
+            ("EINVOICE__RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
+            ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
+            ("EINVOICE__METRICS__PUBLIC_ON_NETWORK", "true"),
+            ("EINVOICE__CHECKPOINTS__FILE", ""),
+            ("EINVOICE__LOG__LEVEL", "off"),
+            ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM=\"]"),
+        ]);
+        insta::assert_snapshot!(found.join("\n"), @r"
+        `rate_limit.requests_per_s` is 0: there is no limit
+        `rate_limit.failed_auth_per_min` is 0: there is no limit
+        `/metrics` is open to whoever reaches `http.bind`
+        `checkpoints.file` is not set: whoever can write to the database can rewrite the event log unnoticed
+        `log.level` is off: neither failures nor failed sign-ins leave a trace
+        `secrets.encryption_keys` still opens sealed secrets: run `einvoice secrets reseal`, then remove them
+        ");
+    }
+
+    #[test]
+    fn what_development_leaves_open_is_named() {
+        let found = from_environment(&[
+            ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
+            ("EINVOICE__SANDBOX__BIND", "0.0.0.0:9000"),
+            ("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"),
+        ]);
+        insta::assert_snapshot!(found.warnings().join("\n"), @r"
+        `http.bind` is open to other machines in development: secrets are made in data_dir, and the keys of demo accounts are printed
+        `database.url` does not verify the database it is connected to
+        `sandbox.bind` lets other machines control the simulator of the authority
+        ");
+    }
+}
