@@ -24,6 +24,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::domain::verification::VerificationPolicy;
+
 pub use fault::{ConfigFault, Fault, LocalSecretFault, Origin};
 pub use form::NetworkEntry;
 
@@ -55,6 +57,7 @@ pub struct Settings {
     pub cluster: Cluster,
     pub metrics: Metrics,
     pub checkpoints: Checkpoints,
+    pub accounts: Accounts,
     pub taxpayers: Taxpayers,
     pub options: Options,
     pub log: Log,
@@ -113,6 +116,8 @@ pub struct Authority {
     pub api_secret: SecretString,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub extra_ca_file: Option<PathBuf>,
+    /// Empty: each taxpayer's own business id is asked about.
+    pub entity_id: String,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
     pub pull_every_s: u64,
@@ -192,6 +197,7 @@ pub struct RateLimit {
     pub rotate_per_min: u32,
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
+    pub refused_creates_per_min: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -218,6 +224,12 @@ pub struct Checkpoints {
     /// Present where `file` is, and in development made with it.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub key_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accounts {
+    pub verification: VerificationPolicy,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

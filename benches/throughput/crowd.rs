@@ -13,6 +13,7 @@ use einvoice::app::House;
 use einvoice::domain::audit::Actor;
 use einvoice::domain::codes::{SettableStatus, UniqueNoType};
 use einvoice::domain::delivery::ScheduleChange;
+use einvoice::domain::fault::Faults;
 use einvoice::domain::ids::{IntegratorId, TaxpayerId};
 use einvoice::domain::party::ProfileChange;
 use einvoice::store::accounts;
@@ -163,5 +164,6 @@ fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboarding {
             password_hash: String::new(),
             must_change_password: true,
         },
+        taken: Faults::default(),
     }
 }

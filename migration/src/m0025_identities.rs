@@ -51,6 +51,9 @@ impl MigrationTrait for Migration {
         let found = index("taxpayers", &["tin_normal", "id"]).take();
         manager.create_index(found).await?;
         manager.create_index(index("taxpayers", &["verification", "id"]).take()).await?;
+        let mut shared = index("taxpayers", &["id"]);
+        shared.name("taxpayers_sharing_tin").and_where(Expr::col("tin_shared"));
+        manager.create_index(shared).await?;
         connection.execute_unprepared(VERIFY_ALL).await?;
         Ok(())
     }

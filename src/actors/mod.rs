@@ -10,6 +10,7 @@
 //! | `outage` | sees outages of the authority and tells the taxpayers |
 //! | `reconciliation` | compares our ledger with the authority's, a day at a time |
 //! | `reference` | keeps the snapshot of the authority's reference lists |
+//! | `verification` | asks the authority who taxpayers are |
 //! | `checkpoint` | signs the ends of the event chains at an interval |
 //! | `key_usage` | writes when API keys were last used |
 //! | `sweeper` | deletes what has had its time |
@@ -27,6 +28,7 @@ pub mod reference;
 pub mod supervision;
 pub mod sweeper;
 pub mod taxpayer;
+pub mod verification;
 pub mod waiters;
 pub mod wake;
 pub mod webhook;

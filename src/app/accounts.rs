@@ -26,6 +26,7 @@ use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::email::is_email;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::refusal::Refusal;
+use crate::domain::verification::VerificationPolicy;
 use crate::http::password;
 use crate::store::accounts;
 use crate::store::failure::StoreError;
@@ -99,6 +100,7 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
         clock: clock.clone(),
         wakers: Wakers::default(),
         deadlines: DeadlinePolicy::default(),
+        verification: VerificationPolicy::Warn,
     };
     let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, Limits::default());
     let changed = taxpayers.set_subscription(TaxpayerId(id), to, Actor::CommandLine).await;

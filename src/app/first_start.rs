@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use rand::RngExt;
+use sandbox::PartyEnrolment;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -15,6 +16,7 @@ use crate::config::{AuthorityMode, Environment, Settings};
 use crate::domain::audit::Actor;
 use crate::domain::caller::{KeyKind, new_key};
 use crate::domain::clock;
+use crate::domain::fault::Faults;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::ProfileChange;
 use crate::http::password;
@@ -32,6 +34,8 @@ pub struct Accounts {
 pub(super) const SERVICE_ID: &str = "94CD90AA";
 pub(super) const BUSINESS_ID: &str = "11111111-1111-4111-8111-111111111111";
 
+const NAME: &str = "Demo Trading Ltd";
+const TIN: &str = "12345678-0001";
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
 
 /// Makes the demo accounts where there are none yet; never in production or beside a
@@ -78,6 +82,7 @@ async fn make(
     let id = if let Some(id) = taxpayer {
         id
     } else {
+        enrol(house)?;
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
         house.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?.id
     };
@@ -91,9 +96,9 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
     let password_hash = password::hash(password).map_err(|_| StartError::Password)?;
     Ok(Onboarding {
         integrator_id,
-        name: "Demo Trading Ltd".into(),
+        name: NAME.into(),
         email: "accounts@demo.example".into(),
-        tin: "12345678-0001".into(),
+        tin: TIN.into(),
         phone: None,
         nature_of_business: Some("Wholesale of computers".into()),
         service_id: SERVICE_ID.into(),
@@ -107,7 +112,20 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
             password_hash,
             must_change_password: true,
         },
+        taken: Faults::default(),
     })
+}
+
+/// The simulator knows the demo taxpayer, so that it is confirmed like any other that is registered.
+fn enrol(house: &House) -> Result<(), StartError> {
+    let Some(sandbox) = &house.sandbox else { return Ok(()) };
+    let enrolment = PartyEnrolment {
+        business_id: Some(BUSINESS_ID.into()),
+        tin: Some(TIN.into()),
+        name: Some(NAME.into()),
+        ..PartyEnrolment::default()
+    };
+    sandbox.state().enrol(&enrolment).map_err(StartError::Sandbox)
 }
 
 fn profile() -> ProfileChange {

@@ -123,7 +123,7 @@ impl House {
             waiters: wakers.waiters.clone(),
             backlog,
         };
-        let inbound = Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone()));
+        let inbound = inbound(settings, &store, &taxpayers, &authority);
         let catalog = SharedCatalog::default();
         let snapshot = Snapshot {
             store: store.clone(),
@@ -209,6 +209,17 @@ fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
 }
 
+/// What works with the authority's word of invoices.
+fn inbound(
+    settings: &Settings,
+    store: &Store,
+    taxpayers: &Arc<Taxpayers>,
+    authority: &Authority,
+) -> Arc<Inbound> {
+    let policy = settings.accounts.verification;
+    Arc::new(Inbound::new(store.clone(), Arc::clone(taxpayers), authority.clone(), policy))
+}
+
 /// What reads the authority's list for missed notices, its first turn due at once.
 async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) -> Result<Pull, StartError> {
     let schedule = PullSchedule {
@@ -228,6 +239,7 @@ pub(super) fn desktop(settings: &Settings, store: &Store, clock: &SharedClock, w
         clock: clock.clone(),
         wakers: wakers.clone(),
         deadlines: deadlines(settings),
+        verification: settings.accounts.verification,
     }
 }
 

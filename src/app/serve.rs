@@ -89,7 +89,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
-            default_contact_password: settings.secrets.contact_password.clone(),
+            verification: settings.accounts.verification,
             erp_systems: settings.options.erp_systems.clone(),
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
@@ -100,6 +100,7 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
         bulk: http::Turnstile::default(),
         limits: rates(settings).into(),
         key_usage: house.key_usage(),
+        passwords: http::Passwords::new(settings.secrets.contact_password.clone()),
         under_way: http::UnderWay::default(),
     }
 }
@@ -112,6 +113,7 @@ fn rates(settings: &Settings) -> http::Rates {
         rotate_per_min: limits.rotate_per_min,
         webhook_test_per_min: limits.webhook_test_per_min,
         failed_auth_per_min: limits.failed_auth_per_min,
+        refused_creates_per_min: limits.refused_creates_per_min,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
 use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
 use crate::actors::sweeper::{Broom, SweeperActor};
 use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::verification::{Verifier, VerifierActor};
 use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Satchel, WebhookActors};
 use crate::actors::{pipeline, webhook as pool};
@@ -49,6 +50,7 @@ pub(super) struct Staff {
     pub(super) key_usage: Arc<KeyUsage>,
     _key_usage_actor: Addr<KeyUsageActor>,
     _checkpoints: Option<Addr<CheckpointActor>>,
+    _verifier: Addr<VerifierActor>,
     _janitor: Addr<Janitor>,
 }
 
@@ -74,6 +76,7 @@ impl Staff {
             claim_max,
             wake,
         };
+        let verifier = verifier(settings, (taxpayers, &gear), (&owner, lease)).start(tree, arbiters);
         let outages = outages(settings, (taxpayers, &gear), (&owner, lease));
         let outages = OutageActor::start((outages.0, gear.authority.clone()), outages.1, tree, arbiters);
         let runs =
@@ -99,6 +102,7 @@ impl Staff {
             key_usage,
             _key_usage_actor: key_usage_actor,
             _checkpoints: None,
+            _verifier: verifier,
             _janitor: janitor::start(tree, arbiters, CHORES_EVERY, chores),
         }
     }
@@ -116,6 +120,24 @@ impl Staff {
         let every = Duration::from_secs(every_s);
         let actor = periodic.map(|checkpointer| checkpointer.start(every, tree, arbiters));
         Self { _checkpoints: actor, ..self }
+    }
+}
+
+/// What asks the authority who taxpayers are.
+fn verifier(
+    settings: &Settings,
+    (taxpayers, gear): (&Arc<Taxpayers>, &Gear),
+    (owner, lease): (&str, Duration),
+) -> Verifier {
+    let entity_id = &settings.authority.entity_id;
+    Verifier {
+        store: gear.store.clone(),
+        taxpayers: Arc::clone(taxpayers),
+        authority: gear.authority.clone(),
+        clock: gear.clock.clone(),
+        entity_id: (!entity_id.is_empty()).then(|| entity_id.clone()),
+        owner: owner.to_owned(),
+        lease,
     }
 }
 

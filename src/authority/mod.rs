@@ -55,5 +55,6 @@ pub use operation::{Operation, ResourceList};
 pub use retry::RetryPolicy;
 pub use tally::{Outcome, Tally};
 pub use wire::{
-    Acknowledgement, Confirmation, InTransit, IrnCheck, Parties, Party, PullQuery, SearchPage, SearchQuery,
+    Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, Party, PullQuery, SearchPage,
+    SearchQuery,
 };

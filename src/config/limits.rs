@@ -70,10 +70,8 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("authority.api_key", Allowed::Text(is_header, HEADER)),
     ("authority.api_secret", Allowed::Text(is_header, HEADER)),
     ("authority.extra_ca_file", Allowed::Text(is_file, FILE)),
-    (
-        "authority.notification_token",
-        Allowed::Text(is_segment, "letters, digits, `-`, `.`, `_` and `~`, or empty"),
-    ),
+    ("authority.entity_id", Allowed::Text(is_segment, SEGMENT)),
+    ("authority.notification_token", Allowed::Text(is_segment, SEGMENT)),
     ("authority.pull_every_s", Allowed::Number(1..=DAY_S)),
     ("authority.outage_quiet_s", Allowed::Number(1..=3_600)),
     ("authority.utc_offset", Allowed::Text(|text| parse_offset(text).is_some(), "an offset such as +01:00")),
@@ -106,12 +104,14 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("rate_limit.rotate_per_min", Allowed::Number(0..=COUNT_MAX)),
     ("rate_limit.webhook_test_per_min", Allowed::Number(0..=COUNT_MAX)),
     ("rate_limit.failed_auth_per_min", Allowed::Number(0..=COUNT_MAX)),
+    ("rate_limit.refused_creates_per_min", Allowed::Number(0..=COUNT_MAX)),
     ("cluster.lease_s", Allowed::Number(1..=3_600)),
     ("metrics.public", Allowed::Flag),
     ("metrics.public_on_network", Allowed::Flag),
     ("checkpoints.file", Allowed::Text(|_| true, "the path of a file, or empty")),
     ("checkpoints.every_s", Allowed::Number(0..=DAY_S)),
     ("checkpoints.key_file", Allowed::Text(is_file, FILE)),
+    ("accounts.verification", Allowed::Word(&["warn", "require"])),
     ("taxpayers.commands_per_taxpayer_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.commands_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.active_max", Allowed::Number(1..=COUNT_MAX)),
@@ -123,6 +123,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
 
 const NETWORKS: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
 const ADDRESS: &str = "an IP address and a port, such as 127.0.0.1:8080";
+const SEGMENT: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 const HEADER: &str = "visible ASCII characters without spaces, or empty";
 const FILE: &str = "the path of a file that exists, or empty";
 

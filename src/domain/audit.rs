@@ -18,6 +18,7 @@ words! {
         ReplayDeadLetters = "dead-letters.replay",
         Reconcile = "taxpayer.reconcile",
         SetIntegration = "taxpayer.set-integration",
+        VerifyTaxpayer = "taxpayer.verify",
         CreateTaxpayer = "taxpayer.create",
         UpdateProfile = "taxpayer.update-profile",
         SetSubscription = "taxpayer.set-subscription",

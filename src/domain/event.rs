@@ -27,6 +27,8 @@ words! {
         SupplierInvoiceReceived = "supplier-invoice.received",
         SupplierInvoiceAcknowledged = "supplier-invoice.acknowledged",
         ApiKeyRotated = "api-key.rotated",
+        TaxpayerVerified = "taxpayer.verified",
+        TaxpayerUnverified = "taxpayer.unverified",
         AuthorityOutageStarted = "authority.outage-started",
         AuthorityOutageEnded = "authority.outage-ended",
         WebhookUpdated = "webhook.updated",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::codes::{Category, Subscription};
 use crate::domain::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::refusal::Refusal;
-use crate::domain::verification::Verification;
+use crate::domain::verification::{Verification, VerificationPolicy};
 
 /// The customer block of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,13 +93,22 @@ pub struct Place {
 }
 
 impl Taxpayer {
-    /// Whether the taxpayer may create invoices: its subscription is active, its profile complete.
-    pub fn may_create_invoices(&self) -> Result<(), Refusal> {
+    /// Whether the taxpayer may create invoices: its subscription is active, its profile complete, and it is confirmed
+    /// where that is required.
+    pub fn may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {
             return Err(Refusal::SubscriptionInactive);
         }
         let missing = self.missing_profile_fields();
-        if missing.is_empty() { Ok(()) } else { Err(Refusal::ProfileIncomplete(missing)) }
+        if !missing.is_empty() {
+            return Err(Refusal::ProfileIncomplete(missing));
+        }
+        self.check_verified(policy)
+    }
+
+    /// Whether the taxpayer is confirmed, where that is required.
+    pub fn check_verified(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
+        if self.verification.satisfies(policy) { Ok(()) } else { Err(Refusal::TaxpayerUnverified) }
     }
 
     /// The names of the profile's fields that differ from those before.

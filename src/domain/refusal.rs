@@ -21,6 +21,10 @@ pub enum Refusal {
     SubscriptionInactive,
     #[error("The business profile is incomplete: {} missing", .0.join(", "))]
     ProfileIncomplete(Vec<&'static str>),
+    #[error(
+        "The tax authority has not confirmed this taxpayer: ask the operator of this service to verify it"
+    )]
+    TaxpayerUnverified,
     #[error("The invoice is {0} and can no longer be changed")]
     InvoiceLocked(WorkflowStatus),
     #[error("The invoice must be approved before it can be paid; it is {0}")]

@@ -58,6 +58,18 @@ impl Verification {
         }
     }
 
+    /// What this becomes once something was found out; none where it stays. Who is confirmed stays so, and an authority
+    /// that is silent takes back nothing that it said.
+    pub fn after(self, found: Self) -> Option<Self> {
+        let is_silence = found == Self::Unverified(Doubt::NoAnswer);
+        let stays = match self {
+            Self::Pending => found == Self::Pending,
+            Self::Verified(_) => true,
+            Self::Unverified(_) => is_silence || found == Self::Pending || found == self,
+        };
+        (!stays).then_some(found)
+    }
+
     pub fn status(self) -> VerificationStatus {
         match self {
             Self::Pending => VerificationStatus::Pending,
@@ -116,6 +128,26 @@ mod tests {
         assert_eq!(compared(&[]), unknown);
         assert_eq!(compared(&[("other", Some("12345678-0001"))]), unknown);
         assert_eq!(compared(&[(ID, None)]), unknown);
+    }
+
+    #[test]
+    fn a_confirmation_stays_and_silence_takes_nothing_back() {
+        let pending = Verification::Pending;
+        let [mismatch, unknown, silent] =
+            [Doubt::TinMismatch, Doubt::BusinessUnknown, Doubt::NoAnswer].map(Verification::Unverified);
+        let [authority, operator] =
+            [ConfirmedBy::Authority, ConfirmedBy::Operator].map(Verification::Verified);
+        for found in [mismatch, unknown, silent, authority, operator] {
+            assert_eq!(pending.after(found), Some(found));
+            assert_eq!(authority.after(found), None);
+            assert_eq!(operator.after(found), None);
+        }
+        for before in [mismatch, unknown, silent] {
+            assert_eq!(before.after(silent), None);
+            assert_eq!(before.after(before), None);
+            assert_eq!(before.after(authority), Some(authority));
+        }
+        assert_eq!((silent.after(mismatch), mismatch.after(unknown)), (Some(mismatch), Some(unknown)));
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub(crate) async fn for_irn(state: &State, caller: Caller, irn: &Irn) -> Result<
         }
     };
     let is_theirs = |taxpayer: &Taxpayer| irn.has_service_id(&taxpayer.service_id);
-    found.filter(is_theirs).ok_or_else(ApiError::invoice_not_found)
+    let found = found.filter(is_theirs).ok_or_else(ApiError::invoice_not_found)?;
+    verified(state, found)
 }
 
 /// The taxpayer that a body is about; `None` where nothing in it says so.
@@ -57,13 +58,20 @@ pub(crate) async fn for_body(
     hint: Hint,
 ) -> Result<Option<Taxpayer>, ApiError> {
     match (caller, Name::of(body, hint)) {
-        (Caller::Taxpayer(id), _) => own(state, id).await,
+        (Caller::Taxpayer(id), _) => own(state, id).await?.map(|found| verified(state, found)).transpose(),
         (Caller::Integrator(_), None) => Ok(None),
         (Caller::Integrator(integrator), Some(name)) => {
-            let found = named(state, integrator, name).await?;
-            found.map(Some).ok_or_else(ApiError::taxpayer_not_found)
+            let found = named(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+            verified(state, found).map(Some)
         }
     }
+}
+
+/// The authority answers these calls with whatever the service id leads to: who has claimed another's is let in only
+/// where no confirmation is required.
+fn verified(state: &State, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
+    taxpayer.check_verified(state.settings.verification)?;
+    Ok(taxpayer)
 }
 
 async fn own(state: &State, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError> {

@@ -177,6 +177,7 @@ impl From<Refusal> for ApiError {
             Refusal::TaxpayerNotFound => (Code::TaxpayerNotFound, Faults::default()),
             Refusal::RunNotFound => (Code::RunNotFound, Faults::default()),
             Refusal::SubscriptionInactive => (Code::SubscriptionInactive, Faults::default()),
+            Refusal::TaxpayerUnverified => (Code::TaxpayerUnverified, Faults::default()),
             Refusal::InvoiceLocked(_) => (Code::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
             Refusal::InvalidTransition { .. }
@@ -215,7 +216,7 @@ impl From<StoreError> for ApiError {
     }
 }
 
-fn overloaded(retry_after: Duration) -> ApiError {
+pub(crate) fn overloaded(retry_after: Duration) -> ApiError {
     ApiError::new(Code::Overloaded, "The service is busy, please try again").retry_in(retry_after)
 }
 

@@ -1,4 +1,5 @@
-//! What stands before a create: an active subscription and a complete profile. The taxpayer's actor
+//! What stands before a create: an active subscription, a complete profile, and a confirmed taxpayer where that is
+//! required. The taxpayer's actor
 //! asks for both; here they only go before the faults of a form, without a query where there are none.
 
 use crate::domain::fault::Faults;
@@ -17,6 +18,6 @@ pub(crate) async fn or_faults(state: &State, id: TaxpayerId, faults: Faults) -> 
 pub(crate) async fn passed(state: &State, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    taxpayer.may_create_invoices()?;
+    taxpayer.may_create_invoices(state.settings.verification)?;
     Ok(taxpayer)
 }

@@ -69,6 +69,7 @@ pub use health::Health;
 pub use idempotency::UnderWay;
 pub use limits::{Limits, Rates};
 pub use metrics::{Figures, Traffic};
+pub use password::Passwords;
 pub use request::accompany;
 use route::{Path, path};
 pub use turnstile::Turnstile;

@@ -19,6 +19,8 @@ pub(super) fn table() -> Vec<Path> {
         path("/ops/webhooks/dead-letters").get(ops::list_dead_letters),
         path("/ops/webhooks/dead-letters/replay").post(ops::replay_dead_letters),
         path("/ops/webhooks/dead-letters/{id}/replay").post(ops::replay_dead_letter),
+        path("/ops/taxpayers").get(ops::list_all_taxpayers),
+        path("/ops/taxpayers/{id}/verify").post(ops::verify_taxpayer),
         path("/ops/taxpayers/{id}/integration").get(ops::get_integration).on([Method::PUT], ops::set_integration),
         path("/ops/integrators").get(ops::list_integrators),
         path("/ops/integrators/{id}/api-key/rotate").post(ops::rotate_integrator_key),

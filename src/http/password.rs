@@ -1,21 +1,65 @@
-//! Passwords as they are kept: Argon2id in the PHC string format, which names its own cost.
+//! Passwords as they are kept: Argon2id in the PHC string format, which names its own cost. Hashing is dear on purpose,
+//! so few are hashed at a time, few wait for it, and the deployment's own first password is hashed once.
 
 use argon2::Argon2;
 use argon2::password_hash::{Error, PasswordHasher};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, RETRY_AFTER, overloaded};
 
 /// Hashes worked on at a time: each takes a core and 19 MiB.
-static HASHES: Semaphore = Semaphore::const_new(2);
+const AT_ONCE: usize = 2;
+/// Passwords that are hashed or wait for it: the last of them for about a second.
+const ADMITTED_MAX: usize = 32;
 
-/// Hashes a password off the threads that answer requests.
-pub(crate) async fn hash_aside(password: SecretString) -> Result<String, ApiError> {
-    let _place = HASHES.acquire().await.map_err(ApiError::internal)?;
-    let hash = spawn_blocking(move || hash(&password));
-    hash.await.map_err(ApiError::internal)?.map_err(ApiError::internal)
+/// Hashes passwords for a process.
+#[derive(Debug)]
+pub struct Passwords {
+    /// What a contact person signs in with first when Create Taxpayer names no password.
+    default: SecretString,
+    default_hash: OnceCell<String>,
+    admitted: Semaphore,
+    working: Semaphore,
+}
+
+/// A hash to keep.
+#[derive(Debug)]
+pub(crate) struct KeptPassword {
+    pub(crate) hash: String,
+    pub(crate) must_change: bool,
+}
+
+impl Passwords {
+    pub fn new(default: SecretString) -> Self {
+        let (admitted, working) = (Semaphore::new(ADMITTED_MAX), Semaphore::new(AT_ONCE));
+        Self { default, default_hash: OnceCell::new(), admitted, working }
+    }
+
+    /// Hashes a password off the threads that answer requests. Without one it is the deployment's, which has to be
+    /// changed. Where too many wait already, the caller is asked to come back.
+    pub(crate) async fn keep(&self, password: Option<SecretString>) -> Result<KeptPassword, ApiError> {
+        let Some(password) = password else {
+            let hash = self.default_hash.get_or_try_init(|| self.hashed(self.default.clone())).await?;
+            return Ok(KeptPassword { hash: hash.clone(), must_change: true });
+        };
+        Ok(KeptPassword { hash: self.hashed(password).await?, must_change: false })
+    }
+
+    /// For tests that fill the queue.
+    #[cfg(test)]
+    pub(crate) async fn fill(&self) -> tokio::sync::SemaphorePermit<'_> {
+        let places = u32::try_from(ADMITTED_MAX).unwrap();
+        self.admitted.acquire_many(places).await.unwrap()
+    }
+
+    async fn hashed(&self, password: SecretString) -> Result<String, ApiError> {
+        let _admitted = self.admitted.try_acquire().map_err(|_| overloaded(RETRY_AFTER))?;
+        let _working = self.working.acquire().await.map_err(ApiError::internal)?;
+        let hash = spawn_blocking(move || hash(&password));
+        hash.await.map_err(ApiError::internal)?.map_err(ApiError::internal)
+    }
 }
 
 /// Hashes a password at the library's own cost (19 MiB, two passes), which is what OWASP advises: some 20 ms.
@@ -40,6 +84,23 @@ mod tests {
         };
         assert!(verify(&right).is_ok());
         assert!(verify(&wrong).is_err());
+    }
+
+    #[actix_web::test]
+    async fn the_deployments_password_is_hashed_once_and_has_to_be_changed() {
+        let passwords = Passwords::new("the first password".into());
+        let (one, two) = (passwords.keep(None).await.unwrap(), passwords.keep(None).await.unwrap());
+        assert_eq!((&one.hash, one.must_change), (&two.hash, true));
+        let own = passwords.keep(Some("the first password".into())).await.unwrap();
+        assert!(own.hash != one.hash && !own.must_change);
+    }
+
+    #[actix_web::test]
+    async fn where_many_wait_the_next_one_is_asked_to_come_back() {
+        let passwords = Passwords::new("the first password".into());
+        let _all = passwords.fill().await;
+        let refused = passwords.keep(Some("another password".into())).await.unwrap_err();
+        assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY_AFTER)));
     }
 
     #[test]

@@ -20,10 +20,12 @@ use crate::authority::Authority;
 use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
 use crate::domain::ids::TaxpayerId;
+use crate::domain::verification::VerificationPolicy;
 use crate::http::health::Health;
 use crate::http::idempotency::UnderWay;
 use crate::http::limits::Limits;
 use crate::http::metrics::{Figures, Traffic};
+use crate::http::password::Passwords;
 use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
@@ -55,6 +57,7 @@ pub struct State {
     pub bulk: Turnstile,
     pub limits: Limits,
     pub key_usage: Arc<KeyUsage>,
+    pub passwords: Passwords,
     /// `UnderWay::default()`.
     pub under_way: UnderWay,
 }
@@ -76,8 +79,8 @@ pub struct Settings {
     pub body_timeout: Duration,
     /// The authority's zone, in which "today" may begin before it does in UTC.
     pub utc_offset: Offset,
-    /// What a contact person signs in with first when Create Taxpayer names no password.
-    pub default_contact_password: SecretString,
+    /// What a taxpayer may do that the authority has not confirmed: `accounts.verification`.
+    pub verification: VerificationPolicy,
     /// The ERP systems an integration may name: `options.erp_systems`.
     pub erp_systems: Vec<String>,
     /// The right to send notices: `authority.notification_token`.

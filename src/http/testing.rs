@@ -32,10 +32,10 @@ use crate::domain::codes::Subscription;
 use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Place, Taxpayer};
-use crate::domain::verification::Verification;
+use crate::domain::verification::{Verification, VerificationPolicy};
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
-use crate::http::{Figures, Health, Rates, Traffic, Turnstile, UnderWay};
+use crate::http::{Figures, Health, Passwords, Rates, Traffic, Turnstile, UnderWay};
 use crate::store::database::{PoolSettings, Store};
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
@@ -72,7 +72,7 @@ fn settings() -> Settings {
         idempotency_keep: Duration::from_hours(24),
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
-        default_contact_password: "a first password".into(),
+        verification: VerificationPolicy::Warn,
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
@@ -96,6 +96,7 @@ pub(crate) async fn house() -> House {
         clock: clock.clone(),
         wakers: wakers.clone(),
         deadlines: DeadlinePolicy::default(),
+        verification: VerificationPolicy::Warn,
     };
     let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, Limits::default()));
     let authority = nobody(&clock);
@@ -121,7 +122,12 @@ pub(crate) async fn house() -> House {
             waiters: wakers.waiters,
             backlog: Backlog::new(store.clone(), authority.clone(), clock.clone()),
         }),
-        inbound: Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone())),
+        inbound: Arc::new(Inbound::new(
+            store.clone(),
+            Arc::clone(&taxpayers),
+            authority.clone(),
+            VerificationPolicy::Warn,
+        )),
         reconciliations: Arc::new(Reconciliations::new(store.clone(), clock.clone(), Offset::constant(1))),
         store,
         taxpayers,
@@ -138,6 +144,7 @@ pub(crate) async fn house() -> House {
         bulk: Turnstile::default(),
         limits: Rates::default().into(),
         key_usage: Arc::default(),
+        passwords: Passwords::new("correct horse battery".into()),
         under_way: UnderWay::default(),
     };
     House { state: web::Data::new(state), arbiters, _files: files }

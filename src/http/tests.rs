@@ -258,6 +258,26 @@ async fn an_id_in_a_body_has_one_spelling_too() {
 }
 
 #[actix_web::test]
+async fn a_password_is_hashed_only_where_the_names_are_free() {
+    let house = house().await;
+    let new = json!({
+        "name": "New", "email": "new@example.com", "tin_no": "99", "authority_service_id": "00000099",
+        "authority_business_id": "bb99420d-d6bb-422c-b371-000000000099", "address": "1 Road",
+        "contact_person":
+            { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
+    });
+    let all = house.state.passwords.fill().await;
+    let taken = changed(&new, "/tin_no", Some(json!("1234 5678/0001")));
+    let seen = ask(&house, post(TAXPAYERS, INTEGRATOR_KEY, &taken)).await;
+    assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()), "nothing was to be hashed");
+    let seen = ask(&house, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await;
+    assert_eq!(seen.code(), (503, "OVERLOADED".into()));
+    assert_eq!(seen.headers.get(RETRY_AFTER).unwrap(), "1");
+    drop(all);
+    assert_eq!(ask(&house, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await.status, 201);
+}
+
+#[actix_web::test]
 async fn an_integrator_sees_its_own_taxpayers_only() {
     let house = house().await;
     let own = ask(&house, get("/v1/system-integrators/taxpayers/7", INTEGRATOR_KEY)).await;

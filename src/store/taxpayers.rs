@@ -13,8 +13,9 @@ use crate::domain::fault::{Fault, Faults};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::normal_form;
 use crate::domain::party::{Contact, Taxpayer};
+use crate::domain::verification::VerificationStatus;
 use crate::store::database::{Store, Transaction};
-use crate::store::entity::column::{caseless, contains};
+use crate::store::entity::column::{Row, caseless, contains};
 use crate::store::entity::contact;
 use crate::store::entity::taxpayer::{Column, Entity, Model};
 use crate::store::failure::StoreError;
@@ -209,6 +210,63 @@ pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreErro
     row.tin_shared = NotSet;
     Entity::update(row).exec(tx).await?;
     Ok(())
+}
+
+/// Which taxpayers an operator asks for.
+#[derive(Debug, Default)]
+pub struct TaxpayerFilter {
+    pub verification: Option<VerificationStatus>,
+    /// Only those whose tax number others have too.
+    pub sharing_tin: bool,
+    /// Only those with this tax number, in whichever spelling.
+    pub tin: Option<String>,
+}
+
+/// A page of the taxpayers of all integrators, newest first; with each, whether others have its tax number too.
+pub async fn page(
+    store: &Store,
+    filter: TaxpayerFilter,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<(Taxpayer, bool)>, u64), StoreError> {
+    let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
+    let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
+    let wanted = Condition::all()
+        .add_option(status)
+        .add_option(tin)
+        .add_option(filter.sharing_tin.then(|| Expr::col(Column::TinShared)));
+    let found = Entity::find().filter(wanted);
+    let total = found.clone().count(store.reader()).await?;
+    let rows = found
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    let shown = |row: Model| {
+        let is_shared = row.tin_shared;
+        Ok((Taxpayer::try_from(row)?, is_shared))
+    };
+    Ok((rows.into_iter().map(shown).collect::<Result<_, StoreError>>()?, total))
+}
+
+/// How many taxpayers there are, by how far their verification has come.
+pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationStatus, i64)>, StoreError> {
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .column(Column::Verification)
+        .column_as(Column::Id.count(), "taxpayers")
+        .group_by(Column::Verification)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let at = Row { table: "taxpayers", id: "verification" };
+    rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
+}
+
+/// How many taxpayers have a tax number that another one has too.
+pub async fn count_sharing_tin(store: &Store) -> Result<i64, StoreError> {
+    let count = Entity::find().filter(Expr::col(Column::TinShared)).count(store.reader()).await?;
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// Every taxpayer there is, for the audit.

@@ -27,6 +27,8 @@ const STORY: &[(&str, u16)] = &[
     ("rotate_webhook_secret", 200),
     ("set_integration", 200),
     ("get_integration", 200),
+    ("list_all_taxpayers", 200),
+    ("verify_taxpayer", 200),
     // Nobody answers at the address of the example.
     ("test_webhook", 502),
     ("enums", 200),

@@ -59,6 +59,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::inbound", Floor::Actors),
     room("actors::outage", Floor::Actors),
     room("actors::reconciliation", Floor::Actors),
+    room("actors::verification", Floor::Actors),
     room("http", Floor::Surface),
     room("console", Floor::Surface),
     shared("app", Floor::Top),

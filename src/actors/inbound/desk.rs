@@ -10,6 +10,7 @@ use crate::authority::{Authority, CryptoError, Failure as AuthorityFailure};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
 use crate::domain::supplier_invoice::OtherInvoice;
+use crate::domain::verification::VerificationPolicy;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::taxpayers::{self, TinHolder};
@@ -24,36 +25,58 @@ pub struct Inbound {
     pub(super) taxpayers: Arc<Taxpayers>,
     pub(super) authority: Authority,
     pub(super) slots: Semaphore,
-    ambiguous: AtomicU64,
+    policy: VerificationPolicy,
+    withheld: [AtomicU64; Withheld::ALL.len()],
 }
 
 impl Inbound {
-    pub fn new(store: Store, taxpayers: Arc<Taxpayers>, authority: Authority) -> Self {
+    pub fn new(
+        store: Store,
+        taxpayers: Arc<Taxpayers>,
+        authority: Authority,
+        policy: VerificationPolicy,
+    ) -> Self {
         let slots = Semaphore::new(NOTICES_AT_ONCE);
-        Self { store, taxpayers, authority, slots, ambiguous: AtomicU64::default() }
+        Self { store, taxpayers, authority, slots, policy, withheld: Default::default() }
     }
 
-    /// How often an invoice was withheld because several taxpayers share the tax number of its buyer.
-    pub fn ambiguous_buyers(&self) -> u64 {
-        self.ambiguous.load(Ordering::Relaxed)
+    /// How often an invoice was withheld from its buyer, by the reason.
+    pub fn withheld(&self) -> [(&'static str, u64); Withheld::ALL.len()] {
+        Withheld::ALL.map(|why| (why.as_str(), self.withheld[why as usize].load(Ordering::Relaxed)))
     }
 
     /// The taxpayer that a tax number on a document names. Where several share it, none gets the invoice: it must not
-    /// go to a stranger.
+    /// go to a stranger. Nor does who is not confirmed, where that is required.
     pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, Unresolved> {
-        match taxpayers::with_tin(&self.store, tin).await? {
-            TinHolder::Nobody => Err(Unresolved::Nobody),
-            TinHolder::One(taxpayer) => Ok(taxpayer.id),
-            TinHolder::Several(holders) => {
-                self.ambiguous.fetch_add(1, Ordering::Relaxed);
-                let taxpayers: Vec<i64> = holders.iter().map(|id| id.0).collect();
-                tracing::warn!(
-                    %irn,
-                    ?taxpayers,
-                    "an invoice is withheld: several taxpayers share the tax number of its buyer"
-                );
-                Err(Unresolved::Withheld)
+        let (why, holders) = match taxpayers::with_tin(&self.store, tin).await? {
+            TinHolder::Nobody => return Err(Unresolved::Nobody),
+            TinHolder::One(taxpayer) if taxpayer.check_verified(self.policy).is_ok() => {
+                return Ok(taxpayer.id);
             }
+            TinHolder::One(taxpayer) => (Withheld::Unverified, vec![taxpayer.id]),
+            TinHolder::Several(holders) => (Withheld::Ambiguous, holders),
+        };
+        self.withheld[why as usize].fetch_add(1, Ordering::Relaxed);
+        let taxpayers: Vec<i64> = holders.iter().map(|id| id.0).collect();
+        tracing::warn!(%irn, reason = why.as_str(), ?taxpayers, "an invoice is withheld from its buyer");
+        Err(Unresolved::Withheld)
+    }
+}
+
+/// Why an invoice is not given to the taxpayer that its buyer may be.
+#[derive(Debug, Clone, Copy)]
+enum Withheld {
+    Ambiguous,
+    Unverified,
+}
+
+impl Withheld {
+    const ALL: [Self; 2] = [Self::Ambiguous, Self::Unverified];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ambiguous => "several_taxpayers_share_the_tin",
+            Self::Unverified => "unverified_taxpayer",
         }
     }
 }

@@ -27,7 +27,9 @@ const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
 /// How far back a sweep reads what was acknowledged: that list only grows.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
-/// When an invoice that is nobody's here or is withheld is looked at again: its buyer may be onboarded meanwhile.
+/// When an invoice that is withheld is looked at again: its buyer may be confirmed meanwhile.
+const WITHHELD_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// When an invoice that is nobody's here is looked at again: its buyer may be onboarded meanwhile.
 const NOBODY_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// Lines worked with in one turn.
 const TURN_MAX: usize = 500;
@@ -166,8 +168,10 @@ impl Pull {
         for line in lines.into_iter().take(TURN_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
                 Ok(()) => drop(self.dealt().insert(line, None)),
-                Err(Unresolved::Nobody | Unresolved::Withheld) => {
-                    let again = self.clock.now().saturating_add(NOBODY_FOR).ok();
+                Err(unresolved @ (Unresolved::Nobody | Unresolved::Withheld)) => {
+                    let wait =
+                        if matches!(unresolved, Unresolved::Nobody) { NOBODY_FOR } else { WITHHELD_FOR };
+                    let again = self.clock.now().saturating_add(wait).ok();
                     self.dealt().insert(line, again);
                 }
                 Err(failure) => {

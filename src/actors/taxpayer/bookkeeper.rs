@@ -23,6 +23,7 @@ use crate::domain::claim::Claim;
 use crate::domain::clock::SharedClock;
 use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::ids::{CommandId as DomainCommandId, TaxpayerId};
+use crate::domain::verification::VerificationPolicy;
 use crate::store::database::{Store, Transaction};
 use crate::store::events;
 use crate::store::failure::StoreError;
@@ -42,6 +43,7 @@ pub struct Desktop {
     pub clock: SharedClock,
     pub wakers: Wakers,
     pub deadlines: DeadlinePolicy,
+    pub verification: VerificationPolicy,
 }
 
 /// Keeps one taxpayer's books.
@@ -112,7 +114,14 @@ impl Bookkeeper {
         let books = self.open_books(&tx).await?;
         let now = self.desktop.clock.now();
         let open = (&self.desktop.store, &tx);
-        let mut desk = load::desk(open, self.id, books, (tasks, ids), (now, self.desktop.deadlines)).await?;
+        let mut desk = load::desk(
+            open,
+            self.id,
+            books,
+            (tasks, ids),
+            (now, self.desktop.deadlines, self.desktop.verification),
+        )
+        .await?;
         let answers = answer(&tx, &mut desk, tasks).await?;
         if desk.changes.is_empty() {
             tx.rollback().await?;

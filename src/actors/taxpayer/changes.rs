@@ -166,7 +166,10 @@ impl Desk {
         let changes = &self.changes;
         if let (true, Some(taxpayer)) = (changes.taxpayer, &self.books.taxpayer) {
             match &changes.new_contact {
-                Some(person) => taxpayers::add(tx, taxpayer, self.contact(person)).await?,
+                Some(person) => {
+                    taxpayers::add(tx, taxpayer, self.contact(person)).await?;
+                    lanes::make_due(tx, LaneKind::Verification, &[self.id.to_string()]).await?;
+                }
                 None => taxpayers::save(tx, taxpayer).await?,
             }
         }

@@ -13,6 +13,7 @@ use crate::domain::batch::{Batch, Candidate};
 use crate::domain::claim::{Claim, KeptAnswer};
 use crate::domain::codes::{SettableStatus, Subscription, UniqueNoType};
 use crate::domain::delivery::{Endpoint, ScheduleChange};
+use crate::domain::fault::Faults;
 use crate::domain::ids::{IntegratorId, RunId};
 use crate::domain::integration::{Auth, Format, Integration, SecretText};
 use crate::domain::invoice::{Draft, Invoice};
@@ -28,6 +29,7 @@ use crate::domain::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::revision::Revision;
 use crate::domain::run_move::RunMove;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
+use crate::domain::verification::Verification;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 use crate::webhook::Secret;
@@ -49,6 +51,7 @@ pub enum Command {
     AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>, Actor),
     SetSubscription(Subscription, Actor),
+    RecordVerification(Box<FoundOut>),
     SetWebhook(Box<WebhookChange>),
     SetIntegration(Box<IntegrationOrder>),
     KeepRefreshToken(Box<RenewedToken>),
@@ -80,6 +83,7 @@ impl Command {
             Self::AcknowledgeSupplierInvoice { .. } => "acknowledge-supplier-invoice",
             Self::ChangeProfile(..) => "change-profile",
             Self::SetSubscription(..) => "set-subscription",
+            Self::RecordVerification(_) => "record-verification",
             Self::SetWebhook(_) => "set-webhook",
             Self::SetIntegration(_) => "set-integration",
             Self::KeepRefreshToken(_) => "keep-refresh-token",
@@ -168,6 +172,8 @@ pub struct Onboarding {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
+    /// What was found to be another's already; then there is no hash of a password, and this is refused.
+    pub taken: Faults,
 }
 
 #[derive(Debug, Clone)]
@@ -200,6 +206,15 @@ pub struct WebhookChange {
     pub enabled_events: Option<Vec<String>>,
     pub retry_schedule: ScheduleChange,
     pub by: Actor,
+}
+
+/// What the authority or an operator says of who a taxpayer is.
+#[derive(Debug, Clone)]
+pub struct FoundOut {
+    pub found: Verification,
+    /// Who said it in the authority's place, and why.
+    pub by: Option<Actor>,
+    pub reason: Option<String>,
 }
 
 /// A replay that is wanted; where an operator wants it, why, and of which delivery if it is of one.

@@ -26,6 +26,7 @@ use crate::domain::pipeline::{Operation, Run};
 use crate::domain::refusal::Refusal;
 use crate::domain::replay::Replay;
 use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::domain::verification::VerificationPolicy;
 use crate::store::outages::News;
 
 /// What a batch works on.
@@ -33,6 +34,7 @@ pub(crate) struct Desk {
     pub(crate) id: TaxpayerId,
     pub(crate) now: Timestamp,
     pub(crate) deadlines: DeadlinePolicy,
+    pub(crate) verification: VerificationPolicy,
     pub(crate) books: Books,
     pub(crate) invoices: Invoices,
     pub(crate) customers: Customers,

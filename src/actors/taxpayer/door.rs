@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::actors::supervision::{CommandId, Refused, Registry};
 use crate::actors::taxpayer::command::{
-    Command, Created, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate, Reconsideration,
-    RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
+    Command, Created, FoundOut, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate,
+    Reconsideration, RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
 };
 use crate::domain::api_key::NewKey;
 use crate::domain::audit::Actor;
@@ -177,6 +177,12 @@ impl Taxpayers {
         by: Actor,
     ) -> Result<Taxpayer, Failure> {
         ask!(self, id, Command::SetSubscription(to, by), Reply::Taxpayer(taxpayer) => *taxpayer)
+    }
+
+    /// Records what was found out of who the taxpayer is.
+    pub async fn record_verification(&self, id: TaxpayerId, found: FoundOut) -> Result<Taxpayer, Failure> {
+        let command = Command::RecordVerification(Box::new(found));
+        ask!(self, id, command, Reply::Taxpayer(taxpayer) => *taxpayer)
     }
 
     /// Sets the URL and, where they are given, the events and the schedule of the webhook.

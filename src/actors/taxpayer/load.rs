@@ -16,6 +16,7 @@ use crate::domain::invoice::{Invoice, Line};
 use crate::domain::irn::Irn;
 use crate::domain::party::CustomerDetails;
 use crate::domain::revision::RevisedLine;
+use crate::domain::verification::VerificationPolicy;
 use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::ids::IdKind;
@@ -158,7 +159,7 @@ pub(crate) async fn desk(
     id: TaxpayerId,
     books: Books,
     (tasks, ids): (&[Task<Order>], FreshIds),
-    (now, deadlines): (Timestamp, DeadlinePolicy),
+    (now, deadlines, verification): (Timestamp, DeadlinePolicy, VerificationPolicy),
 ) -> Result<Desk, StoreError> {
     let mut wanted = Wanted::default();
     for task in tasks {
@@ -178,6 +179,7 @@ pub(crate) async fn desk(
         id,
         now,
         deadlines,
+        verification,
         invoices: invoices.into_iter().collect(),
         items: items::owned_by_with_names(tx, id, wanted.items).await?,
         customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)

@@ -9,7 +9,9 @@ use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
 use crate::domain::clock::SharedClock;
 use crate::domain::deadline::DeadlinePolicy;
+use crate::domain::fault::Faults;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::verification::VerificationPolicy;
 use crate::store::database::Store;
 
 impl Taxpayers {
@@ -20,6 +22,7 @@ impl Taxpayers {
             clock: clock.clone(),
             wakers: Wakers::default(),
             deadlines: DeadlinePolicy::default(),
+            verification: VerificationPolicy::Warn,
         };
         Self::new(desktop, &Tree::new(clock), arbiters, Limits::default())
     }
@@ -46,6 +49,7 @@ impl Onboarding {
                 password_hash: "$argon2id$".into(),
                 must_change_password: true,
             },
+            taken: Faults::default(),
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subs
 use crate::domain::deadline::DeadlinePolicy;
 use crate::domain::delivery::ScheduleChange;
 use crate::domain::event::Head;
+use crate::domain::fault::Faults;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::irn::Irn;
@@ -32,6 +33,7 @@ use crate::domain::party::{Address, CustomerDetails, ProfileChange};
 use crate::domain::payment::Notice;
 use crate::domain::pipeline::{Operation, Request};
 use crate::domain::refusal::Refusal;
+use crate::domain::verification::VerificationPolicy;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, Recipient};
@@ -61,6 +63,7 @@ impl House {
             clock: clock.clone(),
             wakers,
             deadlines: DeadlinePolicy::default(),
+            verification: VerificationPolicy::Warn,
         };
         let limits = Limits { per_key_max: 1_024, ..Limits::default() };
         let taxpayers = Arc::new(Taxpayers::new(desktop, &Tree::new(clock), &arbiters, limits));
@@ -110,6 +113,7 @@ fn onboarding(tag: &str) -> Onboarding {
             password_hash: "$argon2id$".into(),
             must_change_password: true,
         },
+        taken: Faults::default(),
     }
 }
 

@@ -12,6 +12,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
     Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_MAX)))
 }
 
+/// For what has to be justified.
+pub(crate) fn read_required(reader: &mut Reader<'_>) -> Option<String> {
+    reader.required("reason").long_text(0, LONG_TEXT_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

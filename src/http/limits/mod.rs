@@ -16,4 +16,4 @@ mod told;
 
 pub(crate) use table::{Holder, Rare};
 pub use table::{Limits, Rates};
-pub(crate) use told::{noted, tell};
+pub(crate) use told::{noted, refused, tell};

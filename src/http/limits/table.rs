@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use jiff::Timestamp;
 
+use crate::domain::ids::IntegratorId;
 use crate::http::auth::Account;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
@@ -16,6 +17,7 @@ pub struct Rates {
     pub rotate_per_min: u32,
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
+    pub refused_creates_per_min: u32,
 }
 
 /// Who is counted: the account of a key or, where there is none, an address.
@@ -39,6 +41,7 @@ enum Bucket {
     /// Of one taxpayer, by the id that the path names.
     Rare(Rare, Account, i64),
     FailedAuthentications(IpAddr),
+    RefusedCreates(IntegratorId),
 }
 
 /// Every allowance, and what is left of each.
@@ -48,6 +51,7 @@ pub struct Limits {
     rotations: Option<Quota>,
     webhook_tests: Option<Quota>,
     failed_authentications: Option<Quota>,
+    refused_creates: Option<Quota>,
     buckets: Buckets<Bucket>,
 }
 
@@ -58,6 +62,7 @@ impl From<Rates> for Limits {
             rotations: Quota::per_minute(rates.rotate_per_min),
             webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
             failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
+            refused_creates: Quota::per_minute(rates.refused_creates_per_min),
             buckets: Buckets::default(),
         }
     }
@@ -124,6 +129,15 @@ impl Limits {
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
         self.take(Bucket::FailedAuthentications(counted(peer)), self.failed_authentications, now)
+    }
+
+    /// One more Create Taxpayer whose names are taken: who asks for many finds out what others have.
+    pub(crate) fn refused_create(
+        &self,
+        integrator: IntegratorId,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        self.take(Bucket::RefusedCreates(integrator), self.refused_creates, now)
     }
 
     fn take(

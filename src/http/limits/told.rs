@@ -22,10 +22,13 @@ pub(crate) fn noted(
     if let Some(left) = left {
         request.extensions_mut().insert(left);
     }
-    counted.map(drop).map_err(|exceeded| {
-        let message = "Too many requests; try again when Retry-After has passed";
-        ApiError::new(Code::RateLimited, message).retry_in(exceeded.retry_after)
-    })
+    counted.map(drop).map_err(refused)
+}
+
+/// The refusal of what was too much.
+pub(crate) fn refused(exceeded: Exceeded) -> ApiError {
+    let message = "Too many requests; try again when Retry-After has passed";
+    ApiError::new(Code::RateLimited, message).retry_in(exceeded.retry_after)
 }
 
 /// Writes the headers of what was noted.

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::domain::verification::VerificationStatus;
 use crate::http::cached::Cached;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneCount};
-use crate::store::{deliveries, outages, reconciliations, reference_lists};
+use crate::store::{deliveries, outages, reconciliations, reference_lists, taxpayers};
 
 /// How long what was counted is shown.
 const LASTS: Duration = Duration::from_secs(5);
@@ -29,6 +30,9 @@ pub(super) struct Counted {
     pub(super) findings: Vec<(String, i64)>,
     pub(super) reconciled_at: Option<Timestamp>,
     pub(super) oldest_list: Option<Timestamp>,
+    /// Taxpayers, by how far their verification has come.
+    pub(super) verifications: Vec<(VerificationStatus, i64)>,
+    pub(super) sharing_tin: i64,
 }
 
 impl Default for Figures {
@@ -59,6 +63,8 @@ impl Counted {
             findings: reconciliations::listed_now(store).await?,
             reconciled_at: reconciliations::last_ended(store).await?,
             oldest_list: reference_lists::oldest(store).await?,
+            verifications: taxpayers::count_by_verification(store).await?,
+            sharing_tin: taxpayers::count_sharing_tin(store).await?,
         })
     }
 }

@@ -9,6 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::actors::inbound::Inbound;
 use crate::actors::supervision::Tree;
 use crate::actors::supervision::observe::Snapshot;
 use crate::authority::Authority;
@@ -26,8 +27,7 @@ pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
     state.traffic.register(&mut registry);
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
-    let help = "Invoices withheld because several taxpayers share the tax number of their buyer";
-    registry.register("inbound_ambiguous_buyers", help, counter(state.inbound.ambiguous_buyers()));
+    inbound(&mut registry, &state.inbound);
     let counted = state.figures.counted(&state.store).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
@@ -135,6 +135,13 @@ fn database(registry: &mut Registry, counted: &Counted, now: Timestamp) {
     registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
     let help = "1 while the authority is out, as any replica sees it";
     registry.register("authority_outage", help, gauge(counted.is_out.into()));
+    let gauges = Family::<Pairs, Gauge>::default();
+    for (status, count) in &counted.verifications {
+        gauges.get_or_create(&vec![("verification", status.to_string())]).set(*count);
+    }
+    registry.register("taxpayers", "Taxpayers, by how far their verification has come", gauges);
+    let help = "Taxpayers whose tax number another one has too";
+    registry.register("taxpayers_sharing_tin", help, gauge(counted.sharing_tin));
     let findings = Family::<Pairs, Gauge>::default();
     for (kind, count) in &counted.findings {
         findings.get_or_create(&vec![("what", kind.clone())]).set(*count);
@@ -160,4 +167,13 @@ fn counter(value: u64) -> Counter {
     let counter = Counter::default();
     counter.inc_by(value);
     counter
+}
+
+fn inbound(registry: &mut Registry, inbound: &Inbound) {
+    let withheld = Family::<Pairs, Counter>::default();
+    for (reason, count) in inbound.withheld() {
+        withheld.get_or_create(&vec![("reason", reason.to_owned())]).inc_by(count);
+    }
+    let help = "Invoices of suppliers that were withheld from their buyers";
+    registry.register("inbound_withheld", help, withheld);
 }

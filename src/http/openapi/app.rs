@@ -20,7 +20,8 @@ const ACCEPTED: &str = "The request is being processed: the run, for who prefers
 
 pub(super) fn operations() -> Vec<Operation> {
     let all = [validate(), submit(), transmit(), confirm_receipt(), report(), update_payment_status()];
-    let all = all.into_iter().chain(reads()).map(|operation| operation.by(Key::Either));
+    let ours = |operation: Operation| operation.by(Key::Either).fails(&[Code::TaxpayerUnverified]);
+    let all = all.into_iter().chain(reads()).map(ours);
     all.chain([notifications()]).collect()
 }
 

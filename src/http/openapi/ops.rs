@@ -19,10 +19,11 @@ use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
 use crate::http::views::outage::OutageView;
 use crate::http::views::reconciliation::{ReconciliationView, ReconciliationWithFindings};
 use crate::http::views::replay::ReplayView;
+use crate::http::views::taxpayer::{OperatedTaxpayer, TaxpayerView};
 use crate::webhook::AddressPolicy;
 
 pub(super) fn operations() -> Vec<Operation> {
-    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries()).chain(integrations());
+    let operated = [supervision()].into_iter().chain(runs()).chain(deliveries()).chain(taxpayers());
     let operated = operated.chain(accounts()).chain(reconciliations()).chain(records());
     probes().into_iter().chain(operated.map(|operation| operation.by(Key::Operator))).collect()
 }
@@ -117,7 +118,28 @@ fn deliveries() -> Vec<Operation> {
     vec![paged(list), replay, many]
 }
 
-/// How a taxpayer's ERP takes notifications.
+/// Who taxpayers are, and how the ERP of one takes notifications.
+fn taxpayers() -> Vec<Operation> {
+    let list = Operation::new(
+        Get,
+        "/ops/taxpayers",
+        "list_all_taxpayers",
+        "Taxpayers of all integrators, newest first",
+    )
+    .query("verification", Kind::Text, "pending, verified or unverified")
+    .query("shares_tin", Kind::Text, "true: only those whose tax number others have too")
+    .query("tin", Kind::Text, "a tax number, in whichever spelling")
+    .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
+    .fails(&[Code::ValidationFailed]);
+    let path = "/ops/taxpayers/{id}/verify";
+    let verify =
+        Operation::new(Post, path, "verify_taxpayer", "Confirm who a taxpayer is, in the authority's place")
+            .takes(Outline::of(reason::read_required), include_str!("examples/reason.json"))
+            .gives::<TaxpayerView<'_>>(200, "Taxpayer verified successfully")
+            .fails(&[Code::TaxpayerNotFound]);
+    [paged(list), verify].into_iter().chain(integrations()).collect()
+}
+
 fn integrations() -> Vec<Operation> {
     let path = "/ops/taxpayers/{id}/integration";
     let form = Outline::of(|reader| integration::read(reader, (&AddressPolicy::default(), &[])));

@@ -27,7 +27,7 @@ use crate::http::views::replay::ReplayView;
 use crate::http::views::timeline::TimelineView;
 
 /// What stands before a create.
-const GATES: [Code; 2] = [Code::SubscriptionInactive, Code::ProfileIncomplete];
+const GATES: [Code; 3] = [Code::SubscriptionInactive, Code::ProfileIncomplete, Code::TaxpayerUnverified];
 /// What any call may fail with that the authority answers in the end.
 const RELAYED: [Code; 2] = [Code::AuthorityUnavailable, Code::AuthorityTimeout];
 

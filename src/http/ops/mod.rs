@@ -13,6 +13,7 @@ mod list_dead_letters;
 mod list_outages;
 mod list_reconciliations;
 mod list_runs;
+mod list_taxpayers;
 mod live;
 mod metrics;
 mod move_run;
@@ -22,6 +23,7 @@ mod replay_dead_letter;
 mod replay_dead_letters;
 mod set_integration;
 mod supervision;
+mod verify_taxpayer;
 
 pub(super) use account_keys::{
     revoke_integrator_keys, revoke_operator_keys, rotate_integrator_key, rotate_operator_key,
@@ -38,6 +40,7 @@ pub(super) use list_dead_letters::list_dead_letters;
 pub(super) use list_outages::list_outages;
 pub(super) use list_reconciliations::list_reconciliations;
 pub(super) use list_runs::list_runs;
+pub(super) use list_taxpayers::list_all_taxpayers;
 pub(super) use live::live;
 pub(super) use metrics::metrics;
 pub(super) use move_run::{cancel_run, pause_run, resume_run, retry_run};
@@ -47,3 +50,4 @@ pub(super) use replay_dead_letter::replay_dead_letter;
 pub(super) use replay_dead_letters::replay_dead_letters;
 pub(super) use set_integration::set_integration;
 pub(super) use supervision::supervision;
+pub(super) use verify_taxpayer::verify_taxpayer;

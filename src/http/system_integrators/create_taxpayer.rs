@@ -5,6 +5,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::domain::caller::IntegratorCaller;
+use crate::domain::fault::Faults;
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
 use crate::http::body::Body;
@@ -13,10 +14,11 @@ use crate::http::error::ApiError;
 use crate::http::forms::report;
 use crate::http::forms::taxpayer::{self, ContactPerson, NewTaxpayer};
 use crate::http::idempotency::Keyed;
-use crate::http::password;
+use crate::http::limits;
 use crate::http::state::State;
 use crate::http::views::taxpayer::CreatedTaxpayer;
 use crate::store::ids::IdKind;
+use crate::store::taxpayers;
 
 pub(crate) async fn create_taxpayer(
     state: web::Data<State>,
@@ -26,8 +28,8 @@ pub(crate) async fn create_taxpayer(
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), taxpayer::read)?;
-    let onboarding = onboarding(&state, integrator, form.value).await?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
+    let onboarding = onboarding(&state, (integrator, id), form.value).await?;
     let show = move |taxpayer: &Taxpayer| {
         let view = CreatedTaxpayer::from(taxpayer);
         let answer = Answer::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
@@ -36,14 +38,17 @@ pub(crate) async fn create_taxpayer(
     keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
+/// Asks for the unique names before the password is hashed, which costs a hundred times as much. What is found taken is
+/// refused by the taxpayer's actor all the same: it knows whether the request was carried out before under its key.
 async fn onboarding(
     state: &State,
-    integrator_id: IntegratorId,
+    (integrator_id, id): (IntegratorId, TaxpayerId),
     new: NewTaxpayer,
 ) -> Result<Onboarding, ApiError> {
-    Ok(Onboarding {
+    let person = new.contact;
+    let mut onboarding = Onboarding {
         integrator_id,
-        contact: contact(state, new.contact).await?,
+        contact: contact(&person),
         name: new.name,
         email: new.email,
         tin: new.tin,
@@ -52,19 +57,28 @@ async fn onboarding(
         service_id: new.service_id,
         business_id: new.business_id,
         address: new.address,
-    })
+        taken: Faults::default(),
+    };
+    let taxpayer = onboarding.taxpayer(id, state.now());
+    onboarding.taken = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+    if onboarding.taken.is_empty() {
+        let kept = state.passwords.keep(person.password).await?;
+        onboarding.contact.password_hash = kept.hash;
+        onboarding.contact.must_change_password = kept.must_change;
+    } else {
+        state.limits.refused_create(integrator_id, state.now()).map_err(limits::refused)?;
+    }
+    Ok(onboarding)
 }
 
-/// Who was given no password signs in with the deployment's and must change it then.
-async fn contact(state: &State, person: ContactPerson) -> Result<NewContact, ApiError> {
-    let must_change_password = person.password.is_none();
-    let password = person.password.unwrap_or_else(|| state.settings.default_contact_password.clone());
-    Ok(NewContact {
-        password_hash: password::hash_aside(password).await?,
-        must_change_password,
-        first_name: person.first_name,
-        last_name: person.last_name,
-        email: person.email,
-        phone: person.phone,
-    })
+/// Without a hash yet.
+fn contact(person: &ContactPerson) -> NewContact {
+    NewContact {
+        password_hash: String::new(),
+        must_change_password: true,
+        first_name: person.first_name.clone(),
+        last_name: person.last_name.clone(),
+        email: person.email.clone(),
+        phone: person.phone.clone(),
+    }
 }

@@ -4,9 +4,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::TaxpayerId;
+use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::domain::object::{plain, precise};
 use crate::domain::party::{Contact, Taxpayer};
+use crate::domain::verification::VerificationStatus;
 
 /// As Create Taxpayer answers.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,6 +53,9 @@ pub(crate) struct TaxpayerView<'a> {
     authority_service_id: &'a str,
     authority_business_id: &'a str,
     address: &'a str,
+    /// Whether the tax authority knows the taxpayer under its business id and tax number, and why or why not.
+    verification: VerificationStatus,
+    verification_reason: Option<&'static str>,
     created_at: String,
     updated_at: String,
     users: Vec<User<'a>>,
@@ -80,6 +84,8 @@ impl<'a> TaxpayerView<'a> {
             authority_service_id: &taxpayer.service_id,
             authority_business_id: &taxpayer.business_id,
             address: &taxpayer.address,
+            verification: taxpayer.verification.status(),
+            verification_reason: taxpayer.verification.reason(),
             created_at: plain(taxpayer.created_at),
             updated_at: plain(taxpayer.updated_at),
             users: contacts.iter().map(User::from).collect(),
@@ -97,6 +103,43 @@ impl<'a> From<&'a Contact> for User<'a> {
             phone: contact.phone.as_deref(),
             created_at: plain(contact.created_at),
             updated_at: plain(contact.updated_at),
+        }
+    }
+}
+
+/// As operators list it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OperatedTaxpayer<'a> {
+    id: TaxpayerId,
+    integrator_id: IntegratorId,
+    name: &'a str,
+    tin: &'a str,
+    /// Another taxpayer has the same tax number in another spelling: invoices to it reach neither.
+    shares_tin: bool,
+    email: &'a str,
+    authority_service_id: &'a str,
+    authority_business_id: &'a str,
+    verification: VerificationStatus,
+    verification_reason: Option<&'static str>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl<'a> OperatedTaxpayer<'a> {
+    pub(crate) fn new(taxpayer: &'a Taxpayer, shares_tin: bool) -> Self {
+        Self {
+            id: taxpayer.id,
+            integrator_id: taxpayer.integrator_id,
+            name: &taxpayer.name,
+            tin: &taxpayer.tin,
+            shares_tin,
+            email: &taxpayer.email,
+            authority_service_id: &taxpayer.service_id,
+            authority_business_id: &taxpayer.business_id,
+            verification: taxpayer.verification.status(),
+            verification_reason: taxpayer.verification.reason(),
+            created_at: precise(taxpayer.created_at),
+            updated_at: precise(taxpayer.updated_at),
         }
     }
 }

@@ -11,7 +11,7 @@ use sea_orm::{ConnectionTrait, Database};
 use super::world::{RUNTIME, World, new_integrator, number};
 
 /// Quick schedules, and no limits but those a test asks for.
-const SETTINGS: [(&str, &str); 12] = [
+const SETTINGS: [(&str, &str); 13] = [
     ("HTTP__BIND", "127.0.0.1:0"),
     ("AUTHORITY__MODE", "sandbox"),
     ("AUTHORITY__PULL_EVERY_S", "3600"),
@@ -24,6 +24,7 @@ const SETTINGS: [(&str, &str); 12] = [
     ("RATE_LIMIT__ROTATE_PER_MIN", "0"),
     ("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
     ("RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
+    ("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "0"),
 ];
 
 static FIRST_ON_SQLITE: LazyLock<First> = LazyLock::new(|| First::start(Kind::Sqlite));

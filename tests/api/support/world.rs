@@ -15,7 +15,7 @@ use einvoice::domain::api_key::KeyTerms;
 use einvoice::domain::codes::Subscription;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, join_all};
-use sandbox::State;
+use sandbox::{PartyEnrolment, State};
 use sea_orm::{ConnectionTrait, Database};
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 use super::answer::Answer;
 use super::bodies;
-use super::clients::{Anonymous, Integrator, Operator, Taxpayer};
+use super::clients::{Anonymous, Integrator, Operator, TAXPAYERS, Taxpayer};
 use super::home::{self, Kind};
 
 /// Runs every test; the connections of the HTTP client belong to it.
@@ -174,10 +174,28 @@ impl World {
 
     pub(crate) async fn newcomer_of(&self, integrator: &Integrator) -> Taxpayer {
         let body = bodies::taxpayer();
+        self.enrol(&body, body["tin_no"].as_str().unwrap());
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
         let id = made.data()["id"].as_i64().unwrap();
         let rotated = integrator.rotate_api_key(id).await.expect_status(200);
         Taxpayer::new(self.root(), rotated.data()["api_key"].as_str().unwrap(), id, &body)
+    }
+
+    /// Has the authority list the business of a taxpayer under a tax number.
+    pub(crate) fn enrol(&self, taxpayer: &serde_json::Value, tin: &str) {
+        let business_id = taxpayer["authority_business_id"].as_str().map(str::to_owned);
+        let tin = Some(tin.to_owned());
+        let enrolment = PartyEnrolment { business_id, tin, ..PartyEnrolment::default() };
+        self.authority.enrol(&enrolment).unwrap();
+    }
+
+    /// Waits until the authority was asked about a taxpayer: then what is read of it does not change by itself.
+    pub(crate) async fn settled(&self, id: &serde_json::Value) {
+        let look = async || {
+            let seen = self.integrator().get(&format!("{TAXPAYERS}/{id}")).await;
+            (seen.data()["verification"] != "pending").then_some(())
+        };
+        eventually("the authority's word", look).await;
     }
 
     /// A taxpayer that was onboarded with this body.

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::answer::stable;
 use crate::support::bodies::{self, with, without};
 use crate::support::clients::TAXPAYERS;
-use crate::support::world::on_every_database;
+use crate::support::world::{apart, on_every_database};
 
 #[test]
 fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps() {
@@ -204,6 +204,22 @@ fn of_look_alikes_that_come_at_once_one_is_created() {
         let mut statuses = futures_util::future::join_all(created).await;
         statuses.sort_unstable();
         assert_eq!(statuses, [201, 422, 422, 422, 422, 422]);
+    });
+}
+
+#[test]
+fn who_asks_for_many_names_that_are_taken_is_told_no_more() {
+    apart("refused-creates", &[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")], async |world| {
+        let integrator = world.integrator();
+        let first = bodies::taxpayer();
+        integrator.create_taxpayer(&first).await.expect_status(201);
+        let guess = with(&bodies::taxpayer(), "tin_no", first["tin_no"].clone());
+        for _ in 0..2 {
+            integrator.create_taxpayer(&guess).await.expect_faults(&["tin_no"]);
+        }
+        let refused = integrator.create_taxpayer(&guess).await.expect_refusal(429, "RATE_LIMITED");
+        assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+        integrator.create_taxpayer(&bodies::taxpayer()).await.expect_status(201);
     });
 }
 

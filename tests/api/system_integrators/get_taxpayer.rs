@@ -11,7 +11,9 @@ use crate::support::world::on_every_database;
 fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts() {
     on_every_database(async |world| {
         let (integrator, body) = (world.integrator(), bodies::taxpayer());
+        world.enrol(&body, body["tin_no"].as_str().unwrap());
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
+        world.settled(&made.data()["id"]).await;
         let answer = integrator.get(&format!("{TAXPAYERS}/{}", made.data()["id"])).await.expect_status(200);
         let data = answer.data();
         assert_eq!((&data["id"], &data["tin"]), (&made.data()["id"], &body["tin_no"]));
@@ -56,7 +58,9 @@ fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts() {
                   "phone": "+2348020000000",
                   "updated_at": "…"
                 }
-              ]
+              ],
+              "verification": "verified",
+              "verification_reason": "confirmed_by_authority"
             }
         "#);
     });
@@ -66,6 +70,7 @@ fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts() {
 fn the_integration_setup_is_the_taxpayer_and_no_erp_reading() {
     on_every_database(async |world| {
         let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+        world.settled(&json!(taxpayer.id)).await;
         let path = format!("{TAXPAYERS}/{}", taxpayer.id);
         let read = integrator.get(&path).await.expect_status(200);
         let setup = integrator.get(&format!("{path}/integration/setup")).await.expect_status(200);

@@ -6,7 +6,7 @@ use url::form_urlencoded;
 use crate::support::answer::Answer;
 use crate::support::bodies::{self, with};
 use crate::support::clients::{Integrator, TAXPAYERS};
-use crate::support::world::on_every_database;
+use crate::support::world::{eventually, on_every_database};
 
 async fn create(integrator: &Integrator) -> (Value, Value) {
     let body = bodies::taxpayer();
@@ -41,7 +41,12 @@ fn an_integrator_lists_its_own_taxpayers_newest_first() {
         let (second, _) = create(&integrator).await;
         let answer = list(&integrator, &[]).await;
         assert_eq!(ids(&answer), [second.clone(), first]);
-        let read = integrator.get(&format!("{TAXPAYERS}/{second}")).await.expect_status(200);
+        let settled = async || {
+            let read = integrator.get(&format!("{TAXPAYERS}/{second}")).await.expect_status(200);
+            (read.data()["verification"] != "pending").then_some(read)
+        };
+        let read = eventually("the authority's word", settled).await;
+        let answer = list(&integrator, &[]).await;
         assert_eq!(answer.data()["data"][0], *read.data());
     });
 }

@@ -10,6 +10,7 @@ mod replay;
 mod replays;
 mod retry_schedule;
 mod rotate_api_key;
+mod verification;
 mod webhook;
 mod webhook_grade;
 mod webhook_test;

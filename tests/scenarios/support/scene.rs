@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Method;
-use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, Sandbox};
+use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, PartyEnrolment, Sandbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -110,6 +110,7 @@ impl Scene {
             business_id: format!("22222222-2222-4222-8222-{number:012}"),
             tin: format!("{number:08}-0001"),
         };
+        enrol(&self.authority, &identity.business_id, &identity.tin);
         onboarded(&self.service, &self.integrator, identity).await
     }
 
@@ -262,7 +263,16 @@ pub(crate) async fn authority() -> Sandbox {
         api_secret: API_SECRET.into(),
         seed: 1,
     };
-    sandbox::start(settings).await.unwrap()
+    let sandbox = sandbox::start(settings).await.unwrap();
+    enrol(&sandbox, "11111111-1111-4111-8111-111111111111", "12345678-0001");
+    sandbox
+}
+
+/// Has the authority list a business, so that its taxpayer is confirmed.
+fn enrol(authority: &Sandbox, business_id: &str, tin: &str) {
+    let (business_id, tin) = (Some(business_id.to_owned()), Some(tin.to_owned()));
+    let enrolment = PartyEnrolment { business_id, tin, ..PartyEnrolment::default() };
+    authority.state().enrol(&enrolment).unwrap();
 }
 
 /// Writes the authority's keys for QR codes where a process reads them.

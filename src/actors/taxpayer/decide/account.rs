@@ -44,8 +44,8 @@ impl Onboarding {
 }
 
 pub(super) fn onboard(desk: &mut Desk, cause: CommandId, onboarding: &Onboarding) -> Result<Reply, Refusal> {
-    let faults = desk.taken(cause);
-    if !faults.is_empty() {
+    let faults = [desk.taken(cause), onboarding.taken.clone()].into_iter().find(|faults| !faults.is_empty());
+    if let Some(faults) = faults {
         return Err(faults.into());
     }
     let taxpayer = onboarding.taxpayer(desk.id, desk.now);

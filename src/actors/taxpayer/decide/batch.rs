@@ -19,7 +19,7 @@ pub(super) fn create_batch(
     cause: CommandId,
     candidates: &[Candidate],
 ) -> Result<Reply, Refusal> {
-    desk.taxpayer()?.may_create_invoices()?;
+    desk.taxpayer()?.may_create_invoices(desk.verification)?;
     let batch_no = batch::draw_number(desk.now, &mut clock::chance());
     let mut items = Vec::with_capacity(candidates.len());
     for candidate in candidates {

@@ -23,7 +23,7 @@ pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result
 /// Adds an invoice, unless there is one already.
 pub(super) fn add(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Created, Refusal> {
     let taxpayer = desk.taxpayer()?;
-    taxpayer.may_create_invoices()?;
+    taxpayer.may_create_invoices(desk.verification)?;
     let irn = irn(draft, taxpayer)?;
     if let Some(twin) = twin(desk, draft, &irn) {
         return Ok(Created { invoice: twin.clone(), duplicate: Some(compare(draft, twin)) });

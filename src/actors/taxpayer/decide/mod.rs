@@ -14,6 +14,7 @@
 //! | what operators do to a run, and the authority's search | `operate`, `reconsider` |
 //! | onboard, profile, subscription, key, webhook | `account` |
 //! | how the ERP takes notifications | `integration` |
+//! | who the taxpayer is | `verification` |
 //! | tell of an outage | `outage` |
 //! | replay, enable a webhook | `webhook` |
 
@@ -32,6 +33,7 @@ mod revise;
 mod route;
 mod supplier;
 mod transit;
+mod verification;
 mod webhook;
 
 pub(crate) use route::decide;

@@ -3,7 +3,7 @@
 use crate::actors::taxpayer::command::{Command, Reply};
 use crate::actors::taxpayer::decide::{
     account, batch, create, integration, invoice, operate, outage, pipeline, reconsider, revise, supplier,
-    transit, webhook,
+    transit, verification, webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::ids::CommandId;
@@ -28,6 +28,7 @@ pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Re
         Command::AcknowledgeSupplierInvoice { irn } => supplier::acknowledge(desk, cause, irn),
         Command::ChangeProfile(change, by) => account::change_profile(desk, cause, change, *by),
         Command::SetSubscription(to, by) => account::set_subscription(desk, *to, *by),
+        Command::RecordVerification(found) => verification::record(desk, cause, found),
         Command::SetWebhook(change) => account::set_webhook(desk, cause, change),
         Command::SetIntegration(order) => integration::set(desk, cause, order),
         Command::KeepRefreshToken(token) => Ok(integration::keep_refresh_token(desk, token)),

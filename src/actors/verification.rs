@@ -1,0 +1,184 @@
+//! Asks the authority who a taxpayer is, once it was onboarded and then ever more rarely until it is confirmed. What is
+//! found out is recorded by the taxpayer's actor. A lane for each taxpayer is lease and schedule: a process that dies
+//! loses no question, and onboarding waits for none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::taxpayer::command::FoundOut;
+use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::authority::{Authority, Entity, Failure as AuthorityFailure};
+use crate::domain::clock::SharedClock;
+use crate::domain::ids::TaxpayerId;
+use crate::domain::party::Taxpayer;
+use crate::domain::verification::{Doubt, ListedBusiness, Verification};
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::taxpayers;
+
+/// How often to look for taxpayers that are due.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Taxpayers that the authority is asked about at a time.
+const AT_ONCE: u64 = 8;
+/// How soon and how late it is asked again.
+const AGAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
+const AGAIN_MAX: SignedDuration = SignedDuration::from_hours(24);
+
+/// Asks who taxpayers are.
+#[derive(Clone)]
+pub struct Verifier {
+    pub store: Store,
+    pub taxpayers: Arc<Taxpayers>,
+    pub authority: Authority,
+    pub clock: SharedClock,
+    /// The entity that lists the businesses; without one each business id is an entity of its own.
+    pub entity_id: Option<String>,
+    /// Names this process in the leases.
+    pub owner: String,
+    pub lease: Duration,
+}
+
+impl Verifier {
+    /// Runs under supervision on the office arbiter.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<VerifierActor> {
+        let node = tree.node(Kind::Inbound, 0, "verifier");
+        supervise(arbiters.office(), node, Policy::default(), |ctx| VerifierActor {
+            verifier: self,
+            _address: ctx.address(),
+        })
+    }
+
+    async fn run(self) {
+        loop {
+            let is_more = self.verify_due().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "taxpayers that are due for verification could not be read; will retry");
+                false
+            });
+            if !is_more {
+                sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+
+    /// Asks about taxpayers that are due; whether there may be more.
+    pub async fn verify_due(&self) -> Result<bool, StoreError> {
+        if !lanes::any_due(&self.store, LaneKind::Verification).await? {
+            return Ok(false);
+        }
+        let claimed =
+            lanes::claim(&self.store, LaneKind::Verification, &self.owner, self.lease, AT_ONCE).await?;
+        for (lease, verified) in
+            claimed.iter().zip(join_all(claimed.iter().map(|one| self.verify(one))).await)
+        {
+            if let Err(error) = verified {
+                tracing::warn!(taxpayer = lease.key, %error, "a taxpayer could not be verified; will retry");
+            }
+        }
+        Ok(!claimed.is_empty())
+    }
+
+    async fn verify(&self, lease: &Lease) -> Result<(), StoreError> {
+        let taxpayer = match lease.key.parse() {
+            Ok(id) => taxpayers::with_id(self.store.reader(), TaxpayerId(id)).await?,
+            Err(_) => None,
+        };
+        let again = match taxpayer.filter(|taxpayer| !taxpayer.verification.is_verified()) {
+            Some(taxpayer) => self.ask_about(&taxpayer).await,
+            None => None,
+        };
+        let tx = self.store.begin().await?;
+        match lanes::release(&tx, lease, again).await {
+            // Another has taken over meanwhile; it asks again.
+            Err(StoreError::Stale) => tx.rollback().await,
+            released => {
+                released?;
+                tx.commit().await
+            }
+        }
+    }
+
+    /// Asks and records; how long until it is asked again, if it is.
+    async fn ask_about(&self, taxpayer: &Taxpayer) -> Option<Duration> {
+        let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
+        let answer = self.authority.entity(id).await;
+        let wait = answer.as_ref().err().and_then(AuthorityFailure::retry_after);
+        let again = after(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
+        let Some(found) = found(taxpayer, answer) else { return Some(again) };
+        match self.record(taxpayer, found).await {
+            Ok(recorded) if recorded.verification.is_verified() => None,
+            Ok(_) => Some(again),
+            Err(failure) => {
+                tracing::warn!(taxpayer = taxpayer.id.0, %failure, "a verification could not be recorded; will retry");
+                Some(again)
+            }
+        }
+    }
+
+    async fn record(&self, taxpayer: &Taxpayer, found: Verification) -> Result<Taxpayer, Failure> {
+        let recorded = self
+            .taxpayers
+            .record_verification(taxpayer.id, FoundOut { found, by: None, reason: None })
+            .await?;
+        if recorded.verification != taxpayer.verification && !recorded.verification.is_verified() {
+            let reason = recorded.verification.reason();
+            tracing::warn!(taxpayer = taxpayer.id.0, reason, "the authority does not confirm a taxpayer");
+        }
+        Ok(recorded)
+    }
+}
+
+/// What an answer says of a taxpayer; nothing, where the authority was not called.
+fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
+    match answer {
+        Ok(entity) => {
+            let listed = entity.businesses.iter();
+            let listed = listed.map(|one| ListedBusiness { id: &one.id, tin: one.tin.as_deref() });
+            Some(Verification::compare(&taxpayer.business_id, &taxpayer.tin, listed))
+        }
+        Err(AuthorityFailure::NotFound { .. }) => Some(Verification::Unverified(Doubt::BusinessUnknown)),
+        Err(failure) => failure.burns_attempt().then_some(Verification::Unverified(Doubt::NoAnswer)),
+    }
+}
+
+/// As long as it has waited already, within limits: so the delays double.
+fn after(now: Timestamp, since: Timestamp) -> Duration {
+    let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
+    waited.try_into().unwrap_or(LOOK_EVERY)
+}
+
+/// The shell that asks.
+pub struct VerifierActor {
+    verifier: Verifier,
+    /// Its own address: it stays though nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl Actor for VerifierActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(self.verifier.clone().run().into_actor(self));
+    }
+}
+
+impl Supervised for VerifierActor {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_is_asked_again_after_as_long_as_it_has_been() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        for (now, seconds) in [(0, 5), (7, 7), (600, 600), (86_400, 86_400), (1_000_000, 86_400), (-9, 5)] {
+            assert_eq!(after(at(now), at(0)), Duration::from_secs(seconds), "{now}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! GET /ops/taxpayers: the taxpayers of all integrators, newest first; above all those that need an operator.
+
+use actix_web::web;
+
+use crate::domain::caller::OperatorCaller;
+use crate::domain::fault::Faults;
+use crate::domain::verification::VerificationStatus;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::query::Query;
+use crate::http::state::State;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::taxpayer::OperatedTaxpayer;
+use crate::store::taxpayers::{self, TaxpayerFilter};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_all_taxpayers(
+    state: web::Data<State>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<Answer, ApiError> {
+    let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
+    let (found, total) = taxpayers::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let items = found.iter().map(|(taxpayer, shares)| OperatedTaxpayer::new(taxpayer, *shares)).collect();
+    Ok(Answer::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn filter(query: &Query) -> Result<TaxpayerFilter, Faults> {
+    let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed);
+    match (verification, query.flag("shares_tin")) {
+        (Ok(verification), Ok(sharing_tin)) => {
+            Ok(TaxpayerFilter { verification, sharing_tin, tin: query.equal("tin") })
+        }
+        (verification, sharing_tin) => {
+            Err([verification.err(), sharing_tin.err()].into_iter().flatten().collect())
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! POST /ops/taxpayers/{id}/verify: an operator confirms who a taxpayer is, in the authority's place.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::FoundOut;
+use crate::domain::audit::Actor;
+use crate::domain::caller::OperatorCaller;
+use crate::domain::verification::{ConfirmedBy, Verification};
+use crate::http::body::Body;
+use crate::http::envelope::Answer;
+use crate::http::error::ApiError;
+use crate::http::forms::{reason, report};
+use crate::http::ident;
+use crate::http::state::State;
+use crate::http::views::taxpayer::TaxpayerView;
+use crate::store::taxpayers;
+
+pub(crate) async fn verify_taxpayer(
+    state: web::Data<State>,
+    OperatorCaller(operator_id): OperatorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<Answer, ApiError> {
+    let form = report::read(&body.object().await?, &state.catalog.get(), reason::read_required)?;
+    let id = ident::any_taxpayer(&state, &id).await?;
+    let found = Verification::Verified(ConfirmedBy::Operator);
+    let found = FoundOut { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
+    let taxpayer = state.taxpayers.record_verification(id, found).await?;
+    let contacts = taxpayers::contacts_of(&state.store, id).await?;
+    let view = TaxpayerView::new(&taxpayer, &contacts);
+    Ok(Answer::ok("Taxpayer verified successfully", view).warn(&form.warnings))
+}
