@@ -28,6 +28,7 @@ mod m0019_phases_and_public_keys;
 mod m0020_endpoint_schedule;
 mod m0021_first_in_line;
 mod m0022_lanes_due;
+mod m0023_crashes;
 mod m0024_audit_actors;
 mod m0025_identities;
 mod m0029_api_keys;
@@ -61,6 +62,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0020_endpoint_schedule::Migration),
             Box::new(m0021_first_in_line::Migration),
             Box::new(m0022_lanes_due::Migration),
+            Box::new(m0023_crashes::Migration),
             Box::new(m0024_audit_actors::Migration),
             Box::new(m0025_identities::Migration),
             Box::new(m0029_api_keys::Migration),

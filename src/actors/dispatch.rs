@@ -1,8 +1,10 @@
 //! Hands lanes that are due to their actors: takes over what is due and free, in turns, at most as many as may run
 //! at once, keeps the leases alive meanwhile (`in_hand`), and gives back what an actor could not finish. Who gives a
-//! lane something to do may bring it here taken over (`handover`). The timer and the wake-ups only call it; nothing
+//! lane something to do may bring it here taken over (`handover`). What was under way when a process ended is taken
+//! up apart from the others (`apart`). The timer and the wake-ups only call it; nothing
 //! depends on them but the delay.
 
+mod apart;
 mod handover;
 mod in_hand;
 
@@ -13,10 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, ready};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+pub use self::apart::Isolation;
+use self::apart::OnCrash;
 use self::handover::Arrivals;
 pub use self::handover::{Handover, Place};
 use self::in_hand::InHand;
@@ -75,6 +79,8 @@ pub struct Duty {
     /// Lanes taken over in one statement.
     pub claim_max: usize,
     pub wake: Arc<Notify>,
+    /// The same for all dispatchers of a process.
+    pub isolation: Isolation,
 }
 
 /// Permits for the actors a dispatcher feeds. A lane is free again a moment before its actor has answered, so
@@ -93,6 +99,7 @@ pub struct Dispatcher {
     /// What was taken over elsewhere.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
+    on_crash: OnCrash,
     gates: Gates,
     /// The gates that were shut when it last looked.
     shut: Arc<Mutex<Vec<&'static str>>>,
@@ -114,6 +121,7 @@ impl Dispatcher {
             in_hand: InHand::default(),
             arrivals: None,
             handoff: Arc::new(handoff),
+            on_crash: Arc::new(|_| Box::pin(ready(Handled::More))),
             gates: Arc::new(Vec::new),
             shut: Arc::default(),
             last: Arc::new(AtomicI64::new(turns::START)),
@@ -190,16 +198,22 @@ impl Dispatcher {
 
     fn hand_out(&self, lease: Lease, slot: Option<OwnedSemaphorePermit>) {
         let hold = self.in_hand.take(&lease);
-        let store = self.store.clone();
+        let dispatcher = self.clone();
         let work = (self.handoff)(lease.clone());
         actix_rt::spawn(async move {
             let _at_work = (hold, slot);
-            if work.await == Handled::Unfinished
-                && let Err(error) = give_back(&store, &lease).await
-            {
-                tracing::warn!(lane = lease.key, %error, "a lane could not be given back; its lease will end");
-            }
+            let handled = work.await;
+            dispatcher.finish(&lease, handled).await;
         });
+    }
+
+    /// Gives back a lane that its actor could not deal with.
+    async fn finish(&self, lease: &Lease, handled: Handled) {
+        if handled == Handled::Unfinished
+            && let Err(error) = give_back(&self.store, lease).await
+        {
+            tracing::warn!(lane = lease.key, %error, "a lane could not be given back; its lease will end");
+        }
     }
 
     /// Hands out what is brought here for as long as it is polled.
@@ -260,6 +274,7 @@ impl Actor for DispatcherActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.spawn(self.dispatcher.clone().run().into_actor(self));
         ctx.spawn(self.dispatcher.clone().receive().into_actor(self));
+        ctx.spawn(self.dispatcher.clone().take_up_apart().into_actor(self));
     }
 }
 
@@ -286,6 +301,7 @@ mod tests {
             concurrency_max: 8,
             claim_max: 8,
             wake: Arc::default(),
+            isolation: Isolation::default(),
         }
     }
 

@@ -13,13 +13,17 @@
 //! | `verification` | asks the authority who taxpayers are |
 //! | `checkpoint` | signs the ends of the event chains at an interval |
 //! | `key_usage` | writes when API keys were last used |
+//! | `clock_watch` | looks for clocks that were set back |
 //! | `sweeper` | deletes what has had its time |
+//! | `incidents` | warns of what an operator may have to look after, and counts it |
 //! | `dispatch` | hands lanes that are due to their actors |
 //! | `wake`, `waiters` | who is told in this process that something was committed |
 
 pub mod checkpoint;
+pub mod clock_watch;
 pub mod dispatch;
 pub mod inbound;
+pub mod incidents;
 pub mod key_usage;
 pub mod outage;
 pub mod pipeline;

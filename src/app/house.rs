@@ -32,6 +32,7 @@ use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::deadline::DeadlinePolicy;
 use crate::store::database::{PoolSettings, Store};
+use crate::store::leases;
 use crate::store::vault::Vault;
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
@@ -57,6 +58,8 @@ pub struct House {
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     staff: Staff,
+    /// Names this process in its leases.
+    owner: String,
     _sole: Option<Sole>,
 }
 
@@ -114,14 +117,12 @@ impl House {
         let wakers = Wakers::default();
         let desktop = desktop(settings, &store, &clock, &wakers);
         let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, limits(settings)));
-        let backlog = Backlog::new(store.clone(), authority.clone(), clock.clone());
-        let pace = Arc::clone(&backlog.pace);
         let pipeline = Pipeline {
             taxpayers: Arc::clone(&taxpayers),
             store: store.clone(),
             authority: authority.clone(),
             waiters: wakers.waiters.clone(),
-            backlog,
+            backlog: Backlog::new(store.clone(), authority.clone(), clock.clone()),
         };
         let inbound = inbound(settings, &store, &taxpayers, &authority);
         let catalog = SharedCatalog::default();
@@ -141,16 +142,18 @@ impl House {
             keys,
             retry: retry_policy(settings),
             clock: clock.clone(),
-            pace,
+            pace: Arc::clone(&pipeline.backlog.pace),
+            incidents: Arc::clone(&satchel.incidents),
         };
+        let owner = new_id().to_string();
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
-        let pull = pull(settings, &inbound, &clock).await?.start(&tree, &arbiters);
+        let pull = pull(settings, &inbound, &clock, &owner).await?.start(&tree, &arbiters);
         let reconciliations = reconciliations(settings, &store, &clock);
-        let upstream = (&taxpayers, &authority);
-        let reconciler = reconciler(settings, (&store, &clock), upstream, &reconciliations).await?;
+        let (upstream, ours) = ((&taxpayers, &authority), (settings, owner.as_str()));
+        let reconciler = reconciler(ours, (&store, &clock), upstream, &reconciliations).await?;
         let others = (snapshot, pull, reconciler.start(&tree, &arbiters));
-        let staff =
-            Staff::hire(settings, (&tree, &arbiters), (&wakers, &taxpayers), (gear, &satchel), others);
+        let own = (owner.as_str(), &wakers, &taxpayers);
+        let staff = Staff::hire(settings, (&tree, &arbiters), own, (gear, &satchel), others);
         let checkpointer = checkpointer(settings, &store, &clock)?;
         let staff = staff.checkpointing(checkpointer, settings.checkpoints.every_s, (&tree, &arbiters));
         Ok(Self {
@@ -168,6 +171,7 @@ impl House {
             sandbox,
             arbiters,
             staff,
+            owner,
             _sole: sole,
         })
     }
@@ -196,6 +200,10 @@ impl House {
         if !self.arbiters.join().await {
             tracing::warn!("the threads of the actors have not ended in order");
         }
+        // What was still under way did not end the process: at the next start it is not counted.
+        if let Err(error) = leases::give_back_all(&self.store, &self.owner).await {
+            tracing::warn!(%error, "failed to give back what was under way; its leases will end");
+        }
         self.store.close().await;
         if let Some(sandbox) = self.sandbox {
             sandbox.stop().await;
@@ -221,10 +229,15 @@ fn inbound(
 }
 
 /// What reads the authority's list for missed notices, its first turn due at once.
-async fn pull(settings: &Settings, inbound: &Arc<Inbound>, clock: &SharedClock) -> Result<Pull, StartError> {
+async fn pull(
+    settings: &Settings,
+    inbound: &Arc<Inbound>,
+    clock: &SharedClock,
+    owner: &str,
+) -> Result<Pull, StartError> {
     let schedule = PullSchedule {
         every: Duration::from_secs(settings.authority.pull_every_s),
-        owner: new_id().to_string(),
+        owner: owner.to_owned(),
         lease: Duration::from_secs(settings.cluster.lease_s),
     };
     let pull = Pull::new(Arc::clone(inbound), clock.clone(), schedule);
@@ -265,16 +278,17 @@ pub(super) fn reconciliations(
 
 /// What compares ledgers, its first round due at once.
 async fn reconciler(
-    settings: &Settings,
+    (settings, owner): (&Settings, &str),
     (store, clock): (&Store, &SharedClock),
     (taxpayers, authority): (&Arc<Taxpayers>, &Authority),
     door: &Arc<Reconciliations>,
 ) -> Result<Reconciler, StartError> {
+    let schedule = ReconcilerSchedule { owner: owner.to_owned(), ..reconciler_schedule(settings) };
     let reconciler = Reconciler::new(
         (store.clone(), clock.clone()),
         Arc::clone(taxpayers),
         authority.clone(),
-        reconciler_schedule(settings),
+        schedule,
         Arc::clone(door),
     );
     reconciler.appoint().await?;
@@ -328,5 +342,6 @@ fn satchel(
         bells: wakers.couriers.clone(),
         is_closing: AtomicBool::new(false),
         clock: clock.clone(),
+        incidents: Arc::default(),
     })
 }

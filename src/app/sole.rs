@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::database::Store;
-use crate::store::lanes;
+use crate::store::leases;
 
 const LOCK_FILE: &str = "serve.lock";
 
@@ -29,7 +29,7 @@ impl Sole {
             tracing::warn!("another process serves the same data_dir");
             return Ok(None);
         }
-        lanes::end_leases(store).await?;
+        leases::end_leases(store).await?;
         Ok(Some(Self { _lock: lock }))
     }
 }

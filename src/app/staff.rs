@@ -8,7 +8,8 @@ use actix::Addr;
 use jiff::SignedDuration;
 
 use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
-use crate::actors::dispatch::{DispatcherActor, Duty};
+use crate::actors::clock_watch::{ClockActor, ClockWatch};
+use crate::actors::dispatch::{DispatcherActor, Duty, Isolation};
 use crate::actors::inbound::PullActor;
 use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
 use crate::actors::outage::{Crier, OutageActor, Watch};
@@ -24,7 +25,6 @@ use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Satchel, WebhookActors};
 use crate::actors::{pipeline, webhook as pool};
 use crate::config::Settings;
-use crate::domain::clock;
 use crate::store::lanes::LaneKind;
 
 /// How often the janitor looks around.
@@ -44,6 +44,7 @@ pub(super) struct Staff {
     _dispatchers: [Addr<DispatcherActor>; 2],
     _snapshot: Addr<SnapshotActor>,
     _sweeper: Addr<SweeperActor>,
+    _clock_watch: Addr<ClockActor>,
     _pull: Addr<PullActor>,
     _outages: Addr<OutageActor>,
     _reconciler: Addr<ReconcilerActor>,
@@ -58,7 +59,7 @@ impl Staff {
     pub(super) fn hire(
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
-        (wakers, taxpayers): (&Wakers, &Arc<Taxpayers>),
+        (owner, wakers, taxpayers): (&str, &Wakers, &Arc<Taxpayers>),
         (gear, satchel): (Gear, &Arc<Satchel>),
         (snapshot, pull, reconciler): (Addr<SnapshotActor>, Addr<PullActor>, Addr<ReconcilerActor>),
     ) -> Self {
@@ -66,18 +67,20 @@ impl Staff {
         let key_usage = Arc::<KeyUsage>::default();
         let writes = (gear.store.clone(), gear.clock.clone());
         let key_usage_actor = KeyUsageActor::start(Arc::clone(&key_usage), writes, tree, arbiters);
-        let owner = clock::new_id().to_string();
         let lease = Duration::from_secs(settings.cluster.lease_s);
+        let clock_watch = ClockWatch { store: gear.store.clone(), clock: gear.clock.clone(), lease };
+        let isolation = Isolation::default();
         let duty = |kind, (concurrency_max, claim_max), wake| Duty {
             kind,
-            owner: owner.clone(),
+            owner: owner.to_owned(),
             lease,
             concurrency_max,
             claim_max,
             wake,
+            isolation: isolation.clone(),
         };
-        let verifier = verifier(settings, (taxpayers, &gear), (&owner, lease)).start(tree, arbiters);
-        let outages = outages(settings, (taxpayers, &gear), (&owner, lease));
+        let verifier = verifier(settings, (taxpayers, &gear), (owner, lease)).start(tree, arbiters);
+        let outages = outages(settings, (taxpayers, &gear), (owner, lease));
         let outages = OutageActor::start((outages.0, gear.authority.clone()), outages.1, tree, arbiters);
         let runs =
             duty(LaneKind::Run, (settings.pipeline.concurrency_max, RUNS_A_CLAIM), Arc::clone(&wakers.runs));
@@ -96,6 +99,7 @@ impl Staff {
             ],
             _snapshot: snapshot,
             _sweeper: broom.start(tree, arbiters),
+            _clock_watch: clock_watch.start(tree, arbiters),
             _pull: pull,
             _outages: outages,
             _reconciler: reconciler,

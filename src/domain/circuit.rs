@@ -72,6 +72,7 @@ impl Failing {
         let at = failure.at;
         let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
         let mut failing = before.filter(|old| at.duration_since(old.last) < FORGET_AFTER).unwrap_or(begun);
+        failing.follow(at);
         failing.last = at;
         failing.failures = failing.failures.saturating_add(1);
         let lasted = at.duration_since(failing.since);
@@ -85,10 +86,25 @@ impl Failing {
         failing
     }
 
+    /// Lets it have failed for as long as before, where the clock was set back since; a wait from before has no end.
+    fn follow(&mut self, now: Timestamp) {
+        let back = self.last.duration_since(now);
+        if back.is_positive() {
+            self.since = self.since.saturating_sub(back).unwrap_or(Timestamp::MIN);
+            self.parked_until = self.parked_until.map(|_| now);
+        }
+    }
+
     fn wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
         let whole = PARK_MIN.saturating_mul(1 << self.probes.min(16)).min(policy.park_max);
         let drawn = whole.as_millis() * u128::from(jitter) / (u128::from(u32::MAX) * 2);
         whole / 2 + Duration::from_millis(u64::try_from(drawn).unwrap_or(0))
+    }
+
+    /// After how many failures and until when it is parked, where it was not before.
+    pub fn newly_parked(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
+        let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
+        self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
     }
 
     /// Whether it was parked at all: only then have others waited for a success.
@@ -104,7 +120,8 @@ impl Failing {
     pub fn passage(&self, now: Timestamp) -> Passage {
         match self.parked_until {
             None => Passage::Open,
-            Some(until) if until > now => Passage::Parked(until),
+            // A failure that is still to come was seen by a clock that has been set back since.
+            Some(until) if until > now && self.last <= now => Passage::Parked(until),
             Some(_) => Passage::Probe,
         }
     }
@@ -153,6 +170,18 @@ mod tests {
             waits.push(failing.parked_until.unwrap().as_second() - until.as_second());
         }
         assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_no_endpoint_parked() {
+        let day = 86_400;
+        let parked = after([0, 1, 2, 3, 60].map(|at| at + day));
+        assert_eq!(parked.passage(second(day + 61)), Passage::Parked(second(day + 65)));
+        let back = day - 540;
+        assert_eq!(parked.passage(second(back)), Passage::Probe);
+        let again = fail(Some(parked), back);
+        assert_eq!(again.passage(second(back)), Passage::Parked(second(back + 10)), "from now on");
+        assert_eq!((again.since, again.last), (second(back - 60), second(back)));
     }
 
     #[test]

@@ -39,6 +39,11 @@ impl MockClock {
         let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
         self.0.fetch_add(micros, Ordering::SeqCst);
     }
+
+    pub fn set_back(&self, by: std::time::Duration) {
+        let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        self.0.fetch_sub(micros, Ordering::SeqCst);
+    }
 }
 
 impl Clock for MockClock {

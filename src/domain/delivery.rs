@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::domain::codes::words;
+use crate::domain::crash;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{EventId, TaxpayerId};
 
@@ -26,6 +27,8 @@ pub struct Delivery {
     /// Those of them that were made before it was last replayed: the schedule counts from there.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
+    /// Ends of a process while an attempt was, or may have been, under way.
+    pub crashes: u32,
 }
 
 impl Delivery {
@@ -41,6 +44,7 @@ impl Delivery {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: Some(now),
+            crashes: 0,
         }
     }
 
@@ -51,8 +55,14 @@ impl Delivery {
             state: DeliveryState::Pending,
             attempts_before: self.attempts,
             next_attempt_at: Some(now),
+            crashes: crash::released(self.crashes),
             ..self
         }
+    }
+
+    /// Whether it may be what ended a process: nothing else is under way at the endpoint while it is attempted.
+    pub fn goes_alone(&self) -> bool {
+        self.crashes > 0
     }
 
     /// The IRN it is about, where there is one.

@@ -17,6 +17,7 @@
 //! | what suppliers sent | `supplier_invoice` |
 //! | how far a transmission is; our ledger beside the authority's, a day at a time | `transit`, `reconciliation`, `reconciled_day` |
 //! | the event log and its signed checkpoints, its deliveries and their replay; how an endpoint fares | `event`, `checkpoint`, `delivery`, `replay`, `circuit` |
+//! | work that was under way when a process ended | `crash` |
 //! | how a taxpayer's ERP takes notifications, the origin that its credentials are for, and the networks it may be in | `integration`, `origin`, `network` |
 //! | what operators do; security changes and who made them | `run_move`, `audit` |
 //! | what happened to an invoice | `timeline` |
@@ -36,6 +37,7 @@ pub mod circuit;
 pub mod claim;
 pub mod clock;
 pub mod codes;
+pub mod crash;
 pub mod deadline;
 pub mod delivery;
 pub mod digest;

@@ -219,7 +219,8 @@ impl Look<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        let is_quiet = failed.is_none_or(|at| self.now.duration_since(at) >= self.quiet);
+        // A failure that is still to come was seen by a clock that has been set back since.
+        let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
         outage.telling = outage.telling.or(Some(Telling::of(OutageEdge::Ended)));

@@ -156,7 +156,8 @@ pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Tim
     match last {
         None => true,
         Some(last) if now >= end => last < end,
-        Some(last) => last.saturating_add(every).is_ok_and(|next| next <= now),
+        // One that is still to come was compared by a clock that has been set back since.
+        Some(last) => last > now || last.saturating_add(every).is_ok_and(|next| next <= now),
     }
 }
 

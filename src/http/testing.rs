@@ -113,6 +113,7 @@ pub(crate) async fn house() -> House {
         keyring: Keyring::default(),
         schedule: Schedule::default(),
         clock: clock.clone(),
+        incidents: Arc::default(),
     });
     let state = State {
         pipeline: Arc::new(Pipeline {

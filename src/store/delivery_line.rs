@@ -121,6 +121,7 @@ mod tests {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: Some(Timestamp::UNIX_EPOCH),
+            crashes: 0,
         }
     }
 

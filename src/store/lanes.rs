@@ -1,6 +1,9 @@
 //! Lanes: one row per serialised thing (a taxpayer's books, a pipeline run, a webhook endpoint). The row is
 //! the law: whoever writes locks it or holds its epoch. Leases run by the database's clock only, so that
 //! replicas need not agree on the time. Nothing here knows what a lane is for.
+//!
+//! A lane whose holder gives it back has no lease. One that is left with a lease that is over was held by a process that
+//! ended, and is counted for it when it is claimed (`crashes`).
 
 use std::time::Duration;
 
@@ -10,6 +13,7 @@ use sea_orm::sea_query::{
 };
 use sea_orm::{ConnectionTrait, DbBackend};
 
+use crate::domain::crash::is_quarantined;
 use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 
@@ -60,6 +64,22 @@ pub struct Lease {
     pub key: String,
     pub epoch: i64,
 }
+
+/// A lane that is ours now, and what its last holder left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    pub lease: Lease,
+    /// Processes that ended while they held it, one after the other.
+    pub crashes: u32,
+    /// The one thing that was worked on then, where that was written down.
+    pub working_on: Option<String>,
+}
+
+/// How long a lane is held back after one end of a process, in microseconds; after `n` of them `n * n` times as long.
+const HELD_BACK: i64 = 15_000_000;
+
+/// The lease of a lane that nobody holds and that is taken up apart from the others (`crashes`).
+pub(super) const LEFT: i64 = 0;
 
 /// The gate of a lane that is not woken by new work, only by its time.
 pub const PARKED: &str = "parked";
@@ -129,7 +149,7 @@ pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, S
     Ok(row.try_get_by_index(0)?)
 }
 
-/// Makes a lane ours in the transaction that gives it new work, if nobody holds it and it is not parked.
+/// Makes a lane ours in the transaction that gives it new work, if its last holder gave it back and it is not parked.
 pub async fn take(
     tx: &Transaction,
     kind: LaneKind,
@@ -146,7 +166,7 @@ pub async fn take(
         .value("next_due_at", now.clone())
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").eq(key))
-        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
+        .and_where(Expr::col("lease_until").is_null())
         .and_where(is_awake.or(Expr::col("next_due_at").lte(now)))
         .returning_col("epoch")
         .to_owned();
@@ -154,7 +174,8 @@ pub async fn take(
     row.map(|row| Ok(Lease { kind, key: key.to_owned(), epoch: row.try_get("", "epoch")? })).transpose()
 }
 
-/// Takes over lanes that are due and that nobody holds, the longest due first.
+/// Takes over lanes that are due and that nobody holds, the longest due first. Each time that a process ends with one
+/// of them, it waits longer for the next: the wait is written before the work begins.
 pub async fn claim(
     store: &Store,
     kind: LaneKind,
@@ -162,8 +183,23 @@ pub async fn claim(
     lease: Duration,
     limit: u64,
 ) -> Result<Vec<Lease>, StoreError> {
-    let free = due(kind, &now(store.backend()), limit);
-    take_over(store, (kind, owner, lease), free).await
+    let now = now(store.backend());
+    let mut statement = taking(store.backend(), (kind, owner, lease), due(kind, &now, limit));
+    let crashes = crashes(owner);
+    let wait = crashes.clone().mul(crashes.clone()).mul(HELD_BACK);
+    let next = Expr::case(crashes.eq(0), Expr::col("next_due_at")).finally(now.add(wait));
+    statement.value("next_due_at", next);
+    let claimed = execute(store, kind, &statement).await?;
+    for one in claimed.iter().filter(|one| is_quarantined(one.crashes)) {
+        let (kind, lane, crashes) = (kind.as_str(), &one.lease.key, one.crashes);
+        tracing::warn!(
+            kind,
+            lane,
+            crashes,
+            "processes ended one after the other at this work; it was held back"
+        );
+    }
+    Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 
 /// Makes lanes ours that a query finds free; those that another is taking at this moment are passed over.
@@ -171,13 +207,25 @@ pub(super) async fn take_over(
     store: &Store,
     (kind, owner, lease): (LaneKind, &str, Duration),
     free: SelectStatement,
-) -> Result<Vec<Lease>, StoreError> {
-    let statement = taking(store.backend(), (kind, owner, lease), free);
+) -> Result<Vec<Claimed>, StoreError> {
+    execute(store, kind, &taking(store.backend(), (kind, owner, lease), free)).await
+}
+
+async fn execute(
+    store: &Store,
+    kind: LaneKind,
+    statement: &UpdateStatement,
+) -> Result<Vec<Claimed>, StoreError> {
     let tx = store.begin().await?;
-    let rows = tx.query_all(&statement).await?;
+    let rows = tx.query_all(statement).await?;
     tx.commit().await?;
     rows.iter()
-        .map(|row| Ok(Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? }))
+        .map(|row| {
+            let lease = Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? };
+            let crashes: i32 = row.try_get("", "crashes")?;
+            let crashes = u32::try_from(crashes).unwrap_or(0);
+            Ok(Claimed { lease, crashes, working_on: row.try_get("", "working_on")? })
+        })
         .collect()
 }
 
@@ -195,17 +243,25 @@ fn taking(
         .value("owner", owner)
         .value("epoch", Expr::col("epoch").add(1_i64))
         .value("lease_until", later(&now(backend), lease))
+        .value("crashes", crashes(owner))
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()))
-        .returning(Query::returning().columns(["key", "epoch"]))
+        .returning(Query::returning().columns(["key", "epoch", "crashes", "working_on"]))
         .to_owned()
+}
+
+/// How often a process ended with a lane, once somebody takes it over: whoever held it last and still lives has only
+/// lost its lease.
+fn crashes(owner: &str) -> Expr {
+    let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
+    Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
 fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
     free(kind, now).order_by("next_due_at", sea_orm::Order::Asc).limit(limit).to_owned()
 }
 
-/// The lanes of a kind that are due and that nobody holds.
+/// The lanes of a kind that are due and that nobody holds, whether their last holder gave them back or not.
 pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
@@ -220,54 +276,6 @@ pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
 pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> {
     let probe = due(kind, &now(store.backend()), 1);
     Ok(store.reader().query_one(&probe).await?.is_some())
-}
-
-/// How many lanes of a kind there are to do and in work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LaneCount {
-    pub kind: LaneKind,
-    pub due: i64,
-    pub leased: i64,
-}
-
-/// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
-/// most are of taxpayers and of runs that have ended.
-pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
-    let now = now(store.backend());
-    let number = |condition: Expr| {
-        let one = Expr::case(condition, 1_i64).finally(0_i64);
-        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
-    };
-    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
-    let due = Expr::col("next_due_at").lte(now);
-    let statement = Query::select()
-        .column("kind")
-        .expr_as(number(due), "due")
-        .expr_as(number(held), "leased")
-        .from("lanes")
-        .and_where(Expr::col("next_due_at").is_not_null())
-        .group_by_col("kind")
-        .to_owned();
-    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0 });
-    for row in store.reader().query_all(&statement).await? {
-        let kind: String = row.try_get("", "kind")?;
-        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
-            (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
-        }
-    }
-    Ok(counts)
-}
-
-/// Ends every lease: for a process that knows that no other works on this database.
-pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
-    let statement = Query::update()
-        .table("lanes")
-        .value("lease_until", Option::<i64>::None)
-        .and_where(Expr::col("lease_until").is_not_null())
-        .to_owned();
-    let tx = store.begin().await?;
-    tx.execute(&statement).await?;
-    tx.commit().await
 }
 
 /// Locks a lane we hold for the rest of the transaction; stale when another has taken it.
@@ -298,20 +306,36 @@ pub async fn release_at(
     delay: Option<Duration>,
     gate: Option<&'static str>,
 ) -> Result<(), StoreError> {
+    let statement =
+        releasing(tx, lease, delay).value("gate", gate).value("lease_until", Option::<i64>::None).to_owned();
+    changed(tx.execute(&statement).await?.rows_affected())
+}
+
+/// Gives a lane back that may be what ended a process: it is taken up apart from the others.
+pub async fn release_apart(
+    tx: &Transaction,
+    lease: &Lease,
+    delay: Option<Duration>,
+    gate: Option<&'static str>,
+) -> Result<(), StoreError> {
+    let statement = releasing(tx, lease, delay).value("gate", gate).value("lease_until", LEFT).to_owned();
+    changed(tx.execute(&statement).await?.rows_affected())
+}
+
+fn releasing(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> UpdateStatement {
     let due = match delay {
         Some(delay) => later(&now(tx.get_database_backend()), delay),
         None => Expr::null(),
     };
-    let statement = mine(lease)
+    mine(lease)
         .value("owner", Option::<String>::None)
-        .value("lease_until", Option::<i64>::None)
         .value("next_due_at", due)
-        .value("gate", gate)
-        .to_owned();
-    changed(tx.execute(&statement).await?.rows_affected())
+        .value("crashes", 0)
+        .value("working_on", Option::<String>::None)
+        .to_owned()
 }
 
-fn mine(lease: &Lease) -> sea_orm::sea_query::UpdateStatement {
+pub(super) fn mine(lease: &Lease) -> UpdateStatement {
     Query::update()
         .table("lanes")
         .and_where(Expr::col("kind").eq(lease.kind.as_str()))
@@ -320,7 +344,7 @@ fn mine(lease: &Lease) -> sea_orm::sea_query::UpdateStatement {
         .to_owned()
 }
 
-fn changed(rows: u64) -> Result<(), StoreError> {
+pub(super) fn changed(rows: u64) -> Result<(), StoreError> {
     if rows == 0 { Err(StoreError::Stale) } else { Ok(()) }
 }
 
@@ -333,6 +357,14 @@ pub(super) fn clock(backend: DbBackend) -> &'static str {
     match backend {
         DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
         _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+    }
+}
+
+/// The same, and in `PostgreSQL` one that stands still during the statement: only such a one is looked up in an index.
+pub(super) fn still_clock(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT)",
+        _ => clock(backend),
     }
 }
 

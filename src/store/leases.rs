@@ -1,19 +1,22 @@
-//! Many lanes of one kind at once: a statement for all of them.
+//! Many lanes at once: a statement for all of them.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
+use crate::domain::crash::CRASHES_MAX;
 use crate::store::database::{Store, Transaction};
 use crate::store::entity::column::json;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 
 /// Whether a lane is a given one and still held with its epoch. No column of what is given is compared by itself:
-/// `SQLite` would make an index of such a one and then go through all lanes that there are.
+/// `SQLite` would make an index of such a one and then go through all lanes that there are. The plus keeps both databases
+/// from looking among all lanes that are held.
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
-    AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND lanes.lease_until IS NOT NULL";
+    AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
 /// How a lane is given back: when it is due again, or not by itself, and at which gate it stands until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +85,77 @@ pub async fn renew(
     Ok(())
 }
 
+/// How many lanes of a kind there are to do and in work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneCount {
+    pub kind: LaneKind,
+    pub due: i64,
+    pub leased: i64,
+    /// Held back, since processes ended with them one after the other.
+    pub held_back: i64,
+}
+
+/// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
+/// most are of taxpayers and of runs that have ended.
+pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
+    let now = lanes::now(store.backend());
+    let number = |condition: Expr| {
+        let one = Expr::case(condition, 1_i64).finally(0_i64);
+        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
+    };
+    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
+    let due = Expr::col("next_due_at").lte(now);
+    let held_back = Expr::col("crashes").gte(i64::from(CRASHES_MAX));
+    let statement = Query::select()
+        .column("kind")
+        .expr_as(number(due), "due")
+        .expr_as(number(held), "leased")
+        .expr_as(number(held_back), "held_back")
+        .from("lanes")
+        .and_where(Expr::col("next_due_at").is_not_null())
+        .group_by_col("kind")
+        .to_owned();
+    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0, held_back: 0 });
+    for row in store.reader().query_all(&statement).await? {
+        let kind: String = row.try_get("", "kind")?;
+        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
+            (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
+            count.held_back = row.try_get("", "held_back")?;
+        }
+    }
+    Ok(counts)
+}
+
+/// Ends every lease: for a process that knows that no other works on this database. Those who held them have not given
+/// them back.
+pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
+    let statement = Query::update()
+        .table("lanes")
+        .value("lease_until", lanes::LEFT)
+        .and_where(Expr::col("lease_until").is_not_null())
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await
+}
+
+/// Gives back whatever this process holds when it ends in order: nothing of it was what ended it.
+pub async fn give_back_all(store: &Store, owner: &str) -> Result<(), StoreError> {
+    let statement = Query::update()
+        .table("lanes")
+        .value("owner", Option::<String>::None)
+        .value("lease_until", Option::<i64>::None)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("next_due_at", lanes::now(store.backend()))
+        .value("working_on", Option::<String>::None)
+        .and_where(Expr::col("owner").eq(owner))
+        .and_where(Expr::col("lease_until").is_not_null())
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await
+}
+
 fn fence(backend: DbBackend) -> String {
     lock_given(backend, "FOR UPDATE")
 }
@@ -105,7 +179,7 @@ fn release(backend: DbBackend) -> String {
         "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, gate) \
          SELECT $1, given.value ->> 0, {epoch}, 0, {due}, given.value ->> 3 FROM given WHERE TRUE \
          ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = NULL, gate = excluded.gate, \
-         next_due_at = excluded.next_due_at WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
+         crashes = 0, working_on = NULL, next_due_at = excluded.next_due_at WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
         given(backend)
     )
 }

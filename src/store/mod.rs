@@ -8,14 +8,18 @@
 //! | sealed secrets, and another key for them | `vault`, `reseal` |
 //! | rows by any of several names | `any` |
 //! | portal ids | `ids` |
-//! | lanes: lock, lease, schedule; many at once; whose turn it is | `lanes`, `leases`, `turns` |
-//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `customers`, `deliveries`, `delivery_line`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `integrations`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
+//! | lanes: lock, lease, schedule; many at once; whose turn it is; those whose holder is gone | `lanes`, `leases`, `turns`, `crashes` |
+//! | appointments of a clock that was set back | `appointments` |
+//! | queries, one file an aggregate | `accounts`, `audit`, `batches`, `crashed_deliveries`, `customers`, `deliveries`, `delivery_line`, `delivery_log`, `delivery_queue`, `events`, `idempotency`, `integrations`, `invoice_list`, `invoices`, `items`, `keys`, `ledger_days`, `outages`, `payments`, `pull_cursors`, `reconciliations`, `reference_lists`, `replays`, `runs`, `supplier_invoices`, `taxpayers`, `timeline`, `webhooks` |
 
 pub mod accounts;
 pub(crate) mod any;
+pub mod appointments;
 pub mod audit;
 pub mod batches;
 pub mod checkpoint_file;
+pub mod crashed_deliveries;
+pub mod crashes;
 pub mod customers;
 pub mod database;
 mod deadline;

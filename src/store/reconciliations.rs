@@ -111,7 +111,14 @@ pub async fn next_open(
         .add(in_state(ReconciliationState::Queued))
         .add(in_state(ReconciliationState::Running))
         .add(
-            Condition::all().add(in_state(ReconciliationState::Interrupted)).add(Column::EndedAt.lte(rested)),
+            Condition::all()
+                .add(in_state(ReconciliationState::Interrupted))
+                // One that is still to come was interrupted by a clock that has been set back since.
+                .add(
+                    Condition::any()
+                        .add(Column::EndedAt.lte(rested))
+                        .add(Column::EndedAt.gt(now.as_microsecond())),
+                ),
         );
     let found = Entity::find().filter(is_next).order_by_asc(Column::Attempts).order_by_asc(Column::Id);
     found.one(store.reader()).await?.map(Reconciliation::try_from).transpose()

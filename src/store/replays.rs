@@ -19,7 +19,7 @@ use crate::store::database::{Store, Transaction};
 use crate::store::entity::replay::{Column, Entity, Model};
 use crate::store::entity::{delivery, event};
 use crate::store::failure::StoreError;
-use crate::store::{deliveries, delivery_line};
+use crate::store::{crashed_deliveries, deliveries, delivery_line};
 
 /// Events that one batch looks at.
 pub const BATCH: i64 = 250;
@@ -161,6 +161,7 @@ async fn again(
         .col_expr(delivery::Column::AttemptsBefore, Expr::col(delivery::Column::Attempts))
         .col_expr(delivery::Column::NextAttemptAt, Expr::value(now.as_microsecond()))
         .col_expr(delivery::Column::UpdatedAt, Expr::value(now.as_microsecond()))
+        .col_expr(delivery::Column::Crashes, crashed_deliveries::released())
         .filter(delivery::Column::TaxpayerId.eq(replay.taxpayer_id.0))
         .filter(delivery::Column::Id.is_in(ids))
         .exec(tx)

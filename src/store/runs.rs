@@ -10,6 +10,7 @@ use sea_orm::{
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, Verdict};
 use crate::store::database::{Store, Transaction};
+use crate::store::entity::column::Row;
 use crate::store::entity::run::{Column, Entity, Model};
 use crate::store::entity::{run, step};
 use crate::store::failure::StoreError;
@@ -95,13 +96,14 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
 }
 
 /// What a run changes; the rest is what it is known by.
-const CHANGING: [run::Column; 14] = [
+const CHANGING: [run::Column; 15] = [
     Column::State,
     Column::Document,
     Column::Digest,
     Column::Done,
     Column::Intent,
     Column::Attempt,
+    Column::Crashes,
     Column::FailingSince,
     Column::NextAttemptAt,
     Column::DeadlineAt,
@@ -151,6 +153,23 @@ pub async fn end_step(
         .exec(tx)
         .await?;
     Ok(())
+}
+
+/// The last call of a run, where its outcome was never written down.
+pub async fn unfinished_attempt(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    run: RunId,
+) -> Result<Option<uuid::Uuid>, StoreError> {
+    let last = step::Entity::find()
+        .filter(step::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step::Column::RunId.eq(run.to_string()))
+        .order_by_desc(step::Column::StartedAt)
+        .order_by_desc(step::Column::Id)
+        .one(store.reader())
+        .await?;
+    let unfinished = last.filter(|row| row.outcome.is_none());
+    unfinished.map(|row| Row { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
 }
 
 /// The log of a run, in the order of its calls.

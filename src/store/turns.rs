@@ -170,27 +170,28 @@ fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<String> {
 /// Of these lanes those that are still free.
 async fn claim(store: &Store, ask: &Ask<'_>, keys: &[String]) -> Result<Vec<Lease>, StoreError> {
     let mut free = lanes::free(ask.kind, &lanes::now(store.backend()));
-    free.and_where(Expr::col("key").is_in(keys));
-    let mut leases = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
+    free.and_where(Expr::col("key").is_in(keys)).and_where(Expr::col("lease_until").is_null());
+    let claimed = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
+    let mut leases: Vec<_> = claimed.into_iter().map(|one| one.lease).collect();
     let places: HashMap<&str, usize> = keys.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();
     leases.sort_by_key(|lease| places.get(lease.key.as_str()).copied());
     Ok(leases)
 }
 
-/// Whether a lane is due, nobody's, and at no gate that is shut.
+/// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is shut.
 fn free(backend: DbBackend, shut: &[&'static str]) -> String {
-    // In PostgreSQL a time that stands still during the statement: only such a one can be looked up in an index.
-    let now = match backend {
-        DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT)",
-        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-    };
-    let open = if shut.is_empty() {
-        String::new()
-    } else {
-        let names = shut.iter().map(|gate| format!("'{gate}'")).collect::<Vec<_>>().join(", ");
-        format!(" AND (lanes.gate IS NULL OR lanes.gate NOT IN ({names}))")
-    };
-    format!("lanes.next_due_at <= {now} AND (lanes.lease_until IS NULL OR lanes.lease_until < {now}){open}")
+    let now = lanes::still_clock(backend);
+    let open = open("lanes", shut);
+    format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
+}
+
+/// Whether a lane of a table of lanes stands at no gate that is shut, with its `AND`.
+pub(super) fn open(table: &str, shut: &[&'static str]) -> String {
+    if shut.is_empty() {
+        return String::new();
+    }
+    let names = shut.iter().map(|gate| format!("'{gate}'")).collect::<Vec<_>>().join(", ");
+    format!(" AND ({table}.gate IS NULL OR {table}.gate NOT IN ({names}))")
 }
 
 fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {

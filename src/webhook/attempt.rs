@@ -10,6 +10,7 @@ use super::auth::AuthFault;
 use super::destination::UrlFault;
 use super::gate::AddressesRefused;
 use super::phases::Phases;
+use super::retry_after::RetryAfter;
 
 /// One attempt, finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Attempt {
     pub duration: Duration,
     pub phases: Phases,
     /// The wait the receiver asked for.
-    pub retry_after: Option<Duration>,
+    pub retry_after: Option<RetryAfter>,
     /// The start of the answer's body, as text.
     pub response_head: String,
 }
@@ -85,13 +86,16 @@ impl Attempt {
 }
 
 impl Outcome {
+    /// The word for a message that its receiver does not want.
+    pub const ABORTED: &str = "aborted";
+
     /// The word for metrics and the log of attempts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
             Self::Gone => "gone",
             Self::Rejected(_) | Self::NotTaken(_) => "rejected",
-            Self::Aborted(_) => "aborted",
+            Self::Aborted(_) => Self::ABORTED,
             Self::Unauthenticated(_) => "auth",
             Self::TimedOut => "timed_out",
             Self::Unreachable(Fault::Dns) => "dns",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response};
 use url::Url;
 
@@ -16,6 +16,7 @@ use super::address::AddressPolicy;
 use super::attempt::{Attempt, Outcome};
 use super::auth::{Credentials, challenge};
 use super::gate::{Gate, Reach};
+use super::kept_hosts::KeptHosts;
 use super::passage::{GateLayer, Passage};
 use super::resolver::{GuardedResolver, Lookup, SystemLookup};
 use super::retry_after::retry_after;
@@ -23,12 +24,14 @@ use crate::domain::network::AllowedNetwork;
 
 /// The longest wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept.
-const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Unused connections kept per endpoint.
+/// How long an unused connection is kept: each is a file to the system, here and at the receiver.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// Unused connections kept per endpoint: as many as are used at a time, for those that are called again and again.
 const IDLE_PER_HOST_MAX: usize = 64;
 /// Lists of networks whose clients are kept: operators set few different ones.
 const WIDER_MAX: usize = 1_000;
+/// Receivers to which connections are kept at a time.
+const KEPT_HOSTS_MAX: usize = 256;
 /// The header by which a receiver ends a delivery, and what it says.
 const ORDER: (&str, &str) = ("webhook-delivery", "abort-message");
 
@@ -66,6 +69,7 @@ pub struct GuardedClient {
     lookup: Arc<dyn Lookup>,
     /// Those that reach networks of a taxpayer as well. They share no connections: an open one is not checked again.
     wider: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
+    kept: Arc<KeptHosts>,
     max_body: usize,
     timeout: Duration,
 }
@@ -109,7 +113,8 @@ impl GuardedClient {
         };
         let (secure, plain) = (build(Reach::Public)?, build(Reach::Allowed)?);
         let (lookup, wider) = (Arc::clone(lookup), Arc::default());
-        Ok(Self { policy, secure, plain, lookup, wider, max_body, timeout })
+        let kept = Arc::new(KeptHosts::new(KEPT_HOSTS_MAX, IDLE_MAX));
+        Ok(Self { policy, secure, plain, lookup, wider, kept, max_body, timeout })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
@@ -121,7 +126,7 @@ impl GuardedClient {
         self.timeout
     }
 
-    /// A client of the same limits with connections of its own.
+    /// A client of the same limits with connections of its own, to one receiver: it keeps them.
     pub(super) fn apart(&self) -> Result<Self, BuildError> {
         Self::asking(&self.lookup, (*self.policy).clone(), self.timeout, self.max_body)
     }
@@ -134,7 +139,8 @@ impl GuardedClient {
         if let Some(known) = self.wider.get(networks) {
             return Ok(known.clone());
         }
-        let client = Self::asking(&self.lookup, self.policy.with(networks), self.timeout, self.max_body)?;
+        let apart = Self::asking(&self.lookup, self.policy.with(networks), self.timeout, self.max_body)?;
+        let client = Self { kept: Arc::clone(&self.kept), ..apart };
         if self.wider.len() >= WIDER_MAX {
             self.wider.clear();
         }
@@ -175,13 +181,16 @@ impl GuardedClient {
 
     async fn send(&self, url: Url, post: Post<'_>, credentials: &Credentials) -> (Attempt, Option<String>) {
         let client = if url.scheme() == "https" { &self.secure } else { &self.plain };
-        let passage = Passage::to(&url);
+        let (passage, url_origin) = (Passage::to(&url), url.origin());
         let mut request = client.post(url).headers(credentials.headers()).body(post.body.to_vec());
         if !post.headers.iter().any(|(name, _)| *name == CONTENT_TYPE.as_str()) {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         for (name, value) in post.headers {
             request = request.header(*name, value);
+        }
+        if !self.kept.keeps(url_origin, Instant::now()) {
+            request = request.header(CONNECTION, "close");
         }
         let (mut attempt, challenge) = match passage.carry(request.send()).await {
             Ok(response) => {
@@ -237,6 +246,7 @@ mod tests {
     use super::super::attempt::Fault;
     use super::super::destination::UrlFault;
     use super::super::phases::Phases;
+    use super::super::retry_after::RetryAfter;
     use super::super::testing::{Endpoint, Then};
     use super::*;
 
@@ -292,7 +302,7 @@ mod tests {
             let endpoint = Endpoint::answering(status, "retry-after: 9\r\n", "thanks\0").await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
             assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)));
-            assert_eq!(attempt.retry_after, Some(Duration::from_secs(9)));
+            assert_eq!(attempt.retry_after, Some(RetryAfter::Wait(Duration::from_secs(9))));
             assert_eq!(attempt.response_head, "thanks\u{fffd}");
         }
     }

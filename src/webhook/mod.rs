@@ -8,7 +8,7 @@
 //! |---|---|
 //! | Standard Webhooks signatures, and what makes them | `signature`, `secret` |
 //! | Addresses and URLs that may be called | `address`, `destination` |
-//! | The guarded HTTP client | `client`, its name resolution in `resolver` |
+//! | The guarded HTTP client | `client`, its name resolution in `resolver`, whose connections it keeps in `kept_hosts` |
 //! | What it may connect to | `gate`, asked by `resolver` and, for an address in the URL, by `passage` |
 //! | What came of an attempt, and when | `attempt`, `phases`, `retry_after` |
 //! | How a notification is written, how a request authenticates itself | `format`, `auth` |
@@ -27,6 +27,7 @@ mod forgery;
 pub mod format;
 mod gate;
 mod grade;
+mod kept_hosts;
 mod passage;
 mod phases;
 mod remedy;
@@ -45,6 +46,7 @@ pub use destination::UrlFault;
 pub use grade::{Check, Grade, Graded, Mark, graded};
 pub use phases::Phases;
 pub use remedy::Remedy;
+pub use retry_after::RetryAfter;
 pub use schedule::Schedule;
 pub use secret::{Secret, SecretFault};
 pub use signature::{Message, VerifyFault};

@@ -31,6 +31,7 @@ impl Remedy {
             ("reset", None) => "The connection ended without an HTTP answer".to_owned(),
             ("forbidden", None) => "The URL leads to an address that is not called".to_owned(),
             ("auth", None) => "The request could not be authenticated, so it was not sent".to_owned(),
+            ("quarantined", None) => "The service ended twice while it was under way".to_owned(),
             (other, None) => format!("The last attempt failed: {other}"),
         };
         Self { why, what_to_do: what_to_do(failure, status) }
@@ -63,6 +64,9 @@ fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
              credentials again for this host, or set the URL of the host they are for. Then replay this one."
         }
         ("forbidden", None) => "Set a URL of a public host as the webhook's, then replay this one.",
+        ("quarantined", None) => {
+            "Replay this one once: where the service's end had another cause it arrives. Else tell the operator."
+        }
         (_, None) => {
             "See with the webhook's test whether the endpoint can be reached, mend it, then replay this one."
         }

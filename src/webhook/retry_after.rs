@@ -2,19 +2,40 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
-/// The wait that an answer asks for: in seconds, or until a date, which is read against the answer's own Date so
-/// that the clocks of two machines need not agree. What is neither asks for nothing.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// How long an answer asks to be left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryAfter {
+    Wait(Duration),
+    /// Until a moment, in an answer that does not say when it was written.
+    Until(Timestamp),
+}
+
+impl RetryAfter {
+    /// The wait from now on; a moment is read against our own clock.
+    pub fn wait(self, now: Timestamp) -> Duration {
+        match self {
+            Self::Wait(wait) => wait,
+            Self::Until(then) => Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO),
+        }
+    }
+}
+
+/// The wait that an answer asks for: in seconds, or until a date, which is read against the answer's own Date where it
+/// has one, so that the clocks of two machines need not agree. What is neither asks for nothing.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {
     let text = text(headers, RETRY_AFTER)?;
     if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
         // More digits than fit are still a wait, and a long one.
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+        return Some(RetryAfter::Wait(Duration::from_secs(text.parse().unwrap_or(u64::MAX))));
     }
     let then = httpdate::parse_http_date(text).ok()?;
-    let now = httpdate::parse_http_date(self::text(headers, DATE)?).ok()?;
-    Some(then.duration_since(now).unwrap_or(Duration::ZERO))
+    match self::text(headers, DATE).and_then(|date| httpdate::parse_http_date(date).ok()) {
+        Some(written) => Some(RetryAfter::Wait(then.duration_since(written).unwrap_or(Duration::ZERO))),
+        None => Timestamp::try_from(then).ok().map(RetryAfter::Until),
+    }
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
@@ -35,7 +56,9 @@ mod tests {
         if let Some(date) = date {
             headers.insert(DATE, date.parse().unwrap());
         }
-        retry_after(&headers).map(|wait| wait.as_secs())
+        // Our clock is a minute ahead of the one that writes dates here.
+        let ours = "1994-11-06T08:50:37Z".parse().unwrap();
+        retry_after(&headers).map(|asked| asked.wait(ours).as_secs())
     }
 
     #[test]
@@ -85,8 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn a_date_without_a_date_to_read_it_against_is_no_wait() {
-        assert_eq!(seconds("Sun, 06 Nov 1994 08:50:37 GMT", None), None);
-        assert_eq!(seconds("Sun, 06 Nov 1994 08:50:37 GMT", Some("now")), None);
+    fn a_date_without_a_date_to_read_it_against_is_read_against_our_clock() {
+        for date in [None, Some("now")] {
+            assert_eq!(seconds("Sun, 06 Nov 1994 08:52:07 GMT", date), Some(90));
+            assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT", date), Some(0), "it is over");
+            assert_eq!(seconds("tomorrow", date), None);
+        }
     }
 }

@@ -105,6 +105,7 @@ async fn kill_at_boundaries(backend: Backend) {
     let kills = size("EINVOICE_CHAOS_KILLS", 4);
     let mut scene = Scene::with(backend, &[TIMEOUT]).await;
     let books = Books::of(&scene).await;
+    let operator = scene.operator();
     chaos::begin(&scene, 1);
     let mut chance = StdRng::seed_from_u64(5);
     let (mut invoices, mut unsent) = (Vec::new(), Vec::new());
@@ -120,6 +121,7 @@ async fn kill_at_boundaries(backend: Backend) {
         sleep(Duration::from_millis(DELAYS_MS[chance.random_range(0..DELAYS_MS.len())])).await;
         scene.restart_after_kill().await;
     }
+    scene.end_runs(&operator).await;
     books.succeeded("submit", invoices.len()).await;
     transmit_all(&scene, &unsent).await;
     books.succeeded("transmit", invoices.len()).await;

@@ -208,6 +208,7 @@ async fn kill_at_random(backend: Backend) {
         scene.authority.state().add_fault(order).unwrap();
     }
     let mut chance = StdRng::seed_from_u64(5);
+    let operator = scene.operator();
     let mut invoices = Vec::new();
     for number in 0..RUNS {
         invoices.push(scene.submit(&format!("CHANCE{number}")).await);
@@ -217,6 +218,7 @@ async fn kill_at_random(backend: Backend) {
             sleep(Duration::from_millis(chance.random_range(20..500))).await;
             scene.restart_after_kill().await;
         }
+        scene.end_runs(&operator).await;
         for created in &invoices {
             scene.taxpayer.succeeded(&created.irn, operation).await;
             if operation == "submit" {

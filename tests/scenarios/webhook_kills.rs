@@ -11,6 +11,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::support::books::Books;
 use crate::support::database::Backend;
 use crate::support::documents::invoice;
 use crate::support::patience::eventually;
@@ -48,6 +49,7 @@ async fn kill_while_delivering(backend: Backend) {
     let before = scene.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("HOOK{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
+    let books = Books::of(&scene).await;
     let mut chance = StdRng::seed_from_u64(11);
     for round in 0..kills {
         for status in ["approved", "draft"] {
@@ -58,7 +60,9 @@ async fn kill_while_delivering(backend: Backend) {
         let what = format!("a notification in round {round}");
         eventually(&what, async || (receiver.seen() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..150))).await;
+        let epoch = books.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
         scene.restart_after_kill().await;
+        none_goes_alone(&books, epoch).await;
     }
     let events = scene.intact_events().await;
     let due: BTreeSet<i64> =
@@ -110,13 +114,16 @@ async fn kill_while_replaying(backend: Backend) {
     assert_eq!(begun.status, 200, "{begun:?}");
     let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, "approved"));
     assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
+    let books = Books::of(&scene).await;
     let mut chance = StdRng::seed_from_u64(13);
     for round in 0..kills {
         let seen = receiver.seen();
         let what = format!("a replayed notification in round {round}");
         eventually(&what, async || (receiver.seen() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..100))).await;
+        let epoch = books.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
         scene.restart_after_kill().await;
+        none_goes_alone(&books, epoch).await;
     }
     let due = notified(&scene.intact_events().await);
     assert_eq!(due.len(), missing.len() + INVOICES);
@@ -131,6 +138,20 @@ async fn kill_while_replaying(backend: Backend) {
     assert_eq!(replay["state"], json!("done"));
     assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
     receiver.stop().await;
+}
+
+/// Waits until what was under way at a kill has ended, where the lane had this epoch. Meanwhile each goes alone, and a
+/// kill that meets it puts it aside (`crashes`); here kills are to meet many at once.
+async fn none_goes_alone(books: &Books, epoch: i64) {
+    let uncounted = format!(
+        "SELECT COUNT(*) FROM lanes WHERE kind = 'endpoint' \
+         AND (crashes > 0 OR (epoch <= {epoch} AND lease_until IS NOT NULL))"
+    );
+    let alone = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending' AND crashes > 0";
+    eventually("the end of what was under way at the kill", async || {
+        (books.number(&uncounted).await == 0 && books.number(alone).await == 0).then_some(())
+    })
+    .await;
 }
 
 fn figures(events: usize, arrivals: &[Arrival], begun: Instant) -> String {

@@ -46,6 +46,7 @@ pub(crate) const ROOMS: &[Room] = &[
     shared("actors::dispatch", Floor::Actors),
     shared("actors::wake", Floor::Actors),
     shared("actors::waiters", Floor::Actors),
+    shared("actors::incidents", Floor::Actors),
     // The way to a taxpayer's actor is for everybody; what is behind it is not.
     shared("actors::taxpayer::door", Floor::Actors),
     shared("actors::taxpayer::command", Floor::Actors),
@@ -56,6 +57,7 @@ pub(crate) const ROOMS: &[Room] = &[
     room("actors::sweeper", Floor::Actors),
     room("actors::key_usage", Floor::Actors),
     room("actors::checkpoint", Floor::Actors),
+    room("actors::clock_watch", Floor::Actors),
     room("actors::inbound", Floor::Actors),
     room("actors::outage", Floor::Actors),
     room("actors::reconciliation", Floor::Actors),

@@ -15,8 +15,8 @@ use crate::domain::irn::Irn;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::leases;
 use crate::store::pull_cursors::{self, Cursor};
+use crate::store::{crashes, leases};
 
 /// The only lane of its kind.
 const LANE: &str = "transit";
@@ -81,7 +81,7 @@ impl Pull {
     /// Makes the first turn due: who starts may have missed notices.
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
-        lanes::make_due(&tx, LaneKind::Pull, &[LANE.to_owned()]).await?;
+        crashes::appoint(&tx, LaneKind::Pull, LANE).await?;
         tx.commit().await
     }
 
@@ -125,7 +125,7 @@ impl Pull {
                 return Turn::CutShort;
             }
         };
-        if cursor.swept_at.is_none_or(|at| at <= back(now, SWEEP_EVERY)) {
+        if cursor.swept_at.is_none_or(|at| at <= back(now, SWEEP_EVERY) || at > now) {
             match self.read(None, back(now, SWEEP_BACK)).await {
                 Ok(swept) => {
                     after.swept_at = Some(now);
@@ -158,7 +158,9 @@ impl Pull {
     /// Leaves out what was dealt with, and forgets what is no longer listed.
     fn undealt(&self, lines: HashSet<Line>, now: Timestamp) -> Vec<Line> {
         let mut dealt = self.dealt();
-        dealt.retain(|line, again| lines.contains(line) && again.is_none_or(|at| at > now));
+        let latest = now.saturating_add(NOBODY_FOR).unwrap_or(Timestamp::MAX);
+        let is_later = |at: Timestamp| now < at && at <= latest;
+        dealt.retain(|line, again| lines.contains(line) && again.is_none_or(is_later));
         lines.into_iter().filter(|line| !dealt.contains_key(line)).collect()
     }
 

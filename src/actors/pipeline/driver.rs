@@ -8,6 +8,7 @@ use rand::RngExt;
 use uuid::Uuid;
 
 use crate::actors::dispatch::Handled;
+use crate::actors::incidents::Incidents;
 use crate::actors::pipeline::gates;
 use crate::actors::pipeline::pace::Pace;
 use crate::actors::pipeline::steps::Caller;
@@ -33,6 +34,7 @@ pub struct Gear {
     pub retry: RetryPolicy,
     pub clock: SharedClock,
     pub pace: Arc<Pace>,
+    pub incidents: Arc<Incidents>,
 }
 
 /// Why a run could not be driven on. The lane is given back and the run goes on later.
@@ -51,6 +53,13 @@ impl Stop {
     }
 }
 
+/// What comes next of a run.
+enum Next {
+    Call(Intent),
+    /// The step ended processes before, and is not called.
+    Quarantined(Run, Step),
+}
+
 /// A step about to be called.
 struct Intent {
     run: Run,
@@ -66,8 +75,11 @@ impl Gear {
             self.drop_lane(lease).await?;
             return Ok(Handled::Released);
         };
-        let Some(intent) = self.intend(lease, taxpayer, run).await? else { return Ok(Handled::Released) };
-        let run = self.step(lease, intent).await?;
+        let run = match self.intend(lease, taxpayer, run).await? {
+            None => return Ok(Handled::Released),
+            Some(Next::Quarantined(run, step)) => return self.quarantine(lease, run, step).await,
+            Some(Next::Call(intent)) => self.step(lease, intent).await?,
+        };
         if !run.state.is_open() {
             self.pace.ended(self.clock.now());
         }
@@ -80,7 +92,7 @@ impl Gear {
         lease: &Lease,
         taxpayer: TaxpayerId,
         id: RunId,
-    ) -> Result<Option<Intent>, StoreError> {
+    ) -> Result<Option<Next>, StoreError> {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
         // The content of a run may be replaced under the taxpayer's lock only.
@@ -92,13 +104,16 @@ impl Gear {
             tx.commit().await?;
             return Ok(None);
         };
+        if run.is_quarantined() {
+            return Ok(Some(Next::Quarantined(run, step)));
+        }
         let resuming = run.intent == Some(step) && step.has_effect();
         let run = run.intending(step, now);
         let attempt_id = clock::new_id();
         runs::save(&tx, &[&run]).await?;
         runs::begin_step(&tx, &run, (step, attempt_id), now).await?;
         tx.commit().await?;
-        Ok(Some(Intent { run, step, attempt_id, resuming }))
+        Ok(Some(Next::Call(Intent { run, step, attempt_id, resuming })))
     }
 
     /// Calls the step and records what came of it.
@@ -111,9 +126,13 @@ impl Gear {
         let verdict = self.in_place(step, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
-        let taxpayer = run.taxpayer_id;
+        let (taxpayer, gives_up) = (run.taxpayer_id, matches!(verdict, Verdict::Pause { .. }));
         let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms };
-        Ok(self.taxpayers.record_step(taxpayer, outcome).await?)
+        let run = self.taxpayers.record_step(taxpayer, outcome).await?;
+        if gives_up && run.state == RunState::Paused {
+            self.incidents.run_paused(&run);
+        }
+        Ok(run)
     }
 
     /// Who stands at a gate that is shut keeps the place it has: it is due as soon as the gate opens.
@@ -136,7 +155,7 @@ impl Gear {
 }
 
 /// The key of a run's lane names its owner and itself.
-fn owner_and_run(key: &str) -> Option<(TaxpayerId, RunId)> {
+pub(super) fn owner_and_run(key: &str) -> Option<(TaxpayerId, RunId)> {
     let (taxpayer, run) = key.split_once('/')?;
     Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))
 }

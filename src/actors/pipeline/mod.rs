@@ -6,11 +6,13 @@
 //! | the actor of a run, and who feeds it | `worker` |
 //! | a run, step by step | `driver` |
 //! | one step's call; what a failure leads to | `steps`, `verdict` |
+//! | a run whose step ended a process | `crash` |
 //! | which steps can be called at present | `gates` |
 //! | how long the queue is, and how fast it moves | `backlog`, `pace` |
 //! | what became of a call that was not answered | `resolve`, `witness` |
 
 pub mod backlog;
+mod crash;
 pub mod door;
 mod driver;
 mod gates;

@@ -31,9 +31,8 @@ pub(super) fn verdict(
         return Verdict::Hold { error: failure.to_string(), until: later(now, wait) };
     }
     let (reason, error, retry_after) = explain(trouble, run);
-    let failing_for =
-        run.failing_since.map_or(Duration::ZERO, |since| now.duration_since(since).unsigned_abs());
-    match policy.delay(run.attempt, failing_for, retry_after, jitter) {
+    let failing_for = run.failing_since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+    match policy.delay(run.attempt, failing_for.unwrap_or_default(), retry_after, jitter) {
         Some(delay) => Verdict::Wait { reason, error, until: later(now, delay) },
         None => Verdict::Pause { error },
     }

@@ -11,6 +11,7 @@ use crate::actors::pipeline::gates;
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
+use crate::store::failure::StoreError;
 use crate::store::lanes::Lease;
 
 /// Takes the next step of the run of a lane.
@@ -54,6 +55,18 @@ impl PipelineActor {
     }
 }
 
+/// A run whose crash could not be counted waits for the end of its lease: it must not be driven uncounted.
+async fn counted(gear: &Gear, lease: &Lease) -> Handled {
+    match gear.count_crash(lease).await {
+        Ok(()) => Handled::More,
+        Err(StoreError::Stale) => Handled::Released,
+        Err(error) => {
+            tracing::warn!(lane = lease.key, %error, "failed to count the end of a process; will retry");
+            Handled::Released
+        }
+    }
+}
+
 /// Makes the registry of the pipeline's actors and the dispatcher that feeds it.
 pub fn dispatcher(
     gear: Arc<Gear>,
@@ -65,6 +78,7 @@ pub fn dispatcher(
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Pipeline, policy: Policy::default() };
     let (store, authority, clock) = (gear.store.clone(), gear.authority.clone(), gear.clock.clone());
+    let counting = Arc::clone(&gear);
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let gear = Arc::clone(&gear);
         serial::start(seat, 1, move || PipelineActor { gear: Arc::clone(&gear) })
@@ -74,6 +88,10 @@ pub fn dispatcher(
         let actors = Arc::clone(&registry);
         async move { dispatch::rounds(&actors, &lease.key, || Advance(lease.clone())).await }.boxed_local()
     });
-    let dispatcher = dispatcher.gated(move || gates::shut(&authority, clock.now()));
+    let dispatcher =
+        dispatcher.gated(move || gates::shut(&authority, clock.now())).counting(move |crashed| {
+            let gear = Arc::clone(&counting);
+            async move { counted(&gear, &crashed.lease).await }.boxed_local()
+        });
     (dispatcher, actors)
 }

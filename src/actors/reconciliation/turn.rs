@@ -19,7 +19,7 @@ use crate::domain::reconciled_day::{
 };
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{leases, ledger_days, reconciliations, taxpayers};
+use crate::store::{crashes, leases, ledger_days, reconciliations, taxpayers};
 
 /// How long what was interrupted rests, at most.
 const REST_MAX: Duration = Duration::from_mins(5);
@@ -42,7 +42,7 @@ impl Reconciler {
     /// Makes the first turn due: what was compared lately is passed over.
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        lanes::make_due(&tx, LaneKind::Reconciliation, &[LANE.to_owned()]).await?;
+        crashes::appoint(&tx, LaneKind::Reconciliation, LANE).await?;
         tx.commit().await
     }
 

@@ -88,6 +88,8 @@ pub(crate) struct Released {
     /// None where it is not due again by itself.
     pub(crate) delay: Option<Duration>,
     pub(crate) gate: Option<&'static str>,
+    /// Whether it is taken up apart from the others.
+    pub(crate) goes_alone: bool,
 }
 
 /// Who comes to know that an endpoint has something to do.
@@ -234,7 +236,12 @@ impl Desk {
             runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
         }
         for released in &changes.released {
-            lanes::release_at(tx, &released.lease, released.delay, released.gate).await?;
+            let Released { lease, delay, gate, .. } = released;
+            if released.goes_alone {
+                lanes::release_apart(tx, lease, *delay, *gate).await?;
+            } else {
+                lanes::release_at(tx, lease, *delay, *gate).await?;
+            }
         }
         let due: Vec<_> =
             self.runs.iter().filter(|run| changes.due_runs.contains(&run.id)).map(waiting).collect();

@@ -15,6 +15,7 @@ use futures_util::future::FusedFuture;
 use tokio::time::sleep;
 
 use crate::actors::dispatch::Handled;
+use crate::actors::incidents::Incidents;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
 use crate::actors::webhook::flight::{Flight, Landed, most_held};
@@ -63,6 +64,7 @@ pub struct Satchel {
     /// Whether the process ends: what is under way ends, and nothing else begins.
     pub is_closing: AtomicBool,
     pub clock: SharedClock,
+    pub incidents: Arc<Incidents>,
 }
 
 impl Satchel {
@@ -149,7 +151,7 @@ impl Courier {
         };
         let mut visit = self.visit(lease, found).await?;
         loop {
-            self.begin(&mut visit);
+            self.begin(lease, &mut visit).await?;
             self.wait(more.as_mut()).await?;
             let handled =
                 if self.flight.is_writing() { Handled::More } else { self.report(lease, &mut visit).await? };
@@ -216,13 +218,20 @@ impl Courier {
         Ok(())
     }
 
-    /// Begins of what is next what there is room for.
-    fn begin(&mut self, visit: &mut Visit) {
-        let room = self.flight.room(visit.places).min(visit.next.len());
-        if room > 0 {
+    /// Begins of what is next what there is room for. What goes alone waits until nothing else is under way, and is
+    /// written down before it begins: it may be what ends the process.
+    async fn begin(&mut self, lease: &Lease, visit: &mut Visit) -> Result<(), Stop> {
+        while self.flight.room(visit.places) > 0 {
+            let Some((delivery, event)) = visit.next.pop_front() else { break };
+            if delivery.goes_alone() {
+                if !self.flight.is_empty() {
+                    visit.next.push_front((delivery, event));
+                    break;
+                }
+                self.satchel.write_down(lease, delivery.id).await?;
+                self.flight.keep_alone();
+            }
             self.look_in = LOOK_FIRST;
-        }
-        for (delivery, event) in visit.next.drain(..room) {
             let (satchel, to) = (Arc::clone(&self.satchel), Arc::clone(&visit.to));
             self.flight.begin((delivery.id, delivery.sequence), async move {
                 let at = satchel.clock.now();
@@ -231,6 +240,7 @@ impl Courier {
                 Landed { delivery, kind: event.kind, attempt, at, as_of }
             });
         }
+        Ok(())
     }
 
     /// Until something has ended or has come. What ended while a report was written waits for nothing else.
@@ -268,10 +278,12 @@ impl Courier {
         let is_well = failing.is_none() && fares.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
         let ids: Vec<_> = landed.iter().map(|one| one.delivery.id).collect();
+        let was_alone = landed.iter().any(|one| one.delivery.goes_alone());
         let report = Report {
             lease: lease.clone(),
             taxpayer,
             outcomes: landed.into_iter().map(|one| satchel.outcome(one, endpoint)).collect(),
+            was_alone,
             is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
             failing: (fares != *failing).then(|| (endpoint.clone(), fares.clone())),
             rest,
@@ -283,10 +295,15 @@ impl Courier {
         }
         let handled = self.note(report).await?;
         self.flight.forget(&ids);
-        visit.failing = fares;
+        let parked = fares.as_ref().and_then(|now| now.newly_parked(failing.as_ref()));
+        if let Some(parked) = parked {
+            satchel.incidents.endpoint_parked(endpoint, parked);
+        }
         if let Some(reason) = reason_to_disable(is_gone, is_hopeless) {
             satchel.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
+            satchel.incidents.endpoint_disabled(endpoint, reason);
         }
+        visit.failing = fares;
         Ok(handled)
     }
 

@@ -48,6 +48,8 @@ pub(super) struct Flight {
     is_writing: bool,
     /// What is under way, has landed or is being written, each with the number of its event.
     held: HashMap<Uuid, i64>,
+    /// Whether what is held may be what ends the process: nothing begins beside it.
+    is_alone: bool,
     /// The lease they were begun under.
     epoch: i64,
 }
@@ -67,6 +69,9 @@ impl Flight {
 
     /// How many more can begin where so many may be under way.
     pub(super) fn room(&self, places: usize) -> usize {
+        if self.is_alone {
+            return 0;
+        }
         let free = places.saturating_sub(self.under_way.len());
         free.min(most_held(places).saturating_sub(self.held.len()))
     }
@@ -107,6 +112,11 @@ impl Flight {
         self.under_way.insert(task.id(), id);
     }
 
+    /// Has nothing begin beside what begins next, until that is on the disk.
+    pub(super) fn keep_alone(&mut self) {
+        self.is_alone = true;
+    }
+
     /// What has landed; it is held until it is forgotten or written.
     pub(super) fn take_landed(&mut self) -> Vec<Landed> {
         std::mem::take(&mut self.landed)
@@ -126,6 +136,7 @@ impl Flight {
         for id in ids {
             self.held.remove(id);
         }
+        self.is_alone &= !self.held.is_empty();
     }
 
     /// Waits until an attempt has ended or what is being written is on the disk; where there is neither, not at all.
@@ -185,6 +196,7 @@ mod tests {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: None,
+            crashes: 0,
         }
     }
 

@@ -86,8 +86,10 @@ impl Slot {
         self.token.as_ref().filter(is_good).map(|held| held.access.clone())
     }
 
-    fn failed_since(&self, moment: Timestamp) -> Option<AuthFault> {
-        self.fault.filter(|(at, _)| *at >= moment).map(|(_, fault)| fault)
+    /// Why there is none, where that was found out after a moment; a fault that is still to come was found out before
+    /// the clock was set back.
+    fn failed_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
+        self.fault.filter(|(at, _)| moment <= *at && *at <= now).map(|(_, fault)| fault)
     }
 }
 
@@ -129,7 +131,7 @@ impl Errand {
         if let Some(token) = slot.usable(wanted) {
             return Ok(token);
         }
-        if let Some(fault) = slot.failed_since(wanted.now) {
+        if let Some(fault) = slot.failed_since(wanted.now, self.clock.now()) {
             return Err(fault);
         }
         slot.token = None;
@@ -263,6 +265,7 @@ mod tests {
                 bells: Waiters::default(),
                 is_closing: AtomicBool::new(false),
                 clock,
+                incidents: Arc::default(),
             };
             let house = Self { satchel, arbiters, test };
             house.set(&format!("http://{server}/token"), Some("refresh-0")).await;

@@ -7,6 +7,7 @@
 //! | what follows from them | `verdict` |
 //! | what is under way, and what of it is not on the disk yet | `flight` |
 //! | what is next and what came of it, read and written for all endpoints together | `scout`, `recorder`, `together` |
+//! | what was under way when a process ended | `crash` |
 //! | replays, part by part | `replay` |
 //! | one attempt: to whom, in which format, with which token | `attempt`, `recipient`, `keyring` |
 //! | the test of an endpoint | `rehearsal` |
@@ -14,6 +15,7 @@
 
 mod attempt;
 mod courier;
+mod crash;
 mod flight;
 mod grading;
 mod keyring;

@@ -7,20 +7,23 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::actors::incidents::{DeathCause, Incidents};
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
+use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::together::{self, Together};
 use crate::domain::circuit::{Failing, Passage};
 use crate::domain::clock::SharedClock;
-use crate::domain::delivery::{Attempt, Delivery, Endpoint};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
 use crate::domain::event::EventKind;
 use crate::domain::ids::TaxpayerId;
 use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::leases::{self, Rest};
-use crate::store::{deliveries, delivery_queue, webhooks};
+use crate::store::{crashes, deliveries, delivery_queue, webhooks};
+use crate::webhook::Outcome;
 
 /// Endpoints in one transaction at most.
 const TOGETHER_MAX: usize = 256;
@@ -31,6 +34,8 @@ pub(super) struct Report {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
     pub(super) outcomes: Vec<(Delivery, EventKind, Attempt)>,
+    /// Whether its lane was worked on one delivery alone, which has ended.
+    pub(super) was_alone: bool,
     /// How it fares now, and the endpoint that it was, where that has changed.
     pub(super) failing: Option<(Endpoint, Option<Failing>)>,
     /// Whether what waits for another attempt is due at once, since the endpoint is back.
@@ -43,7 +48,7 @@ impl Report {
     /// Of an endpoint that is not there.
     pub(super) fn nothing(lease: &Lease, taxpayer: TaxpayerId) -> Self {
         let (lease, rest) = (lease.clone(), Some(Passage::Open));
-        Self { lease, taxpayer, outcomes: Vec::new(), failing: None, is_back: false, rest }
+        Self { lease, taxpayer, outcomes: Vec::new(), was_alone: false, failing: None, is_back: false, rest }
     }
 }
 
@@ -58,12 +63,17 @@ pub(super) enum Noted {
 pub(super) struct Recorder(Registry<&'static str, Report, Result<Noted, StoreError>>);
 
 impl Recorder {
-    pub(super) fn start((store, clock): (Store, SharedClock), tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
+    pub(super) fn start(satchel: &Satchel, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
         let admission = Admission::new(together::limits(), Arc::clone(tree.counters()));
         let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
+        let writer = Writer {
+            store: satchel.store.clone(),
+            clock: satchel.clock.clone(),
+            incidents: Arc::clone(&satchel.incidents),
+        };
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
-            let (store, clock) = (store.clone(), clock.clone());
-            serial::start(seat, TOGETHER_MAX, move || Writer { store: store.clone(), clock: clock.clone() })
+            let writer = writer.clone();
+            serial::start(seat, TOGETHER_MAX, move || writer.clone())
         }))
     }
 
@@ -73,9 +83,22 @@ impl Recorder {
     }
 }
 
+#[derive(Clone)]
 struct Writer {
     store: Store,
     clock: SharedClock,
+    incidents: Arc<Incidents>,
+}
+
+impl Writer {
+    fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &Attempt) {
+        if delivery.state != DeliveryState::Dead {
+            return;
+        }
+        let failure = attempt.failure.as_deref().unwrap_or_default();
+        let cause = if failure == Outcome::ABORTED { DeathCause::Aborted } else { DeathCause::GivenUp };
+        self.incidents.dead_letter(delivery, kind, (cause, failure));
+    }
 }
 
 impl Worker for Writer {
@@ -111,10 +134,16 @@ impl Together for Writer {
             if report.is_back {
                 delivery_queue::hurry(&tx, report.taxpayer, now).await?;
             }
+            if report.was_alone {
+                crashes::work_on(&tx, &report.lease, None).await?;
+            }
         }
         let rests = rests(&tx, &ours, now).await?;
         leases::release_all(&tx, LaneKind::Endpoint, &rests).await?;
         tx.commit().await?;
+        for (delivery, kind, attempt) in &outcomes {
+            self.warn_of_dead_letter(delivery, *kind, attempt);
+        }
         let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
         let noted = |report: &&Report| match &report.lease {
             lease if released.contains(lease) => Ok(Noted::Released),

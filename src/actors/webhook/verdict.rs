@@ -29,7 +29,8 @@ impl Satchel {
                 _ => {}
             }
             let jitter = clock::chance().random();
-            let failure = circuit::Failure { at, asked: attempt.retry_after, jitter };
+            let asked = attempt.retry_after.map(|asked| asked.wait(at));
+            let failure = circuit::Failure { at, asked, jitter };
             Some(Failing::after(before, failure, &self.circuit))
         })
     }
@@ -55,8 +56,10 @@ impl Satchel {
     ) -> Option<Timestamp> {
         let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
         let schedule = Schedule::or_own(&self.schedule, endpoint.retry_schedule.as_deref());
-        let delay = schedule.next(made, attempt.retry_after, clock::chance().random())?;
-        Some(self.clock.now().saturating_add(delay).unwrap_or(Timestamp::MAX))
+        let now = self.clock.now();
+        let asked = attempt.retry_after.map(|asked| asked.wait(now));
+        let delay = schedule.next(made, asked, clock::chance().random())?;
+        Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
     }
 }
 

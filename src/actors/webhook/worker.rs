@@ -72,7 +72,8 @@ pub fn dispatcher(
     let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
     let store = satchel.store.clone();
     let scout = Arc::new(Scout::start(&satchel, tree, arbiters));
-    let recorder = Arc::new(Recorder::start((store.clone(), satchel.clock.clone()), tree, arbiters));
+    let recorder = Arc::new(Recorder::start(&satchel, tree, arbiters));
+    let counting = Arc::clone(&satchel);
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let (satchel, scout, recorder) = (Arc::clone(&satchel), Arc::clone(&scout), Arc::clone(&recorder));
         serial::start(seat, 1, move || WebhookActor {
@@ -83,6 +84,10 @@ pub fn dispatcher(
     let dispatcher = Dispatcher::new(store, duty, move |lease| {
         let actors = Arc::clone(&registry);
         async move { dispatch::rounds(&actors, &lease.key, || Deliver(lease.clone())).await }.boxed_local()
+    });
+    let dispatcher = dispatcher.counting(move |crashed| {
+        let satchel = Arc::clone(&counting);
+        async move { satchel.count_crash(&crashed).await }.boxed_local()
     });
     (dispatcher, actors)
 }

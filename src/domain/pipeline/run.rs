@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::domain::crash;
 use crate::domain::digest;
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
@@ -28,6 +29,8 @@ pub struct Run {
     pub intent: Option<Step>,
     /// Tries of the present step, those of the questions before it included.
     pub attempt: u32,
+    /// Ends of a process while the present step was, or may have been, under way.
+    pub crashes: u32,
     /// Since when it has been failing, time in a queue left out.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
@@ -130,6 +133,7 @@ impl Run {
             done: Vec::new(),
             intent: None,
             attempt: 0,
+            crashes: 0,
             failing_since: None,
             next_attempt_at: Some(now),
             deadline_at: now,
@@ -195,7 +199,24 @@ impl Run {
     /// Goes on after it had ended without success.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
-        Self { failing_since: None, ..self.hurried(now) }
+        Self { failing_since: None, crashes: crash::released(self.crashes), ..self.hurried(now) }
+    }
+
+    /// After a process has ended with it under way. One that had no step begun was only about to be.
+    #[must_use]
+    pub fn crashed(self) -> Self {
+        let crashes = self.crashes + u32::from(self.intent.is_some());
+        Self { crashes, ..self }
+    }
+
+    /// Whether its step ended processes so often that only an operator may have it tried again.
+    pub fn is_quarantined(&self) -> bool {
+        crash::is_quarantined(self.crashes)
+    }
+
+    /// Whether it may be what ended a process: it is driven apart from the other runs.
+    pub fn goes_alone(&self) -> bool {
+        self.crashes > 0
     }
 
     /// Notes that a step is about to be called. A question about the moment does not make an earlier call with
@@ -257,6 +278,7 @@ impl Run {
         }
         self.intent = None;
         self.attempt = 0;
+        self.crashes = 0;
         self.failing_since = None;
         self.next_attempt_at = None;
         self.wait_reason = None;
@@ -275,6 +297,7 @@ impl Run {
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;
+            self.crashes = 0;
             self.failing_since = None;
         }
         self.qr_code = self.qr_code.take().or(qr_code);
@@ -287,6 +310,7 @@ impl Run {
         self.intent = None;
         self.failing_since = None;
         self.attempt = 0;
+        self.crashes = 0;
     }
 
     /// The intent stays: what an effectful step came to is not known until it is asked about.

@@ -9,7 +9,7 @@ use crate::domain::verification::VerificationStatus;
 use crate::http::cached::Cached;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
-use crate::store::lanes::{self, LaneCount};
+use crate::store::leases::{self, LaneCount};
 use crate::store::{deliveries, outages, reconciliations, reference_lists, taxpayers};
 
 /// How long what was counted is shown.
@@ -57,7 +57,7 @@ impl Counted {
     async fn now(store: &Store) -> Result<Self, StoreError> {
         let outage = outages::last(store.reader()).await?;
         Ok(Self {
-            lanes: lanes::counts(store).await?.into(),
+            lanes: leases::counts(store).await?.into(),
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
             is_out: outage.is_some_and(|outage| outage.is_open()),
             findings: reconciliations::listed_now(store).await?,

@@ -10,8 +10,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::actors::inbound::Inbound;
+use crate::actors::incidents::Incidents;
 use crate::actors::supervision::Tree;
-use crate::actors::supervision::observe::Snapshot;
+use crate::actors::supervision::observe::{Counter as Count, Snapshot};
 use crate::authority::Authority;
 use crate::http::error::ApiError;
 use crate::http::metrics::figures::Counted;
@@ -28,6 +29,7 @@ pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
     inbound(&mut registry, &state.inbound);
+    incidents(&mut registry, &state.satchel.incidents);
     let counted = state.figures.counted(&state.store).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
@@ -81,6 +83,27 @@ fn supervision(counters: &Snapshot) -> [(&'static str, &'static str, u64); 14] {
     ]
 }
 
+fn incidents(registry: &mut Registry, incidents: &Incidents) {
+    let runs = [("given_up", &incidents.runs_given_up), ("quarantined", &incidents.runs_quarantined)];
+    let deliveries = [
+        ("given_up", &incidents.deliveries_given_up),
+        ("aborted", &incidents.deliveries_aborted),
+        ("quarantined", &incidents.deliveries_quarantined),
+    ];
+    let by_reason = |counts: &[(&'static str, &Count)]| {
+        let family = Family::<Pairs, Counter>::default();
+        for (reason, count) in counts {
+            family.get_or_create(&vec![("reason", (*reason).to_owned())]).inc_by(count.get());
+        }
+        family
+    };
+    registry.register("runs_paused", "Runs paused for an operator", by_reason(&runs));
+    registry.register("dead_letters", "Deliveries that became dead letters", by_reason(&deliveries));
+    let (parked, disabled) = (incidents.endpoints_parked.get(), incidents.endpoints_disabled.get());
+    registry.register("endpoints_parked", "Endpoints parked since they only fail", counter(parked));
+    registry.register("endpoints_disabled", "Endpoints put out of service", counter(disabled));
+}
+
 fn authority(registry: &mut Registry, authority: &Authority) {
     let calls = Family::<Pairs, Counter>::default();
     let millis = Family::<Pairs, Counter>::default();
@@ -125,13 +148,17 @@ fn limits(registry: &mut Registry, authority: &Authority) {
 fn database(registry: &mut Registry, counted: &Counted, now: Timestamp) {
     let due = Family::<Pairs, Gauge>::default();
     let leased = Family::<Pairs, Gauge>::default();
+    let held_back = Family::<Pairs, Gauge>::default();
     for lane in &counted.lanes {
         let labels = vec![("kind", lane.kind.as_str().to_owned())];
         due.get_or_create(&labels).set(lane.due);
         leased.get_or_create(&labels).set(lane.leased);
+        held_back.get_or_create(&labels).set(lane.held_back);
     }
     registry.register("lanes_due", "Lanes with work that is due", due);
     registry.register("lanes_leased", "Lanes that a replica works on", leased);
+    let help = "Lanes held back since processes ended with them one after the other";
+    registry.register("lanes_held_back", help, held_back);
     registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
     let help = "1 while the authority is out, as any replica sees it";
     registry.register("authority_outage", help, gauge(counted.is_out.into()));

@@ -27,6 +27,7 @@ pub struct Model {
     pub attempts_before: i32,
     /// Whether it waits and none of its order key waits before it.
     pub is_first: bool,
+    pub crashes: i32,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -49,6 +50,7 @@ impl TryFrom<Model> for Delivery {
             attempts: at.count(row.attempts)?,
             attempts_before: at.count(row.attempts_before)?,
             next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
+            crashes: at.count(row.crashes)?,
         })
     }
 }
@@ -70,6 +72,7 @@ impl Model {
             updated_at: now.as_microsecond(),
             attempts_before: count(delivery.attempts_before),
             is_first: false,
+            crashes: count(delivery.crashes),
         }
     }
 }

@@ -33,6 +33,7 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub deadline_at: i64,
+    pub crashes: i32,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -55,6 +56,7 @@ impl TryFrom<Model> for Run {
             done: at.json(&row.done)?,
             intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
             attempt: at.count(row.attempt)?,
+            crashes: at.count(row.crashes)?,
             failing_since: row.failing_since.map(|moment| at.moment(moment)).transpose()?,
             next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
             resolved_by: row.resolved_by.as_deref().map(|word| at.parse(word)).transpose()?,
@@ -92,6 +94,7 @@ impl From<&Run> for Model {
             created_at: run.created_at.as_microsecond(),
             updated_at: run.updated_at.as_microsecond(),
             deadline_at: run.deadline_at.as_microsecond(),
+            crashes: count(run.crashes),
         }
     }
 }

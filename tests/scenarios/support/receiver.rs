@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -77,6 +78,8 @@ struct Desk {
     /// The accepted ones, each once.
     accepted: BTreeSet<(i64, i64)>,
     chance: StdRng,
+    /// The IRNs that end a process when they arrive, by their beginning, and its number.
+    fatal: Option<(String, u32)>,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -92,7 +95,7 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (arrivals, accepted, chance) = (Vec::new(), BTreeSet::new(), StdRng::seed_from_u64(seed));
-        let desk = Shared::new(Mutex::new(Desk { manners, arrivals, accepted, chance }));
+        let desk = Shared::new(Mutex::new(Desk { manners, arrivals, accepted, chance, fatal: None }));
         let shared = web::Data::from(Arc::clone(&desk));
         let app = move || App::new().app_data(shared.clone()).default_service(web::to(take));
         let server = HttpServer::new(app).workers(1).disable_signals().listen(listener).unwrap().run();
@@ -117,6 +120,15 @@ impl Receiver {
     /// How many of these were answered.
     pub(crate) fn answered(&self) -> usize {
         lock(&self.desk).arrivals.iter().filter(|arrival| arrival.is_answered).count()
+    }
+
+    /// Has a process end at once when a notification of such an IRN arrives.
+    pub(crate) fn end_process_on(&self, irn: &str, process: u32) {
+        lock(&self.desk).fatal = Some((irn.to_owned(), process));
+    }
+
+    pub(crate) fn spare_process(&self) {
+        lock(&self.desk).fatal = None;
     }
 
     /// Treats those that come from now on like this.
@@ -169,6 +181,12 @@ impl Desk {
         };
         if arrival.is_accepted {
             self.accepted.insert((arrival.taxpayer, arrival.sequence));
+        }
+        if let Some((irn, process)) = &self.fatal
+            && arrival.irn.starts_with(irn)
+        {
+            let killed = Command::new("kill").args(["-s", "KILL", &process.to_string()]).status();
+            assert!(killed.unwrap().success());
         }
         self.arrivals.push(arrival);
         (self.arrivals.len() - 1, fate)

@@ -128,6 +128,37 @@ impl Scene {
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
+    /// An operator, made by a call of the program.
+    pub(crate) fn operator(&self) -> Client {
+        let call = ["operator", "create", "--email", "ops@einvoice.example"];
+        let done = self.service.call(&call).output().unwrap();
+        let made: Value = strict_json::from_untrusted(&done.stdout).expect("an operator");
+        Client::new(self.service.url(), made["api_key"].as_str().expect("a key").to_owned())
+    }
+
+    /// Waits until all runs have ended. An operator lets those go on that a kill met while they went alone: each kill
+    /// meets one at most.
+    pub(crate) async fn end_runs(&self, operator: &Client) {
+        eventually("the end of all runs", async || {
+            let mut open = 0;
+            for state in ["paused", "running", "waiting"] {
+                let path = format!("/ops/pipeline/runs?state={state}&per_page=100");
+                let listed = operator.get(&path).await?.body["data"]["data"].clone();
+                let runs = listed.as_array()?;
+                open += runs.len();
+                for run in runs.iter().filter(|_| state == "paused") {
+                    let error = run["last_error"].as_str().unwrap_or_default();
+                    assert!(error.starts_with("quarantined"), "{run}");
+                    let path = format!("/ops/pipeline/runs/{}/resume", run["id"].as_str().unwrap());
+                    let answer = operator.call(Method::POST, &path, Some(&json!({}))).await?;
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                }
+            }
+            (open == 0).then_some(())
+        })
+        .await;
+    }
+
     /// The SQLite file.
     pub(crate) fn sqlite_url(&self) -> String {
         format!("sqlite://{}", self.directory.path().join("einvoice.db").display())

@@ -93,8 +93,13 @@ impl Service {
 
     /// Sends a signal; does not wait for what comes of it.
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.as_ref().expect("a running process").id().to_string();
+        let id = self.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().expect("a running process").id()
     }
 
     /// How it ended by itself.

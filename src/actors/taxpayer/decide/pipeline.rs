@@ -35,6 +35,8 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
             // A submission keeps its appointment; the others are tried again whenever they are asked for.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
             RunState::Waiting => run.hurried(desk.now),
+            // Only an operator has it tried again.
+            RunState::Paused if run.is_quarantined() => return Ok(reply(run)),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(desk.now),
         },
         Some(run) if run.is_replaceable() => {
@@ -124,7 +126,8 @@ pub(super) fn record(desk: &mut Desk, cause: CommandId, outcome: &StepOutcome) -
 fn release(desk: &mut Desk, run: &Run, outcome: &StepOutcome) {
     if run.state != RunState::Running {
         let delay = run.next_attempt_at.map(|at| desk.now.duration_until(at).unsigned_abs());
-        desk.changes.released.push(Released { lease: outcome.lease.clone(), delay, gate: run.gate() });
+        let (lease, gate, goes_alone) = (outcome.lease.clone(), run.gate(), run.goes_alone());
+        desk.changes.released.push(Released { lease, delay, gate, goes_alone });
     }
 }
 

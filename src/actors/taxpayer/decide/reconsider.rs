@@ -13,7 +13,7 @@ pub(super) fn reconsider(desk: &mut Desk, order: &Reconsideration) -> Result<Rep
     let has_moved = run.updated_at != order.seen;
     let run = match run.state {
         RunState::Waiting if !has_moved => run.hurried(desk.now),
-        RunState::Paused if !has_moved => run.reopened(desk.now),
+        RunState::Paused if !has_moved && !run.is_quarantined() => run.reopened(desk.now),
         _ => return Ok(Reply::Run(Box::new(run))),
     };
     let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());

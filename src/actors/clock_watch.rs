@@ -1,0 +1,188 @@
+//! Looks for clocks that were set back, the machine's and the database's, and has no stored appointment wait for them to
+//! catch up. A clock that was set back while nobody looked is told by what was written later than now.
+
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::domain::clock::SharedClock;
+use crate::store::appointments;
+use crate::store::database::Store;
+use crate::store::failure::StoreError;
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// What clocks are corrected by all the time is no step back.
+const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
+/// A lease that reaches further than so many times its length was given by an older clock.
+const LEASES: u32 = 2;
+
+/// Watches the clocks.
+#[derive(Clone)]
+pub struct ClockWatch {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub lease: Duration,
+}
+
+/// What a clock showed, between two moments of a clock that is never set.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    shown: Timestamp,
+    before: Instant,
+    after: Instant,
+}
+
+impl Reading {
+    /// How far the clock was set back at least since another reading; not at all where it may just have gone on.
+    fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
+        let elapsed = self.before.saturating_duration_since(last.after);
+        let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
+        Some(due.duration_since(self.shown)).filter(|back| *back > TOLERANCE)
+    }
+}
+
+impl ClockWatch {
+    /// Runs under supervision on the office arbiter.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ClockActor> {
+        let node = tree.node(Kind::Janitor, 0, "clock-watch");
+        supervise(arbiters.office(), node, Policy::default(), |ctx| ClockActor {
+            watch: self,
+            _address: ctx.address(),
+        })
+    }
+
+    async fn run(self) {
+        if let Err(error) = self.repair_what_is_later_than_now().await {
+            tracing::warn!(%error, "failed to look for appointments of a clock that was set back");
+        }
+        let mut last = None;
+        loop {
+            match self.look(last).await {
+                Ok(readings) => last = Some(readings),
+                Err(error) => tracing::warn!(%error, "failed to compare the clocks; will retry"),
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Reads both clocks and repairs the appointments where one was set back.
+    async fn look(&self, last: Option<[Reading; 2]>) -> Result<[Reading; 2], StoreError> {
+        let readings = self.read().await?;
+        let back = last.and_then(|last| {
+            readings.iter().zip(&last).filter_map(|(now, last)| now.set_back_since(last)).max()
+        });
+        if let Some(back) = back {
+            tracing::warn!(seconds = back.as_secs(), "a clock was set back; what waited for it is due now");
+            self.repair().await?;
+        }
+        Ok(readings)
+    }
+
+    /// The machine's clock and the database's.
+    async fn read(&self) -> Result<[Reading; 2], StoreError> {
+        let before = Instant::now();
+        let shown = self.clock.now();
+        let machine = Reading { shown, before, after: Instant::now() };
+        let before = Instant::now();
+        let shown = appointments::database_now(&self.store).await?;
+        Ok([machine, Reading { shown, before, after: Instant::now() }])
+    }
+
+    /// Leases come last, when those who live have renewed them.
+    async fn repair(&self) -> Result<(), StoreError> {
+        appointments::postpone_deliveries_no_longer(&self.store, self.clock.now()).await?;
+        appointments::make_lanes_due(&self.store).await?;
+        sleep(self.lease / LEASES).await;
+        appointments::end_leases_beyond(&self.store, self.lease * LEASES).await?;
+        Ok(())
+    }
+
+    async fn repair_what_is_later_than_now(&self) -> Result<(), StoreError> {
+        let moved = appointments::postpone_deliveries_no_longer(&self.store, self.clock.now()).await?;
+        sleep(self.lease / LEASES).await;
+        let ended = appointments::end_leases_beyond(&self.store, self.lease * LEASES).await?;
+        if moved + ended > 0 {
+            tracing::warn!(
+                moved,
+                ended,
+                "a clock was set back before this start; what waited for it is due now"
+            );
+            appointments::make_lanes_due(&self.store).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The shell that watches.
+pub struct ClockActor {
+    watch: ClockWatch,
+    /// Its own address: it stays though nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl Actor for ClockActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(self.watch.clone().run().into_actor(self));
+    }
+}
+
+impl Supervised for ClockActor {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::clock::MockClock;
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::stores;
+
+    #[test]
+    fn only_a_step_back_that_no_delay_explains_is_one() {
+        let (begun, shown) = (Instant::now(), Timestamp::from_second(1_800_000_000).unwrap());
+        let at = |second: u64| begun + Duration::from_secs(second);
+        let reading = |seconds: i64, (before, after)| Reading {
+            shown: shown + SignedDuration::from_secs(seconds),
+            before: at(before),
+            after: at(after),
+        };
+        let last = reading(0, (0, 3));
+        let back = |now: Reading| now.set_back_since(&last).map(|back| back.as_secs());
+        assert_eq!(back(reading(10, (10, 11))), None);
+        assert_eq!(back(reading(7, (10, 20))), None, "the answers took their time");
+        assert_eq!(back(reading(600, (10, 10))), None, "set forward");
+        assert_eq!(back(reading(-593, (10, 11))), Some(600));
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_due_after_a_clock_was_set_back() {
+        for test in stores().await {
+            let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+            let lease = Duration::from_millis(20);
+            let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &["7".to_owned()]).await.unwrap();
+            tx.commit().await.unwrap();
+            let claim = async || {
+                let long = Duration::from_secs(30);
+                lanes::claim(&test.store, LaneKind::Endpoint, "me", long, 9).await.unwrap().pop()
+            };
+            let held = claim().await.unwrap();
+            let tx = test.store.begin().await.unwrap();
+            lanes::release(&tx, &held, Some(Duration::from_mins(10))).await.unwrap();
+            tx.commit().await.unwrap();
+            let last = watch.look(None).await.unwrap();
+            watch.look(Some(last)).await.unwrap();
+            assert_eq!(claim().await, None, "the clock stood still, and that is within what clocks do");
+            let last = watch.look(None).await.unwrap();
+            clock.set_back(Duration::from_mins(10));
+            watch.look(Some(last)).await.unwrap();
+            assert!(claim().await.is_some());
+        }
+    }
+}

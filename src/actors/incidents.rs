@@ -1,0 +1,187 @@
+//! What an operator may have to look after: a run that was paused, an endpoint that was parked or put out of service, a
+//! dead letter. Each writes one warning and moves one counter, here and nowhere else. Neither URLs nor answers are
+//! logged: they may hold secrets.
+
+use jiff::Timestamp;
+
+use crate::actors::supervision::observe::Counter;
+use crate::domain::delivery::{Delivery, Endpoint};
+use crate::domain::event::EventKind;
+use crate::domain::pipeline::Run;
+
+/// Counts them since the start of the process.
+#[derive(Debug, Default)]
+pub struct Incidents {
+    /// Runs that were given up after hours of failing.
+    pub runs_given_up: Counter,
+    pub runs_quarantined: Counter,
+    pub endpoints_parked: Counter,
+    pub endpoints_disabled: Counter,
+    /// Deliveries whose attempts are spent.
+    pub deliveries_given_up: Counter,
+    /// Deliveries that the receiver does not want.
+    pub deliveries_aborted: Counter,
+    pub deliveries_quarantined: Counter,
+}
+
+/// Why a delivery is a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeathCause {
+    GivenUp,
+    Aborted,
+    Quarantined,
+}
+
+impl Incidents {
+    pub fn run_paused(&self, run: &Run) {
+        let reason = if run.is_quarantined() {
+            self.runs_quarantined.up();
+            "quarantined"
+        } else {
+            self.runs_given_up.up();
+            "given up"
+        };
+        let step = run.next_step().map(tracing::field::display);
+        let (taxpayer, attempt, error) = (run.taxpayer_id, run.attempt, run.last_error.as_deref());
+        tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "a run was paused for an operator");
+    }
+
+    pub fn endpoint_parked(&self, endpoint: &Endpoint, (failures, until): (u32, Timestamp)) {
+        self.endpoints_parked.up();
+        let (taxpayer, endpoint) = (endpoint.taxpayer_id, endpoint.id);
+        tracing::warn!(%taxpayer, endpoint, failures, next_probe_at = %until, "an endpoint only fails and was parked");
+    }
+
+    pub fn endpoint_disabled(&self, endpoint: &Endpoint, reason: &str) {
+        self.endpoints_disabled.up();
+        let (taxpayer, endpoint) = (endpoint.taxpayer_id, endpoint.id);
+        tracing::warn!(%taxpayer, endpoint, reason, "an endpoint was put out of service");
+    }
+
+    pub fn dead_letter(&self, delivery: &Delivery, kind: EventKind, (cause, failure): (DeathCause, &str)) {
+        let (counter, reason) = match cause {
+            DeathCause::GivenUp => (&self.deliveries_given_up, "given up"),
+            DeathCause::Aborted => (&self.deliveries_aborted, "aborted by the receiver"),
+            DeathCause::Quarantined => (&self.deliveries_quarantined, "quarantined"),
+        };
+        counter.up();
+        let Delivery { taxpayer_id, id, event_id, attempts, .. } = delivery;
+        tracing::warn!(
+            taxpayer = %taxpayer_id, delivery = %id, event = %event_id, %kind, irn = delivery.irn(), attempts,
+            reason, failure, "a delivery is a dead letter"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::delivery::DeliveryState;
+    use crate::domain::ids::TaxpayerId;
+    use crate::domain::irn::Irn;
+    use crate::domain::pipeline::{Operation, Request, Step, Verdict};
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines that are logged meanwhile.
+    fn lines(incident: impl FnOnce()) -> Vec<String> {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        // Where there is only one dispatcher, what a thread has not yet logged may be taken to be of no interest.
+        let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
+        tracing::subscriber::with_default(subscriber, incident);
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn run() -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = Request { operation: Operation::Submit, irn, document: json!({}) };
+        Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+    }
+
+    fn endpoint() -> Endpoint {
+        Endpoint {
+            id: 9,
+            taxpayer_id: TaxpayerId(7),
+            url: "https://hooks.example.com/?token=secret".to_owned(),
+            enabled_events: Vec::new(),
+            is_active: true,
+            disabled_reason: None,
+            disabled_after: None,
+            public_key: None,
+            retry_schedule: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn delivery() -> Delivery {
+        Delivery {
+            id: Uuid::from_u128(1),
+            taxpayer_id: TaxpayerId(7),
+            event_id: Uuid::from_u128(2),
+            sequence: 3,
+            order_key: "INV001-94AD90FB-20261121".to_owned(),
+            state: DeliveryState::Dead,
+            attempts: 4,
+            attempts_before: 0,
+            next_attempt_at: None,
+            crashes: 2,
+        }
+    }
+
+    #[test]
+    fn each_writes_one_warning_with_its_ids_and_moves_one_counter() {
+        let incidents = Incidents::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let begun = run().intending(Step::IrnCheck, now);
+        let paused = begun.clone().after(Step::IrnCheck, &Verdict::Pause { error: "down".into() }, now);
+        let quarantined = begun.crashed().crashed();
+        for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {
+            let lines = lines(|| incidents.run_paused(pause));
+            let [line] = &lines[..] else { panic!("{lines:?}") };
+            for part in ["WARN", "taxpayer=7", "irn=INV001-94AD90FB-20261121", "step=irn-check", reason] {
+                assert!(line.contains(part), "{part} in {line}");
+            }
+        }
+        assert_eq!((incidents.runs_given_up.get(), incidents.runs_quarantined.get()), (1, 1));
+        let lines = lines(|| {
+            incidents.endpoint_parked(&endpoint(), (5, now));
+            incidents.endpoint_disabled(&endpoint(), "it is gone");
+            let kind = EventKind::InvoiceCreated;
+            incidents.dead_letter(&delivery(), kind, (DeathCause::GivenUp, "status"));
+            incidents.dead_letter(&delivery(), kind, (DeathCause::Aborted, "aborted"));
+            incidents.dead_letter(&delivery(), kind, (DeathCause::Quarantined, "quarantined"));
+        });
+        assert_eq!(lines.len(), 5, "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("WARN") && line.contains("taxpayer=7")), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("secret")), "{lines:?}");
+        assert!(lines[2].contains("event=00000000-0000-0000-0000-000000000002"), "{lines:?}");
+        let Incidents { endpoints_parked, endpoints_disabled, .. } = &incidents;
+        let Incidents { deliveries_given_up, deliveries_aborted, deliveries_quarantined, .. } = &incidents;
+        let counters = [endpoints_parked, endpoints_disabled, deliveries_given_up, deliveries_aborted];
+        assert_eq!(counters.map(Counter::get), [1; 4]);
+        assert_eq!(deliveries_quarantined.get(), 1);
+    }
+}

@@ -1,0 +1,158 @@
+//! Work that ends the process, each time that it is taken up: a notification whose receiver brings the process down, a
+//! step during whose call it dies. The second end is the last: that work is put aside and everything else goes on.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use sandbox::{FaultKind, Operation};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::support::books::Books;
+use crate::support::database::Backend;
+use crate::support::documents::{invoice, submission};
+use crate::support::patience::eventually;
+use crate::support::receiver::{Manners, Receiver};
+use crate::support::scene::Scene;
+
+/// Long enough that the answer never comes before the kill.
+const LATE: Duration = Duration::from_mins(2);
+/// Longer than a lane waits that is due.
+const WHILE: Duration = Duration::from_secs(3);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_notification_that_ends_the_process_twice_is_put_aside_on_sqlite() {
+    notify_fatally(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_notification_that_ends_the_process_twice_is_put_aside_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        notify_fatally(backend).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_step_ends_the_process_twice_is_paused_on_sqlite() {
+    sign_fatally(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_step_ends_the_process_twice_is_paused_on_postgresql() {
+    if let Some(backend) = Backend::postgres() {
+        sign_fatally(backend).await;
+    }
+}
+
+async fn notify_fatally(backend: Backend) {
+    let mut scene = Scene::open(backend).await;
+    let receiver = Receiver::start(Manners::PROMPT, 7);
+    scene.set_webhook(&receiver.url()).await;
+    let neighbour = scene.newcomer(1).await;
+    scene.set_webhook_of(neighbour.id, &receiver.url()).await;
+    receiver.end_process_on("FATAL", scene.service.id());
+    // Beside it others are under way at the same endpoint.
+    for number in 0..4 {
+        scene.taxpayer.created(&invoice(&format!("BEFORE{number}"))).await;
+    }
+    // The answer may not come: the process ends.
+    scene.taxpayer.create(&invoice("FATAL1")).await;
+    scene.service.ended().await;
+    scene.service.launch();
+    receiver.end_process_on("FATAL", scene.service.id());
+    scene.service.ended().await;
+    scene.service.launch();
+    receiver.end_process_on("FATAL", scene.service.id());
+    scene.service.ready().await;
+    let after = scene.taxpayer.created(&invoice("AFTER1")).await;
+    let beside = neighbour.client.created(&invoice("BESIDE1")).await;
+    eventually("the notifications of others", async || {
+        let arrivals = receiver.arrivals();
+        [&after.irn, &beside.irn].iter().all(|irn| arrivals.iter().any(|one| one.irn == **irn)).then_some(())
+    })
+    .await;
+    let operator = scene.operator();
+    let listed = eventually("a dead letter", async || {
+        let listed = operator.get("/ops/webhooks/dead-letters").await?.body["data"]["data"].clone();
+        (!listed.as_array()?.is_empty()).then_some(listed)
+    })
+    .await;
+    let letters = listed.as_array().unwrap();
+    assert_eq!(letters.len(), 1, "innocent ones go on: {listed}");
+    assert!(letters[0].to_string().contains("quarantined"), "{listed}");
+    sleep(WHILE).await;
+    let fatal =
+        |receiver: &Receiver| receiver.arrivals().iter().filter(|one| one.irn.starts_with("FATAL")).count();
+    assert_eq!(fatal(&receiver), 2, "it ended the process twice and not once more");
+    assert_eq!(metric(&scene, r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
+    assert!(scene.service.output().contains("a delivery is a dead letter"), "one line tells of it");
+
+    // An operator may have it sent again.
+    receiver.spare_process();
+    let path = format!("/ops/webhooks/dead-letters/{}/replay", letters[0]["id"].as_str().unwrap());
+    let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    assert!(answer.status < 300, "{answer:?}");
+    eventually("the notification", async || (fatal(&receiver) == 3).then_some(())).await;
+    let books = Books::of(&scene).await;
+    eventually("the end of all notifications", async || {
+        let open = "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'";
+        (books.number(open).await == 0).then_some(())
+    })
+    .await;
+    scene.intact_events().await;
+    receiver.stop().await;
+}
+
+async fn sign_fatally(backend: Backend) {
+    let mut scene = Scene::open(backend).await;
+    let (fatal, irn) = ("FATAL2", "FATAL2-94CD90AA-20260115");
+    // While it is signed, and while it is asked whether it was.
+    scene.order_late(FaultKind::Latency, Operation::Sign, irn, LATE);
+    scene.order_late(FaultKind::Latency, Operation::Confirm, irn, LATE);
+    let created = scene.submit(fatal).await;
+    assert_eq!(created.irn, irn);
+    for operation in [Operation::Sign, Operation::Confirm] {
+        let what = format!("{operation:?} in the hands of the authority");
+        eventually(&what, async || (scene.in_hand(operation, irn) > 0).then_some(())).await;
+        scene.restart_after_kill().await;
+    }
+    let other = scene.submit("OTHER2").await;
+    let run = eventually("the run to be paused", async || {
+        let run = scene.taxpayer.run(irn, "submit").await?;
+        (run["state"] == "paused").then_some(run)
+    })
+    .await;
+    assert!(run["last_error"].as_str().unwrap().contains("the process ended twice"), "{run}");
+    scene.taxpayer.succeeded(&other.irn, "submit").await;
+    let calls = scene.authority.state().calls().len();
+    let again =
+        scene.taxpayer.call(Method::POST, "/v1/app/invoices/submit", Some(&submission(fatal, irn))).await;
+    assert!(again.is_some());
+    sleep(WHILE).await;
+    assert_eq!(
+        scene.taxpayer.run(irn, "submit").await.unwrap()["state"],
+        "paused",
+        "only an operator moves it"
+    );
+    let about = |call: &sandbox::CallRecord| call.irn.as_deref() == Some(irn);
+    assert!(!scene.authority.state().calls()[calls..].iter().any(about), "it is not called again");
+    assert_eq!(metric(&scene, r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
+    assert!(scene.service.output().contains("a run was paused for an operator"));
+
+    let operator = scene.operator();
+    let paused = operator.get("/ops/pipeline/runs?state=paused").await.unwrap().body["data"]["data"].clone();
+    assert_eq!(paused.as_array().unwrap().len(), 1, "{paused}");
+    let path = format!("/ops/pipeline/runs/{}/resume", paused[0]["id"].as_str().unwrap());
+    let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    scene.taxpayer.succeeded(irn, "submit").await;
+    assert_eq!(scene.authority.state().invoice(irn).unwrap().sign_count, 1);
+    scene.intact_events().await;
+}
+
+/// The value of a line of the metrics page.
+async fn metric(scene: &Scene, name: &str) -> String {
+    let page = reqwest::get(format!("{}/metrics", scene.service.url())).await.unwrap().text().await.unwrap();
+    let line = page.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {page}"));
+    line.rsplit(' ').next().unwrap().to_owned()
+}
