@@ -8,6 +8,8 @@
 mod crates;
 #[path = "tidy/docs.rs"]
 mod docs;
+#[path = "tidy/features.rs"]
+mod features;
 #[path = "tidy/floors.rs"]
 mod floors;
 #[path = "tidy/names.rs"]

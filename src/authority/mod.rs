@@ -33,6 +33,8 @@ mod client;
 mod download;
 mod exchange;
 mod failure;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gate;
 mod keys;
 mod limit;

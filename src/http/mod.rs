@@ -29,6 +29,8 @@ mod envelope;
 mod error;
 mod explain;
 mod forms;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gate;
 mod health;
 mod idempotency;

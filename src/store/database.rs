@@ -188,6 +188,19 @@ mod tests {
     use crate::store::lanes::{self, LaneKind};
     use crate::store::testing::stores;
 
+    /// sqlx compiles the loading of extensions in; nothing may turn it on.
+    #[tokio::test]
+    async fn sqlite_loads_no_extension() {
+        let test = &stores().await[0];
+        for text in
+            ["SELECT load_extension('libm.so.6')", "SELECT load_extension('libm.so.6', 'sqlite3_init')"]
+        {
+            let statement = Statement::from_string(test.store.backend(), text);
+            let refused = test.store.reader().query_one_raw(statement).await.unwrap_err().to_string();
+            assert!(refused.contains("not authorized"), "{refused}");
+        }
+    }
+
     #[tokio::test]
     async fn what_a_list_names_is_looked_up_one_by_one_however_few_rows_there_are() {
         for test in stores().await {

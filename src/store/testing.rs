@@ -1,6 +1,9 @@
 //! Databases for tests: a SQLite file of its own and, where `EINVOICE_TEST_POSTGRES` names a server, a
 //! PostgreSQL database of its own.
 
+use std::io::Write as _;
+use std::sync::Once;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sea_orm::{ConnectionTrait, Database};
@@ -9,6 +12,8 @@ use tempfile::TempDir;
 use crate::domain::clock;
 use crate::store::database::{PoolSettings, Store};
 use crate::store::vault::{KEY_LEN, Vault};
+
+static SKIPPED: Once = Once::new();
 
 /// A database that is gone with this value.
 pub(crate) struct TestStore {
@@ -31,6 +36,12 @@ pub(crate) async fn empty_stores() -> Vec<TestStore> {
     let mut stores = vec![open(None).await];
     if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
         stores.push(open(Some(&server)).await);
+    } else {
+        SKIPPED.call_once(|| {
+            // The harness captures what is printed, not what is written here.
+            let line = "SKIPPED: the PostgreSQL half of the tests of the store: EINVOICE_TEST_POSTGRES names no server\n";
+            std::io::stderr().write_all(line.as_bytes()).unwrap();
+        });
     }
     stores
 }

@@ -25,6 +25,8 @@ mod explanation;
 #[cfg(test)]
 mod forgery;
 pub mod format;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gate;
 mod grade;
 mod kept_hosts;

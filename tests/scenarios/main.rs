@@ -15,6 +15,7 @@ mod database_silent;
 mod drain;
 mod durability;
 mod first_start;
+mod hostile_json;
 mod idempotency;
 mod inbound_kills;
 mod noisy_neighbour;

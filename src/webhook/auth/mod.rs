@@ -21,4 +21,6 @@ pub use handshake::Handshakes;
 pub use nlmp::Fresh;
 pub use ntlm::Login;
 pub(in crate::webhook) use ntlm::challenge;
+#[cfg(any(test, fuzzing))]
+pub(in crate::webhook) use token::read_answer as read_token;
 pub use token::{Token, fetch};

@@ -9,7 +9,7 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::credentials::Credentials;
 use super::fault::{AuthFault, TokenError};
 use crate::domain::integration::{Auth, ClientAuthentication, SecretText, TokenClient};
-use crate::webhook::attempt::Outcome;
+use crate::webhook::attempt::{Attempt, Outcome};
 use crate::webhook::client::{GuardedClient, Post};
 
 /// The most that is read of a server's answer, in bytes.
@@ -38,6 +38,11 @@ pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFau
     let credentials = credentials(asking)?;
     let post = Post { url: &asking.token_url, headers: &headers, body: body.as_bytes(), keep: ANSWER_MAX };
     let attempt = client.post_as(post, &credentials).await;
+    read_answer(&attempt)
+}
+
+/// The token of an answer, or why there is none.
+pub fn read_answer(attempt: &Attempt) -> Result<Token, AuthFault> {
     let answer: Map<String, Value> =
         strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
     match attempt.outcome {

@@ -75,6 +75,15 @@ impl Client {
         })
     }
 
+    /// Sends a body as it is; gives the status.
+    pub(crate) async fn send_text(&self, method: Method, path: &str, text: &str) -> Option<u16> {
+        let request = self.request(method, path).header("content-type", "application/json");
+        let answer = request.body(text.to_owned()).send().await.ok()?;
+        let status = answer.status().as_u16();
+        answer.bytes().await.ok()?;
+        Some(status)
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Option<Answer> {
         self.call(Method::GET, path, None).await
     }

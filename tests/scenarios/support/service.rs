@@ -102,6 +102,14 @@ impl Service {
         self.child.as_ref().expect("a running process").id()
     }
 
+    /// The memory that the process holds; 0 where the system does not say it.
+    pub(crate) fn memory_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = resident.and_then(|text| text.split_whitespace().next()?.parse().ok());
+        number.unwrap_or_default()
+    }
+
     /// How it ended by itself.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         let child = self.child.as_mut().expect("a running process");

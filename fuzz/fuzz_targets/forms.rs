@@ -1,0 +1,7 @@
+//! Bodies of requests, as far as they come without an account: the object, then every form of it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| einvoice::http::fuzzing::forms(text));

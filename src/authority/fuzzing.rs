@@ -1,0 +1,55 @@
+//! The entry point of a fuzz target in `fuzz/`: compiled for it and for the tests, never for the service.
+
+use serde::de::DeserializeOwned;
+
+use super::answer::Answer;
+use super::classify;
+use super::download::EncryptedDocument;
+use super::exchange::Reply;
+use super::keys::CryptoKeys;
+use super::operation::Operation;
+use super::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
+
+/// Reads an answer of the authority as that of each operation and status, and as the file of its keys.
+pub fn answer(text: &[u8]) {
+    drop(CryptoKeys::parse(text));
+    let Some(answer) = Answer::parse(text) else { return };
+    assert!(!answer.sentence(400).is_empty(), "there is always something to show");
+    drop((answer.field_path(), answer.authority_error()));
+    drop(InTransit::list(&answer.data));
+    shape::<Confirmation>(&answer);
+    shape::<Parties>(&answer);
+    shape::<SearchPage>(&answer);
+    shape::<Entity>(&answer);
+    if let Ok(document) = serde_json::from_value::<EncryptedDocument>(answer.data) {
+        drop(document.decrypt(&"0a1b2c3d-0000-4000-8000-000000000000".into()));
+    }
+    for operation in Operation::ALL {
+        for status in [200, 202, 400, 401, 404, 409, 422, 429, 500, 503] {
+            drop(classify::judge(operation, &Reply { status, retry_after: None, body: text.to_vec() }));
+        }
+    }
+}
+
+fn shape<T: DeserializeOwned>(answer: &Answer) {
+    drop(serde_json::from_value::<T>(answer.data.clone()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_takes_anything() {
+        for text in [
+            "",
+            "{",
+            "[]",
+            r#"{"data":{"items":[{"irn":"I"}],"page":null},"message":["a","b"],"error":{"errors":[{}]}}"#,
+            r#"{"data":{"iv_hex":"","pub":"","data":""}}"#,
+            r#"{"public_key":"-----BEGIN","certificate":""}"#,
+        ] {
+            answer(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Entry points of the fuzz targets in `fuzz/`: compiled for them and for the tests, never for the service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::catalog::{Catalog, List};
+use crate::domain::fault::{Faults, json_pointer};
+use crate::http::explain::{authority, own};
+use crate::http::forms::reader::Reader;
+use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::{
+    batch, dead_letters, notice, payment_update, profile, reason, reconciliation, relayed_payment, replay,
+    standard_invoice, submission, supplier_irn, taxpayer, transmit, unique_no, update_invoice, update_status,
+    validation, vat_report, webhook,
+};
+use crate::http::json;
+use crate::http::views::endpoint_answer::EndpointAnswer;
+use crate::webhook::{Attempt, Outcome, Phases};
+
+/// Reads a body as every form that needs no account, and explains what is wrong with it.
+pub fn forms(text: &[u8]) {
+    let catalog = Arc::new(catalog());
+    if let Ok(body) = json::batch(text) {
+        if let Ok(form) = &mut report::read(&body.object, &catalog, batch::read) {
+            batch::fail_items(&mut form.value, body.key_faults);
+        }
+    }
+    let Ok(body) = json::object(text) else { return };
+    let (body, catalog) = (&body, catalog.as_ref());
+    form(body, catalog, standard_invoice::read);
+    form(body, catalog, taxpayer::read);
+    form(body, catalog, profile::read);
+    form(body, catalog, payment_update::read);
+    form(body, catalog, relayed_payment::read);
+    form(body, catalog, update_status::read);
+    form(body, catalog, |reader| update_invoice::read(reader, &Arc::new(Catalog::default())));
+    form(body, catalog, unique_no::read);
+    form(body, catalog, supplier_irn::read);
+    form(body, catalog, reason::read);
+    form(body, catalog, reconciliation::read);
+    form(body, catalog, replay::read);
+    form(body, catalog, replay::read_enable);
+    form(body, catalog, dead_letters::read);
+    form(body, catalog, notice::read);
+    form(body, catalog, webhook::read_secret);
+    form(body, catalog, |reader| transmit::read(reader, None));
+    form(body, catalog, |reader| vat_report::read(reader, None, false));
+    judged(body, submission::read(body, None, catalog));
+    judged(body, validation::read(body, None, catalog));
+}
+
+fn form<T>(body: &Map<String, Value>, catalog: &Catalog, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) {
+    judged(body, report::read(body, catalog, form));
+}
+
+/// A form that gives nothing says why, and every fault has a pointer.
+fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
+    let Err(faults) = read else { return };
+    assert!(!faults.is_empty(), "a form that gives nothing says why");
+    assert!(faults.iter().all(|fault| json_pointer(&fault.path).starts_with('/')));
+    let words = faults.summary();
+    drop(authority::explained(&words, &Value::Object(body.clone())));
+    drop(own::refused(faults, body));
+}
+
+/// Shows an endpoint's answer to a test.
+pub fn endpoint_answer(text: &[u8]) {
+    let response_head = String::from_utf8_lossy(text).into_owned();
+    let (outcome, phases) = (Outcome::Delivered, Phases::default());
+    let attempt = Attempt {
+        outcome,
+        status: Some(200),
+        duration: Duration::ZERO,
+        phases,
+        retry_after: None,
+        response_head,
+    };
+    assert!(EndpointAnswer::of(&attempt).is_ok(), "any answer will do");
+}
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    catalog.load(List::InvoiceTypes, &json!([{ "code": "380" }, { "code": "381" }]));
+    catalog.load(List::QuantityCodes, &json!([{ "code": "EA" }]));
+    catalog.load(List::Countries, &json!([{ "alpha_2": "NG" }]));
+    catalog.load(List::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
+    catalog.load(List::TaxCategories, &json!([{ "code": "ZERO_VAT", "percent": 0 }]));
+    catalog
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_targets_take_anything() {
+        for text in
+            ["", "{}", "[]", "{\"a\":1,\"a\":2}", "{\"invoices\":[{\"a\":1,\"a\":2}]}", "\u{feff}{\"irn\":7}"]
+        {
+            forms(text.as_bytes());
+            endpoint_answer(text.as_bytes());
+        }
+        forms(include_bytes!("openapi/examples/create_bulk.json"));
+        forms(include_bytes!("openapi/examples/submit.json"));
+        endpoint_answer(b"\xff");
+    }
+}

@@ -1,0 +1,148 @@
+//! JSON that once ended the process: an object named by a private token of the JSON library holds a text, in which
+//! there is such an object, and so on. Each text was parsed inside the parse of the one around it, until the stack
+//! overflowed. An overflow is no panic: no supervision sees it, and every tenant of the process is gone with it.
+
+use std::net::TcpListener;
+
+use actix_web::{App, HttpResponse, HttpServer, web};
+use futures_util::{StreamExt, stream};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::books::Books;
+use crate::support::client::Client;
+use crate::support::database::Backend;
+use crate::support::documents::invoice;
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+use crate::support::size::size;
+
+const TOKEN: &str = r#""$serde_json::private::RawValue""#;
+/// Requests that are under way at a time.
+const AT_ONCE: usize = 8;
+/// More than the first requests leave behind, far less than a body of each would.
+const GROWTH_MAX_KIB: u64 = 32 * 1024;
+
+/// Texts inside texts, each in so many arrays. Written with escapes that do not double, it stays short.
+fn nested(texts: usize, arrays: usize) -> String {
+    let (open, close) = ("[".repeat(arrays), "]".repeat(arrays));
+    (0..texts).fold(format!("{open}{close}"), |inner, _| {
+        let text = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
+        format!("{open}{{{TOKEN}:\"{text}\"}}{close}")
+    })
+}
+
+fn body() -> String {
+    format!(r#"{{"unique_no":"INV","unique_no_type":"IRN","x":{}}}"#, nested(60, 120))
+}
+
+/// Answers everything with 200 and this text; gives its address.
+fn answering(text: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let text = web::Data::new(text);
+    let answer = |text: web::Data<String>| async move {
+        HttpResponse::Ok().content_type("application/json").body(text.as_ref().clone())
+    };
+    let app = move || App::new().app_data(text.clone()).default_service(web::to(answer));
+    tokio::spawn(HttpServer::new(app).workers(1).disable_signals().listen(listener).unwrap().run());
+    address
+}
+
+/// A scene without limits of requests, and an operator of it.
+async fn unlimited() -> (Scene, Client) {
+    let settings = [
+        ("EINVOICE__RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
+        ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0]"),
+    ];
+    let scene = Scene::with(Backend::Sqlite, &settings).await;
+    let made = scene.service.call(&["operator", "create", "--email", "ops@json.example"]).output().unwrap();
+    let made: Value = strict_json::from_untrusted(&made.stdout).unwrap();
+    let operator = Client::new(scene.service.url(), made["api_key"].as_str().unwrap().to_owned());
+    (scene, operator)
+}
+
+/// Calls that often, a few at a time. The memory after all of them is about that after the first hundred.
+async fn call_often(scene: &Scene, what: &str, call: impl AsyncFn(usize) -> u16) {
+    let count = size("EINVOICE_HOSTILE_JSON", 1_000);
+    let before = scene.service.memory_kib();
+    let calls = async |range: std::ops::Range<usize>| {
+        stream::iter(range).map(&call).buffer_unordered(AT_ONCE).collect::<Vec<u16>>().await
+    };
+    let mut statuses = calls(0..count.min(100)).await;
+    let warm = scene.service.memory_kib();
+    statuses.extend(calls(count.min(100)..count).await);
+    let after = scene.service.memory_kib();
+    statuses.sort_unstable();
+    let of = |status: &u16| statuses.iter().filter(|seen| *seen == status).count();
+    let mut kinds = statuses.clone();
+    kinds.dedup();
+    let told: Vec<_> = kinds.iter().map(|status| format!("{} x {status}", of(status))).collect();
+    println!("{what}: {}; memory {before} KiB before, {warm} after 100, {after} at the end", told.join(", "));
+    assert!(after < warm + GROWTH_MAX_KIB, "{what}: {warm} KiB after 100 calls, {after} KiB after {count}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_nest_private_tokens_are_refused() {
+    let (mut scene, operator) = unlimited().await;
+    let taxpayer = scene.taxpayer_id();
+    let webhook = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook");
+    let integration = format!("/ops/taxpayers/{taxpayer}/integration");
+    let text = body();
+    let calls = [
+        (&scene.taxpayer, Method::POST, "/v1/tax-payers/invoices/get-by-unique-no"),
+        (&scene.taxpayer, Method::POST, "/v1/tax-payers/invoices"),
+        (&scene.taxpayer, Method::POST, "/v1/tax-payers/invoices/bulk"),
+        (&scene.taxpayer, Method::PATCH, "/v1/tax-payers/invoices/update-payment-status"),
+        (&scene.taxpayer, Method::POST, "/v1/app/invoices/submit"),
+        (&scene.integrator, Method::POST, "/v1/system-integrators/taxpayers"),
+        (&scene.integrator, Method::PUT, webhook.as_str()),
+        (&operator, Method::PUT, integration.as_str()),
+    ];
+    call_often(&scene, "requests", async |index| {
+        let (client, method, path) = &calls[index % calls.len()];
+        let status = client.send_text(method.clone(), path, &text).await;
+        let status = status.unwrap_or_else(|| panic!("no answer to {method} {path}"));
+        assert!((400..500).contains(&status), "{method} {path}: {status}");
+        status
+    })
+    .await;
+    scene.service.ready().await;
+    scene.taxpayer.created(&invoice("AFTERWARDS")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other() {
+    let (mut scene, operator) = unlimited().await;
+    let endpoint = answering(format!(r#"{{"jsonrpc":"2.0","id":"e","result":{}}}"#, nested(64, 125)));
+    scene.set_webhook(&endpoint).await;
+    let taxpayer = scene.taxpayer_id();
+    let set = async |integration: Value| {
+        let path = format!("/ops/taxpayers/{taxpayer}/integration");
+        let answer = operator.call(Method::PUT, &path, Some(&integration)).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    let path = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook/test");
+    let tested = async |_| {
+        let answer = scene.integrator.call(Method::POST, &path, Some(&json!({}))).await;
+        answer.expect("an answer to a test of the endpoint").status
+    };
+    for format in ["graphql", "jsonrpc"] {
+        set(json!({ "auth_type": "none", "data_format": format })).await;
+        call_often(&scene, &format!("tests of an endpoint of {format}"), tested).await;
+    }
+    // A delivery is rejected as often as its schedule says, and then left.
+    let created = scene.taxpayer.created(&invoice("NESTED")).await;
+    let books = Books::of(&scene).await;
+    eventually("the attempts at the delivery", async || {
+        let of = format!("SELECT id FROM deliveries WHERE irn = '{}'", created.irn);
+        let sql = format!("SELECT COUNT(*) FROM attempts WHERE delivery_id IN ({of})");
+        (books.number(&sql).await >= 3).then_some(())
+    })
+    .await;
+    let client = json!({ "token_url": format!("{endpoint}/token"), "client_id": "c", "client_secret": "s" });
+    set(json!({ "auth_type": "client_credentials", "data_format": "rest", "auth": client })).await;
+    call_often(&scene, "tests with a token endpoint", tested).await;
+    scene.service.ready().await;
+    scene.taxpayer.created(&invoice("AFTERWARDS")).await;
+}
