@@ -22,10 +22,10 @@ use crate::webhook::{Attempt, Outcome, Phases};
 /// Reads a body as every form that needs no account, and explains what is wrong with it.
 pub fn forms(text: &[u8]) {
     let catalog = Arc::new(catalog());
-    if let Ok(body) = json::batch(text) {
-        if let Ok(form) = &mut report::read(&body.object, &catalog, batch::read) {
-            batch::fail_items(&mut form.value, body.key_faults);
-        }
+    if let Ok(body) = json::batch(text)
+        && let Ok(form) = &mut report::read(&body.object, &catalog, batch::read)
+    {
+        batch::fail_items(&mut form.value, body.key_faults);
     }
     let Ok(body) = json::object(text) else { return };
     let (body, catalog) = (&body, catalog.as_ref());

@@ -42,7 +42,7 @@ pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFau
 }
 
 /// The token of an answer, or why there is none.
-pub fn read_answer(attempt: &Attempt) -> Result<Token, AuthFault> {
+pub(in crate::webhook) fn read_answer(attempt: &Attempt) -> Result<Token, AuthFault> {
     let answer: Map<String, Value> =
         strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
     match attempt.outcome {
