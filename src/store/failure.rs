@@ -1,7 +1,7 @@
 //! What can go wrong between us and the database. Whether to try again follows from the variant.
 
 use sea_orm::sqlx::Error as SqlxError;
-use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
+use sea_orm::{DbErr, RuntimeErr};
 
 /// A failure of the store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -51,10 +51,9 @@ fn code(error: &DbErr) -> Option<String> {
     }
 }
 
-/// True if a failed commit certainly left nothing: the database says so, or was never asked.
+/// True if the database says that a failed commit left nothing.
 pub(super) fn is_rolled_back(error: &DbErr) -> bool {
-    let is_not_asked = matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout));
-    is_not_asked || code(error).is_some_and(|code| ROLLED_BACK.iter().any(|class| code.starts_with(class)))
+    code(error).is_some_and(|code| ROLLED_BACK.iter().any(|class| code.starts_with(class)))
 }
 
 /// True if another process has locked an SQLite database.

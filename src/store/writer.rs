@@ -94,13 +94,13 @@ impl Writer {
     }
 
     /// Executes one statement that commits by itself. PostgreSQL holds its locks for as long as it takes, however long
-    /// this process then takes to go on.
+    /// this process then takes to go on. After a failure it may have happened: for writes of which that is no matter.
     pub(super) async fn query_one_alone(
         &self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, StoreError> {
         if self.place.is_none() {
-            return self.pool.query_one_raw(statement).await.map_err(commit_failed);
+            return Ok(self.pool.query_one_raw(statement).await?);
         }
         let tx = self.begin().await?;
         let row = tx.query_one_raw(statement).await?;
