@@ -45,7 +45,7 @@ async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpRe
         return send(&mut recording, &Refusal::unknown_route().reply("", ""));
     };
     if let Some(refusal) = refuse_keys(&call, &state) {
-        return send(&mut recording, &fail(&call, &refusal));
+        return send(&mut recording, &fail(&call, &state, &refusal));
     }
     match strike(&mut call, &state) {
         None => send(&mut recording, &serve(&call, &state).await),
@@ -88,7 +88,7 @@ async fn suffer(
 ) -> HttpResponse {
     let reply = match (spoil::prevented(&effect), effect.kind) {
         (Some(refusal), _) => {
-            let mut reply = fail(call, &refusal);
+            let mut reply = fail(call, state, &refusal);
             reply.retry_after_s = effect.retry_after();
             Some(reply)
         }
@@ -120,15 +120,18 @@ async fn serve(call: &Call, state: &State) -> Reply {
 fn perform(call: &Call, state: &State) -> Reply {
     match operations::perform(call, state) {
         Ok(data) if call.operation == Operation::Root => Reply::bare(200, data),
-        Ok(data) => Reply::success(call.operation.success_code(), &data),
-        Err(refusal) => fail(call, &refusal),
+        Ok(data) => {
+            let data = state.dialect().data(call.operation, data);
+            Reply::success(call.operation.success_code(), &data)
+        }
+        Err(refusal) => fail(call, state, &refusal),
     }
 }
 
-fn fail(call: &Call, refusal: &Refusal) -> Reply {
+fn fail(call: &Call, state: &State, refusal: &Refusal) -> Reply {
     let name = call.operation.name();
     let id = format!("{name}-{}", clock::now().as_nanosecond());
-    refusal.reply(&id, &format!("{name}_handler"))
+    refusal.clone().spoken_in(state.dialect()).reply(&id, &format!("{name}_handler"))
 }
 
 fn send(recording: &mut Recording<'_>, reply: &Reply) -> HttpResponse {

@@ -5,6 +5,8 @@
 
 use serde_json::{Value, json};
 
+use crate::dialect::Dialect;
+
 /// What a duplicate and a busy authority both say, word for word.
 pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
 
@@ -80,6 +82,10 @@ impl Refusal {
 
     pub(crate) fn unknown_route() -> Self {
         Self { status: 404, words: "the requested route does not exist".into(), shape: Shape::Absent }
+    }
+
+    pub(crate) fn spoken_in(self, dialect: Dialect) -> Self {
+        Self { words: dialect.words(&self.words).to_owned(), ..self }
     }
 
     /// The failure envelope; `id` is what the authority's own support would ask for.

@@ -2,7 +2,10 @@
 //!
 //! The control interface and these methods are two doors to the same room: whatever one can do, so can the other.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -11,6 +14,7 @@ use crate::{
     books::{Books, Invoice, InvoiceSheet, PartyEnrolment},
     calls::{CallLog, CallRecord},
     crypto::CryptoKeys,
+    dialect::Dialect,
     faults::{FaultOrder, Faults},
     latencies::{Latencies, LatencyOrder},
     notices::Notices,
@@ -22,6 +26,7 @@ pub struct State {
     pub(crate) settings: Settings,
     pub(crate) books: Books,
     seed: AtomicU64,
+    dialect: Mutex<Dialect>,
     pub(crate) faults: Faults,
     pub(crate) latencies: Latencies,
     pub(crate) calls: CallLog,
@@ -32,6 +37,7 @@ impl State {
     pub(crate) fn new(settings: Settings, runtime: Handle) -> Self {
         Self {
             seed: AtomicU64::new(settings.seed),
+            dialect: Mutex::default(),
             faults: Faults::default(),
             latencies: Latencies::default(),
             settings,
@@ -77,6 +83,20 @@ impl State {
     /// Draws with another seed from the next call on.
     pub fn set_seed(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
+    }
+
+    /// How answers are worded and shaped.
+    pub fn dialect(&self) -> Dialect {
+        *self.spoken()
+    }
+
+    /// Answers in another dialect from the next call on.
+    pub fn set_dialect(&self, dialect: Dialect) {
+        *self.spoken() = dialect;
+    }
+
+    fn spoken(&self) -> MutexGuard<'_, Dialect> {
+        self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known of a reference number; nothing when no call ever named it.

@@ -5,6 +5,7 @@
 //! | POST, GET, DELETE | `/sandbox/faults` | orders, lists, clears faults |
 //! | POST, GET, DELETE | `/sandbox/latencies` | orders, lists, clears how long calls take and how many are served at once |
 //! | POST, GET | `/sandbox/seed` | sets and tells what everything left to chance is drawn with |
+//! | POST, GET | `/sandbox/dialect` | sets and tells how answers are worded and shaped |
 //! | GET, DELETE | `/sandbox/calls` | lists, forgets calls |
 //! | GET | `/sandbox/invoices`, `/sandbox/invoices/{irn}` | every signed invoice; what is known of a reference number |
 //! | POST | `/sandbox/businesses` | enrols, sets online and offline |
@@ -38,6 +39,11 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
         )
         .service(
             web::resource("/seed").route(web::post().to(orders::set_seed)).route(web::get().to(orders::seed)),
+        )
+        .service(
+            web::resource("/dialect")
+                .route(web::post().to(orders::set_dialect))
+                .route(web::get().to(orders::dialect)),
         )
         .service(
             web::resource("/calls")

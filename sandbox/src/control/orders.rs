@@ -1,16 +1,22 @@
-//! Faults and latencies: order, list, clear; and the seed that both are drawn with.
+//! Faults and latencies: order, list, clear; the seed that both are drawn with; and the dialect of the answers.
 
 use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::{JsonBody, refuse};
-use crate::{faults::FaultOrder, latencies::LatencyOrder, state::State};
+use crate::{dialect::Dialect, faults::FaultOrder, latencies::LatencyOrder, state::State};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Seed {
     seed: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Spoken {
+    dialect: Dialect,
 }
 
 fn ordered(outcome: Result<u64, String>) -> HttpResponse {
@@ -53,4 +59,13 @@ pub(super) async fn seed(state: Data<State>) -> HttpResponse {
 pub(super) async fn set_seed(state: Data<State>, body: JsonBody<Seed>) -> HttpResponse {
     state.set_seed(body.0.seed);
     seed(state).await
+}
+
+pub(super) async fn dialect(state: Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "dialect": state.dialect() }))
+}
+
+pub(super) async fn set_dialect(state: Data<State>, spoken: JsonBody<Spoken>) -> HttpResponse {
+    state.set_dialect(spoken.0.dialect);
+    dialect(state).await
 }

@@ -147,3 +147,22 @@ async fn it_runs_in_a_plain_runtime_as_well_and_stops_when_told() {
     authority.sandbox.stop().await;
     assert!(reqwest::get(root).await.is_err());
 }
+
+#[actix_rt::test]
+async fn it_speaks_either_dialect() {
+    let authority = Authority::start().await;
+    let (_, body) = authority.control(Method::GET, "/dialect", &Value::Null).await;
+    assert_eq!(body, json!({ "dialect": "short" }));
+    assert_eq!(authority.sign(IRN).await.0, 201);
+    let (status, body) = authority.control(Method::POST, "/dialect", &json!({ "dialect": "long" })).await;
+    assert_eq!((status, body), (200, json!({ "dialect": "long" })));
+    let (status, body) = authority.sign(IRN).await;
+    assert_eq!((status, &body["message"]), (400, &json!("temporarily unavailable, please try again")));
+    let (_, body) = authority.get(&format!("/invoice/transmit/lookup/{IRN}")).await;
+    let supplier = &body["data"]["accounting_supplier_party"];
+    assert!(supplier["tin"].is_string() && supplier["online"].is_null(), "{body}");
+    authority.post(&format!("/invoice/transmit/{IRN}"), &json!({})).await;
+    let (_, body) = authority.get("/invoice/transmit/pull").await;
+    assert_eq!(body["data"]["invoices"][0]["irn"], json!(IRN), "{body}");
+    assert_eq!(authority.control(Method::POST, "/dialect", &json!({ "dialect": "odd" })).await.0, 422);
+}

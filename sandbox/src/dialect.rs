@@ -1,0 +1,62 @@
+//! The dialects of the authority: some shapes and words are documented in two ways, and a client must read both.
+//!
+//! | | short | long |
+//! |---|---|---|
+//! | parties of a lookup | `supplier`, `customer` | `accounting_supplier_party`, `accounting_customer_party` |
+//! | a party that is online | `online: true` | no `online` |
+//! | rows of a pull | `data[]` | `data.invoices[]` |
+//! | a duplicate, a busy moment | "…, kindly try again later" | "temporarily unavailable, please try again" |
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{reply, route::Operation};
+
+const BUSY: &str = "temporarily unavailable, please try again";
+
+/// How the simulator speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    #[default]
+    Short,
+    Long,
+}
+
+impl Dialect {
+    /// The data of a success.
+    pub(crate) fn data(self, operation: Operation, data: Value) -> Value {
+        match (self, operation, data) {
+            (Self::Long, Operation::Pull, rows) => json!({ "invoices": rows }),
+            (Self::Long, Operation::Lookup, Value::Object(fields)) => {
+                Value::Object(fields.into_iter().map(renamed).collect())
+            }
+            (_, _, data) => data,
+        }
+    }
+
+    /// The words of a refusal.
+    pub(crate) fn words(self, words: &str) -> &str {
+        if self == Self::Long && words == reply::AMBIGUOUS { BUSY } else { words }
+    }
+}
+
+fn renamed((name, value): (String, Value)) -> (String, Value) {
+    let name = match name.as_str() {
+        "supplier" => "accounting_supplier_party".to_owned(),
+        "customer" => "accounting_customer_party".to_owned(),
+        _ => return (name, value),
+    };
+    let value = match value {
+        Value::Object(party) => Value::Object(quiet(party)),
+        other => other,
+    };
+    (name, value)
+}
+
+fn quiet(mut party: Map<String, Value>) -> Map<String, Value> {
+    if party.get("online") == Some(&Value::Bool(true)) {
+        party.remove("online");
+    }
+    party
+}
