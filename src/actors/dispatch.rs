@@ -30,7 +30,7 @@ use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::leases;
-use crate::store::turns::{self, Ask};
+use crate::store::turns::{self, Ask, ShutGate};
 
 /// How often to look when nothing wakes us.
 const POLL: Duration = Duration::from_millis(250);
@@ -49,7 +49,7 @@ pub enum Handled {
 }
 
 /// The gates that are shut at present.
-type Gates = Arc<dyn Fn() -> Vec<&'static str> + Send + Sync>;
+type Gates = Arc<dyn Fn() -> Vec<ShutGate> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
 
 /// Sends a lane to its actor round by round, so that neighbours get their turn and the watchdog sees each.
@@ -102,7 +102,7 @@ pub struct Dispatcher {
     on_crash: OnCrash,
     gates: Gates,
     /// The gates that were shut when it last looked.
-    shut: Arc<Mutex<Vec<&'static str>>>,
+    shut: Arc<Mutex<Vec<ShutGate>>>,
     /// Whose turn was the last.
     last: Arc<AtomicI64>,
 }
@@ -130,7 +130,7 @@ impl Dispatcher {
 
     /// Passes over lanes that stand at one of these gates.
     #[must_use]
-    pub fn gated(self, shut: impl Fn() -> Vec<&'static str> + Send + Sync + 'static) -> Self {
+    pub fn gated(self, shut: impl Fn() -> Vec<ShutGate> + Send + Sync + 'static) -> Self {
         Self { gates: Arc::new(shut), ..self }
     }
 
@@ -182,17 +182,18 @@ impl Dispatcher {
 
     /// The gates that are shut. When one opens, whoever was to wait longer there is due: the queue drains at once and
     /// in its order, instead of when each one's wait ends.
-    async fn gates_now(&self) -> Result<Vec<&'static str>, StoreError> {
+    async fn gates_now(&self) -> Result<Vec<ShutGate>, StoreError> {
         let shut = (self.gates)();
         let before = std::mem::replace(&mut *self.shut(), shut.clone());
-        let opened: Vec<_> = before.into_iter().filter(|gate| !shut.contains(gate)).collect();
+        let opened: Vec<_> =
+            before.iter().filter(|gate| gate.opens_for_some(&shut)).map(|gate| gate.gate).collect();
         if !opened.is_empty() {
-            turns::hurry(&self.store, self.duty.kind, &opened).await?;
+            turns::hurry(&self.store, self.duty.kind, &opened, &shut).await?;
         }
         Ok(shut)
     }
 
-    fn shut(&self) -> MutexGuard<'_, Vec<&'static str>> {
+    fn shut(&self) -> MutexGuard<'_, Vec<ShutGate>> {
         self.shut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

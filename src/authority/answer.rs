@@ -76,6 +76,13 @@ impl Answer {
         self.candidates().iter().any(|text| normalised(text).contains(words))
     }
 
+    /// Whether it is about a field of what was sent.
+    pub(super) fn names_field(&self) -> bool {
+        let is_request = |path: &str| path.split('.').next().is_some_and(|first| first.ends_with("request"));
+        let listed = self.fields().iter().any(|fault| !fault.field.is_empty());
+        listed || self.field_path().is_some_and(|path| is_request(&path))
+    }
+
     /// Whether it gives no reason at all.
     pub(super) fn is_wordless(&self) -> bool {
         self.candidates().is_empty()

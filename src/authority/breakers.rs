@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::breaker::{Admission, Breaker, BreakerView, Verdict};
+use super::account::Origin;
+use super::breaker::{Breaker, BreakerView, Verdict};
 use super::failure::{Failure, Kind};
+use super::opening::{Admission, Held};
 use super::operation::Operation;
 use crate::domain::clock::SharedClock;
 
@@ -23,30 +25,46 @@ pub(super) struct Breakers {
 pub(super) struct Permit {
     breakers: Arc<Breakers>,
     operation: Operation,
+    origin: Origin,
     admission: Admission,
     verdict: Verdict,
 }
 
 impl Breakers {
     pub(super) fn new(clock: SharedClock) -> Arc<Self> {
-        let machines = std::array::from_fn(|_| Mutex::new(Breaker::new()));
+        let machines = std::array::from_fn(|_| Mutex::default());
         Arc::new(Self { clock, machines })
     }
 
     /// Leave to call, or the time to wait.
-    pub(super) fn admit(self: &Arc<Self>, operation: Operation) -> Result<Permit, Duration> {
-        let admission = self.lock(operation).admit(self.now());
-        match admission {
-            Admission::Held(wait) => Err(wait),
-            Admission::Call | Admission::Probe => {
-                Ok(Permit { breakers: Arc::clone(self), operation, admission, verdict: Verdict::Neutral })
-            }
+    pub(super) fn admit(self: &Arc<Self>, operation: Operation, origin: Origin) -> Result<Permit, Duration> {
+        let admission = self.lock(operation).admit(&origin, self.now());
+        if let Admission::Held(wait) = admission {
+            return Err(wait);
         }
+        let breakers = Arc::clone(self);
+        Ok(Permit { breakers, operation, origin, admission, verdict: Verdict::Neutral })
     }
 
     /// The time a call would have to wait. A look takes no leave.
-    pub(super) fn held(&self, operation: Operation) -> Option<Duration> {
-        self.lock(operation).held(self.now())
+    pub(super) fn held(&self, operation: Operation, origin: &Origin) -> Option<Duration> {
+        self.lock(operation).held(origin, self.now())
+    }
+
+    /// Whether anybody's calls are held back.
+    pub(super) fn holds_any(&self, operation: Operation) -> bool {
+        self.lock(operation).view(operation, self.now()).held != Held::Nobody
+    }
+
+    /// Whether to ask now if the authority answers at all.
+    pub(super) fn wants_question(&self, operation: Operation) -> bool {
+        self.lock(operation).wants_question(self.now())
+    }
+
+    /// Takes the answer to that question.
+    pub(super) fn hear(&self, operation: Operation, is_alive: bool) {
+        let changed = self.lock(operation).hear(is_alive, self.now());
+        self.announce(operation, changed);
     }
 
     pub(super) fn views(&self) -> Vec<BreakerView> {
@@ -55,13 +73,15 @@ impl Breakers {
     }
 
     /// A call was not made, because for as long as it could wait none before it ended.
-    pub(super) fn starve(&self, operation: Operation) {
-        let changed = self.lock(operation).starve(self.now());
+    pub(super) fn starve(&self, operation: Operation, origin: &Origin) {
+        let changed = self.lock(operation).starve(origin, self.now());
         self.announce(operation, changed);
     }
 
     fn settle(&self, permit: &Permit) {
-        let changed = self.lock(permit.operation).settle(permit.admission, permit.verdict, self.now());
+        let mut machine = self.lock(permit.operation);
+        let changed = machine.settle(&permit.origin, permit.admission, permit.verdict, self.now());
+        drop(machine);
         self.announce(permit.operation, changed);
     }
 
@@ -73,6 +93,7 @@ impl Breakers {
         tracing::warn!(
             operation = operation.name(),
             state = view.state.name(),
+            for_everybody = view.is_outage,
             calls = view.calls,
             failures = view.failures,
             "a breaker of the authority changed its state"
@@ -90,7 +111,7 @@ impl Breakers {
 
 impl Permit {
     pub(super) fn is_probe(&self) -> bool {
-        self.admission == Admission::Probe
+        matches!(self.admission, Admission::Probe | Admission::EarlyProbe)
     }
 
     /// Gives the verdict of the call.
@@ -124,18 +145,25 @@ fn verdict<T>(result: &Result<T, Failure>) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use super::super::account::Account;
     use super::super::breaker::BreakerState;
     use super::super::failure::Cause;
     use super::*;
     use crate::domain::clock::MockClock;
+    use crate::domain::ids::TaxpayerId;
 
     const FAILED: Result<(), Failure> = Err(Failure::Retryable { reason: Cause::Cut });
+
+    /// A call of a taxpayer about its only document.
+    fn origin(taxpayer: i64) -> Origin {
+        Origin::new(Account::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
+    }
 
     fn opened() -> (Arc<MockClock>, Arc<Breakers>) {
         let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let breakers = Breakers::new(clock.clone());
-        for _ in 0..20 {
-            breakers.admit(Operation::Sign).ok().unwrap().settle(&FAILED);
+        for taxpayer in 0..20 {
+            breakers.admit(Operation::Sign, origin(taxpayer)).ok().unwrap().settle(&FAILED);
         }
         (clock, breakers)
     }
@@ -149,19 +177,19 @@ mod tests {
         let (_, breakers) = opened();
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
         assert_eq!(state(&breakers, Operation::Confirm), BreakerState::Closed);
-        assert_eq!(breakers.admit(Operation::Sign).err(), Some(Duration::from_secs(5)));
+        assert_eq!(breakers.admit(Operation::Sign, origin(50)).err(), Some(Duration::from_secs(5)));
     }
 
     #[test]
     fn a_probe_whose_caller_went_away_frees_its_place() {
         let (clock, breakers) = opened();
         clock.advance(Duration::from_secs(5));
-        let probe = breakers.admit(Operation::Sign).ok().unwrap();
+        let probe = breakers.admit(Operation::Sign, origin(50)).ok().unwrap();
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::HalfOpen);
         drop(probe);
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
         clock.advance(Duration::from_secs(5));
-        breakers.admit(Operation::Sign).ok().unwrap().settle(&Ok(()));
+        breakers.admit(Operation::Sign, origin(50)).ok().unwrap().settle(&Ok(()));
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
     }
 
@@ -172,8 +200,8 @@ mod tests {
             Err(Failure::Unknown { reason: Cause::Ambiguous { message: String::new() } });
         let throttled: Result<(), _> = Err(Failure::Throttled { retry_after: None });
         for _ in 0..50 {
-            breakers.admit(Operation::Transmit).ok().unwrap().settle(&ambiguous);
-            breakers.admit(Operation::Transmit).ok().unwrap().settle(&throttled);
+            breakers.admit(Operation::Transmit, origin(1)).ok().unwrap().settle(&ambiguous);
+            breakers.admit(Operation::Transmit, origin(1)).ok().unwrap().settle(&throttled);
         }
         assert_eq!(state(&breakers, Operation::Transmit), BreakerState::Closed);
     }

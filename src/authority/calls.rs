@@ -67,7 +67,8 @@ impl Authority {
     /// `GET /invoice/transmit/lookup/{irn}`: both sides and whether their access points are online.
     pub async fn lookup(&self, irn: &str) -> Result<Parties, Failure> {
         let path = format!("/invoice/transmit/lookup/{}", safe(irn)?);
-        self.send(Call::new(Operation::Lookup, Method::GET, &path).about(irn), shape).await
+        let call = Call::new(Operation::Lookup, Method::GET, &path).about(irn);
+        self.send(call, |answer| Parties::read(&answer.data)).await
     }
 
     /// `POST /invoice/transmit/{irn}`: sends it to the other access point.

@@ -69,19 +69,18 @@ pub(super) struct Phrase {
     pub(super) meaning: Meaning,
 }
 
-pub(super) const PHRASES: [Phrase; 4] = [
+/// Said of a duplicate and by a busy server alike: any wording of "try again" counts, unless it names a field.
+const BUSY_STATUSES: &[u16] = &[400, 422];
+const fn busy(words: &'static str) -> Phrase {
+    Phrase { words, operation: None, statuses: BUSY_STATUSES, meaning: Meaning::Ambiguous }
+}
+
+pub(super) const PHRASES: [Phrase; 9] = [
     Phrase {
         words: "unable to validate api key",
         operation: None,
         statuses: &[400],
         meaning: Meaning::KeyRefused,
-    },
-    // Said of a duplicate and by a busy server alike.
-    Phrase {
-        words: "unable to complete this operation at this time",
-        operation: None,
-        statuses: &[400, 422],
-        meaning: Meaning::Ambiguous,
     },
     // Said where an earlier try, thought lost, took effect.
     Phrase {
@@ -96,6 +95,12 @@ pub(super) const PHRASES: [Phrase; 4] = [
         statuses: &[400, 409, 422],
         meaning: Meaning::Offline,
     },
+    busy("unable to complete this operation at this time"),
+    busy("temporarily unavailable"),
+    busy("try again"),
+    busy("try later"),
+    busy("retry later"),
+    busy("please retry"),
 ];
 
 /// The failure of `operation` that `cause` amounts to.
@@ -163,6 +168,7 @@ fn meaning(operation: Operation, status: u16, answer: Option<&Answer>) -> Meanin
         row.statuses.contains(&status)
             && row.operation.is_none_or(|of| of == operation)
             && answer.contains(row.words)
+            && !(row.meaning == Meaning::Ambiguous && answer.names_field())
     };
     PHRASES.iter().find(said).map_or(meaning, |row| row.meaning)
 }
@@ -188,6 +194,7 @@ mod tests {
     const WRONG_KEY: &str = r#"{"code":400,"message":"unable to validate api key"}"#;
     const NO: &str =
         r#"{"code":400,"message":"invoicerequest.invoice.taxtotal[0].taxamount must be a number"}"#;
+    const WRONG_FIELD: &str = r#"{"message":"correct it and try again","error":{"errors":[{"field":"due_date","message":"is wrong"}]}}"#;
     const NOT_OK: &str = r#"{"code":200,"data":{"ok":false}}"#;
     const NO_DATA: &str = r#"{"code":200,"data":null}"#;
 
@@ -246,6 +253,15 @@ mod tests {
             (reply(409, "{}"), same("refused")),
             (reply(400, BUSY), ambiguous),
             (reply(422, BUSY_WITHIN), ambiguous),
+            (reply(400, r#"{"message":"Temporarily unavailable, please try again"}"#), ambiguous),
+            (reply(422, r#"{"message":"service temporarily unavailable"}"#), ambiguous),
+            (
+                reply(400, r#"{"message":"error","error":{"public_message":"kindly try again later"}}"#),
+                ambiguous,
+            ),
+            (reply(422, r#"{"message":"we are busy: please retry"}"#), ambiguous),
+            (reply(422, WRONG_FIELD), same("refused")),
+            (reply(400, r#"{"message":"irnrequest.irn is not valid, please try again"}"#), same("refused")),
             (reply(409, BUSY), same("refused")),
             (reply(400, WRONG_KEY), same("retryable KeyRefused")),
             (reply(401, "{}"), same("retryable KeyRefused")),
@@ -315,12 +331,15 @@ mod tests {
     async fn a_transmission_that_may_still_come_about_is_not_refused() {
         for (words, class) in [
             ("the access point of the customer is Offline", "retryable Offline"),
+            ("the access point of the customer is offline, please try again later", "retryable Offline"),
             ("invoice already transmitted", "unknown Ambiguous"),
             ("invoice has no customer to transmit to", "refused"),
         ] {
             let server = Server::json(400, &format!(r#"{{"code":400,"message":"{words}"}}"#)).await;
             assert_eq!(word(&server.authority().transmit("I").await.unwrap_err()), class);
-            assert_eq!(word(&server.authority().sign(&Value::Null).await.unwrap_err()), "refused");
+            let is_busy = words.contains("try again");
+            let of_sign = if is_busy { "unknown Ambiguous" } else { "refused" };
+            assert_eq!(word(&server.authority().sign(&Value::Null).await.unwrap_err()), of_sign);
         }
     }
 

@@ -12,6 +12,7 @@ use reqwest::{Certificate, Client, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use super::account::{Account, Origin};
 use super::answer::Answer;
 use super::breaker::BreakerView;
 use super::call::Call;
@@ -66,7 +67,11 @@ pub enum BuildError {
 
 /// A client of the authority. Clones share connections, breakers, limits and counters.
 #[derive(Clone)]
-pub struct Authority(Arc<Shared>);
+pub struct Authority {
+    shared: Arc<Shared>,
+    /// For whom the calls are made.
+    account: Account,
+}
 
 struct Shared {
     http: Client,
@@ -86,7 +91,7 @@ impl Authority {
             ("x-api-key", sensitive(&settings.api_key, "API key")?),
             ("x-api-secret", sensitive(&settings.api_secret, "API secret")?),
         ];
-        Ok(Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             root: root(&settings.base_url)?,
             http: http(&settings)?,
             api_key: settings.api_key,
@@ -94,34 +99,47 @@ impl Authority {
             timeout: settings.timeout,
             gate: Gate::new(settings.calls_at_once_max, settings.timeout, clock),
             tallies: Tallies::default(),
-        })))
+        });
+        Ok(Self { shared, account: Account::Service })
+    }
+
+    /// The same client, making its calls for an account.
+    #[must_use]
+    pub fn on_behalf_of(&self, account: Account) -> Self {
+        Self { shared: Arc::clone(&self.shared), account }
     }
 
     /// Every breaker, in the order of [`Operation::ALL`].
     pub fn breakers(&self) -> Vec<BreakerView> {
-        self.0.gate.breaker_views()
+        self.shared.gate.breaker_views()
     }
 
     /// The limit of every operation, in the same order.
     pub fn limits(&self) -> Vec<LimitView> {
-        self.0.gate.limit_views()
+        self.shared.gate.limit_views()
     }
 
     /// Calls and their time, per operation and outcome, zeros included.
     pub fn counters(&self) -> Vec<Tally> {
-        self.0.tallies.all()
+        self.shared.tallies.all()
     }
 
-    /// Decrypts a download with this client's own key.
-    pub fn decrypt(&self, document: &EncryptedDocument) -> Result<Value, CryptoError> {
-        document.decrypt(&self.0.api_key)
+    /// Decrypts the download of an IRN with this client's own key. A document of another IRN is refused.
+    pub fn decrypt(&self, irn: &str, document: &EncryptedDocument) -> Result<Value, CryptoError> {
+        let document = document.decrypt(&self.shared.api_key)?;
+        let named = document.get("irn").and_then(Value::as_str).unwrap_or_default();
+        if named.trim().eq_ignore_ascii_case(irn) {
+            return Ok(document);
+        }
+        tracing::warn!(irn, "the authority's download of an IRN holds the document of another");
+        Err(CryptoError::OtherDocument)
     }
 
     /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No limit,
     /// no breaker, no keys.
     pub async fn alive(&self) -> bool {
-        let wait = self.0.timeout.min(ALIVE_MAX);
-        let request = self.0.http.get(format!("{}/api", self.0.root)).timeout(wait);
+        let wait = self.shared.timeout.min(ALIVE_MAX);
+        let request = self.shared.http.get(format!("{}/api", self.shared.root)).timeout(wait);
         let Ok(reply) = exchange(request.header(ACCEPT, "application/json"), wait).await else {
             return false;
         };
@@ -136,22 +154,24 @@ impl Authority {
         read: impl FnOnce(Answer) -> Option<T>,
     ) -> Result<T, Failure> {
         let operation = call.operation;
-        let leave = match self.0.gate.enter(operation).await {
+        let origin = Origin::new(self.account, call.irn);
+        let leave = match self.shared.gate.enter(operation, origin).await {
             Ok(leave) => leave,
             Err(failure) => {
                 let outcome = Outcome::of::<()>(&Err(failure.clone()));
-                self.0.tallies.count(operation, outcome, Duration::ZERO);
+                self.shared.tallies.count(operation, outcome, Duration::ZERO);
+                self.ask_where_in_doubt(operation).await;
                 return Err(failure);
             }
         };
         let started = Instant::now();
         let irn = call.irn.unwrap_or_default();
-        let reply = exchange(self.request(&call), self.0.timeout).await;
+        let reply = exchange(self.request(&call), self.shared.timeout).await;
         let status = reply.as_ref().ok().map(|reply| reply.status);
         let result = outcome(operation, reply, read);
         let (outcome, duration) = (Outcome::of(&result), started.elapsed());
         leave.settle(&result, duration);
-        self.0.tallies.count(operation, outcome, duration);
+        self.shared.tallies.count(operation, outcome, duration);
         tracing::debug!(
             operation = operation.name(),
             irn,
@@ -160,14 +180,27 @@ impl Authority {
             duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             "called the authority"
         );
+        if result.is_err() {
+            self.ask_where_in_doubt(operation).await;
+        }
         result
     }
 
+    /// Where many calls fail and it may be because of a few documents or accounts, a question that is about none of
+    /// them decides.
+    async fn ask_where_in_doubt(&self, operation: Operation) {
+        if self.shared.gate.wants_question(operation) {
+            let is_alive = self.alive().await;
+            self.shared.gate.hear(operation, is_alive);
+        }
+    }
+
     fn request(&self, call: &Call<'_>) -> RequestBuilder {
-        let url = format!("{}{}", self.0.root, call.path);
-        let mut request = self.0.http.request(call.method.clone(), url).header(ACCEPT, "application/json");
+        let url = format!("{}{}", self.shared.root, call.path);
+        let mut request =
+            self.shared.http.request(call.method.clone(), url).header(ACCEPT, "application/json");
         if call.with_keys {
-            for (name, value) in &self.0.headers {
+            for (name, value) in &self.shared.headers {
                 request = request.header(*name, value);
             }
         }
@@ -180,7 +213,7 @@ impl Authority {
 
 impl fmt::Debug for Authority {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Authority").field("root", &self.0.root).finish_non_exhaustive()
+        formatter.debug_struct("Authority").field("root", &self.shared.root).finish_non_exhaustive()
     }
 }
 
@@ -232,14 +265,18 @@ fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, B
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE;
     use jiff::Timestamp;
     use tokio::io::AsyncWriteExt;
 
     use super::super::breaker::BreakerState;
+    use super::super::opening::Held;
     use super::super::operation::ResourceList;
-    use super::super::testing::{Reaction, Server, authority, http};
+    use super::super::testing::{PUBLIC_PART, Reaction, Server, authority, encrypted, http};
     use super::*;
     use crate::domain::clock::{MockClock, SystemClock};
+    use crate::domain::ids::TaxpayerId;
 
     /// An address at which nothing listens.
     fn closed() -> String {
@@ -355,18 +392,40 @@ mod tests {
         for _ in 0..20 {
             authority.confirm("I").await.unwrap_err();
         }
-        let failure = authority.confirm("I").await.unwrap_err();
+        let failure = authority.confirm("J").await.unwrap_err();
         assert_eq!(failure, Failure::BreakerOpen { retry_after: Duration::from_secs(5) });
         assert!(!failure.burns_attempt());
-        assert_eq!(server.received().len(), 20);
+        assert_eq!(server.received().len(), 21, "with the question whether the authority answers at all");
         clock.advance(Duration::from_secs(5));
-        assert!(matches!(authority.confirm("I").await, Err(Failure::Retryable { .. })));
-        assert_eq!(server.received().len(), 21);
+        assert!(matches!(authority.confirm("J").await, Err(Failure::Retryable { .. })));
+        assert_eq!(server.received().len(), 22);
         let view = authority.breakers().swap_remove(Operation::Confirm as usize);
         assert_eq!((view.state, view.openings), (BreakerState::Open, 1));
         let counted: Vec<_> = authority.counters().into_iter().filter(|tally| tally.calls > 0).collect();
         let counted: Vec<_> = counted.iter().map(|tally| (tally.outcome, tally.calls)).collect();
         assert_eq!(counted, [(Outcome::Retryable, 21), (Outcome::BreakerOpen, 1)]);
+    }
+
+    #[tokio::test]
+    async fn a_document_that_fails_again_and_again_holds_back_nobody_while_the_authority_answers() {
+        let healthy = ("GET /api ", http(200, "", r#"{"healthy":true}"#));
+        let server = Server::start(Reaction::ByPath(vec![healthy, ("/confirm/", http(500, "", ""))])).await;
+        let authority = server.authority();
+        let attacker = authority.on_behalf_of(Account::Taxpayer(TaxpayerId(1)));
+        for _ in 0..40 {
+            assert!(matches!(attacker.confirm("I").await, Err(Failure::Retryable { .. })));
+        }
+        for number in 0..20 {
+            attacker.confirm(&format!("I{number}")).await.unwrap_err();
+        }
+        assert!(matches!(attacker.confirm("I").await, Err(Failure::BreakerOpen { .. })));
+        let view = authority.breakers().swap_remove(Operation::Confirm as usize);
+        assert_eq!(view.held, Held::Accounts(vec![Account::Taxpayer(TaxpayerId(1))]));
+        assert!(!view.is_outage);
+        let other = authority.on_behalf_of(Account::Taxpayer(TaxpayerId(2)));
+        assert!(matches!(other.confirm("J").await, Err(Failure::Retryable { .. })), "it is called");
+        let asked = server.received().iter().filter(|request| request.starts_with("GET /api ")).count();
+        assert_eq!(asked, 1, "once every 5 s at most");
     }
 
     #[tokio::test]
@@ -383,6 +442,24 @@ mod tests {
             assert!(request.starts_with("GET /api HTTP") && !request.contains("x-api-"));
         }
         assert!(!authority(&closed(), Arc::new(SystemClock)).alive().await);
+    }
+
+    #[test]
+    fn a_download_that_holds_the_document_of_another_irn_is_none() {
+        let authority = authority(&closed(), Arc::new(SystemClock));
+        for (plain, is_ours) in [
+            (r#"{"irn":"INV1-94AD90FB-20260115"}"#, true),
+            (r#"{"irn":"inv1-94ad90fb-20260115"}"#, true),
+            (r#"{"irn":"INV2-94AD90FB-20260115"}"#, false),
+            (r#"{"irn":null}"#, false),
+            ("{}", false),
+        ] {
+            let (iv_hex, bytes) = encrypted(plain.as_bytes());
+            let data = URL_SAFE.encode(bytes);
+            let document = EncryptedDocument { iv_hex, public_part: PUBLIC_PART.to_owned(), data };
+            let read = authority.decrypt("INV1-94AD90FB-20260115", &document);
+            assert_eq!(read.err(), (!is_ours).then_some(CryptoError::OtherDocument), "{plain}");
+        }
     }
 
     #[test]

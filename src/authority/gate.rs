@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
+use super::account::Origin;
 use super::breaker::BreakerView;
 use super::breakers::{Breakers, Permit};
 use super::failure::Failure;
@@ -63,9 +64,13 @@ impl Gate {
     }
 
     /// Waits for leave to call. The failure says that the call was not made.
-    pub(super) async fn enter(self: &Arc<Self>, operation: Operation) -> Result<Leave, Failure> {
-        let mut place = self.place(operation).await?;
-        let admitted = self.breakers.admit(operation);
+    pub(super) async fn enter(
+        self: &Arc<Self>,
+        operation: Operation,
+        origin: Origin,
+    ) -> Result<Leave, Failure> {
+        let mut place = self.place(operation, &origin).await?;
+        let admitted = self.breakers.admit(operation, origin);
         let permit = admitted.map_err(|retry_after| Failure::BreakerOpen { retry_after })?;
         if permit.is_probe() {
             self.stir(operation);
@@ -75,31 +80,36 @@ impl Gate {
     }
 
     /// A place, held through the rest of a short pause.
-    async fn place(self: &Arc<Self>, operation: Operation) -> Result<Place, Failure> {
+    async fn place(self: &Arc<Self>, operation: Operation, origin: &Origin) -> Result<Place, Failure> {
         let crowded = Failure::Crowded { retry_after: AFTER_CROWD };
         let mut deadline = pin!(sleep(self.patience));
-        let mut line = pin!(self.limits.place(operation));
+        let mut line = pin!(self.limits.place(operation, origin.account));
         let place = loop {
             let stir = self.stirs[operation as usize].notified();
-            self.look(operation)?;
+            self.look(operation, origin)?;
             tokio::select! {
                 biased;
                 place = &mut line => break place.ok_or_else(|| crowded.clone())?,
                 () = stir => {}
                 () = &mut deadline => {
-                    self.starve(operation);
+                    self.starve(operation, origin);
                     return Err(crowded);
                 }
             }
         };
-        self.sit_out(operation, deadline.as_mut()).await?;
+        self.sit_out(operation, origin, deadline.as_mut()).await?;
         Ok(place)
     }
 
-    async fn sit_out(&self, operation: Operation, mut deadline: Pin<&mut Sleep>) -> Result<(), Failure> {
+    async fn sit_out(
+        &self,
+        operation: Operation,
+        origin: &Origin,
+        mut deadline: Pin<&mut Sleep>,
+    ) -> Result<(), Failure> {
         loop {
             let stir = self.stirs[operation as usize].notified();
-            let Some(pause) = self.look(operation)? else { return Ok(()) };
+            let Some(pause) = self.look(operation, origin)? else { return Ok(()) };
             tokio::select! {
                 () = sleep(pause) => {}
                 () = stir => {}
@@ -109,8 +119,8 @@ impl Gate {
     }
 
     /// A pause short enough to wait out, or the failure where waiting is in vain.
-    fn look(&self, operation: Operation) -> Result<Option<Duration>, Failure> {
-        if let Some(retry_after) = self.breakers.held(operation) {
+    fn look(&self, operation: Operation, origin: &Origin) -> Result<Option<Duration>, Failure> {
+        if let Some(retry_after) = self.breakers.held(operation, origin) {
             return Err(Failure::BreakerOpen { retry_after });
         }
         match self.limits.held(operation) {
@@ -120,15 +130,27 @@ impl Gate {
     }
 
     /// Nobody was served for as long as anybody waits: that may open the breaker.
-    fn starve(&self, operation: Operation) {
-        self.breakers.starve(operation);
+    fn starve(&self, operation: Operation, origin: &Origin) {
+        self.breakers.starve(operation, origin);
         self.stir_where_held(operation);
     }
 
     fn stir_where_held(&self, operation: Operation) {
-        if self.look(operation).is_err() {
+        let is_paused = self.limits.held(operation).is_some_and(|pause| pause > PAUSE_WAITED);
+        if is_paused || self.breakers.holds_any(operation) {
             self.stir(operation);
         }
+    }
+
+    /// Whether to ask now if the authority answers at all.
+    pub(super) fn wants_question(&self, operation: Operation) -> bool {
+        self.breakers.wants_question(operation)
+    }
+
+    /// Takes the answer to that question.
+    pub(super) fn hear(&self, operation: Operation, is_alive: bool) {
+        self.breakers.hear(operation, is_alive);
+        self.stir_where_held(operation);
     }
 
     fn stir(&self, operation: Operation) {
@@ -158,6 +180,7 @@ impl Drop for Leave {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
     use std::time::Instant;
 
     use futures_util::FutureExt;
@@ -166,6 +189,7 @@ mod tests {
     use serde_json::Value;
     use tokio::time::timeout;
 
+    use super::super::account::Account;
     use super::super::breaker::BreakerState;
     use super::super::client::Authority;
     use super::super::failure::Cause;
@@ -173,11 +197,20 @@ mod tests {
     use super::super::testing::{Reaction, Server, Workshop};
     use super::*;
     use crate::domain::clock::{MockClock, SystemClock};
+    use crate::domain::ids::TaxpayerId;
 
     const OPERATION: Operation = Operation::Confirm;
     const CONFIRMED: &str = r#"{"data":{"payment_status":"PENDING","transmitted":false,"delivered":false}}"#;
     const DOWN: Result<(), Failure> = Err(Failure::Retryable { reason: Cause::Down { status: 503 } });
     const LONG: Duration = Duration::from_mins(1);
+
+    static TAXPAYERS: AtomicI64 = AtomicI64::new(1);
+
+    /// A call of a taxpayer that never called before.
+    fn origin() -> Origin {
+        let taxpayer = TAXPAYERS.fetch_add(1, Ordering::Relaxed);
+        Origin::new(Account::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
+    }
 
     fn clock() -> Arc<MockClock> {
         Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
@@ -198,7 +231,7 @@ mod tests {
     /// Lets calls fail until one more would open the breaker.
     async fn on_the_brink(gate: &Arc<Gate>) {
         for _ in 0..19 {
-            gate.enter(OPERATION).await.unwrap().settle(&DOWN, Duration::ZERO);
+            gate.enter(OPERATION, origin()).await.unwrap().settle(&DOWN, Duration::ZERO);
         }
         assert_eq!((view(gate).limit, state(gate)), (1, BreakerState::Closed));
     }
@@ -208,7 +241,7 @@ mod tests {
         let waiting: Vec<_> = (0..count)
             .map(|_| {
                 let gate = Arc::clone(gate);
-                tokio::spawn(async move { gate.enter(OPERATION).await.err().unwrap() })
+                tokio::spawn(async move { gate.enter(OPERATION, origin()).await.err().unwrap() })
             })
             .collect();
         while view(gate).waiting < count {
@@ -225,20 +258,20 @@ mod tests {
     #[tokio::test]
     async fn whoever_waits_too_long_is_told_that_the_call_was_not_made() {
         let gate = Gate::new(1, Duration::from_millis(50), clock());
-        let leave = gate.enter(OPERATION).await.unwrap();
-        let failure = gate.enter(OPERATION).await.err().unwrap();
+        let leave = gate.enter(OPERATION, origin()).await.unwrap();
+        let failure = gate.enter(OPERATION, origin()).await.err().unwrap();
         assert_eq!(failure, Failure::Crowded { retry_after: AFTER_CROWD });
         assert!(!failure.burns_attempt());
         assert_eq!((view(&gate).in_flight, view(&gate).waiting), (1, 0));
         drop(leave);
-        assert!(gate.enter(OPERATION).await.is_ok());
+        assert!(gate.enter(OPERATION, origin()).await.is_ok());
     }
 
     #[tokio::test]
     async fn those_in_line_are_told_at_once_when_the_breaker_opens() {
         let gate = Gate::new(1, LONG, clock());
         on_the_brink(&gate).await;
-        let last = gate.enter(OPERATION).await.unwrap();
+        let last = gate.enter(OPERATION, origin()).await.unwrap();
         let line = line(&gate, 100).await;
         last.settle(&DOWN, Duration::ZERO);
         assert_eq!(state(&gate), BreakerState::Open);
@@ -252,17 +285,17 @@ mod tests {
         let clock = clock();
         let gate = Gate::new(1, LONG, clock.clone());
         on_the_brink(&gate).await;
-        gate.enter(OPERATION).await.unwrap().settle(&DOWN, Duration::ZERO);
+        gate.enter(OPERATION, origin()).await.unwrap().settle(&DOWN, Duration::ZERO);
         clock.advance(Duration::from_secs(5));
         assert_eq!(state(&gate), BreakerState::Open, "a look is no probe");
-        let probe = gate.enter(OPERATION).await.unwrap();
+        let probe = gate.enter(OPERATION, origin()).await.unwrap();
         assert_eq!(state(&gate), BreakerState::HalfOpen);
-        let held = gate.enter(OPERATION).now_or_never().expect("it is told at once");
+        let held = gate.enter(OPERATION, origin()).now_or_never().expect("it is told at once");
         assert!(matches!(held, Err(Failure::BreakerOpen { .. })));
         drop(probe);
         assert_eq!(state(&gate), BreakerState::Open, "the probe is not lost");
         clock.advance(Duration::from_secs(5));
-        gate.enter(OPERATION).await.unwrap().settle(&Ok(()), Duration::ZERO);
+        gate.enter(OPERATION, origin()).await.unwrap().settle(&Ok(()), Duration::ZERO);
         assert_eq!(state(&gate), BreakerState::Closed);
     }
 
@@ -271,15 +304,15 @@ mod tests {
         let clock = clock();
         let gate = Gate::new(1, LONG, clock.clone());
         on_the_brink(&gate).await;
-        let straggler = gate.enter(OPERATION).await.unwrap();
-        gate.breakers.admit(OPERATION).ok().unwrap().settle(&DOWN);
+        let straggler = gate.enter(OPERATION, origin()).await.unwrap();
+        gate.breakers.admit(OPERATION, origin()).ok().unwrap().settle(&DOWN);
         assert_eq!(state(&gate), BreakerState::Open);
         clock.advance(Duration::from_secs(5));
         let waiting: Vec<_> = (0..10)
             .map(|_| {
                 let gate = Arc::clone(&gate);
                 tokio::spawn(async move {
-                    let _leave = gate.enter(OPERATION).await?;
+                    let _leave = gate.enter(OPERATION, origin()).await?;
                     pending::<Result<(), Failure>>().await
                 })
             })
@@ -302,25 +335,25 @@ mod tests {
     async fn a_long_pause_is_told_at_once_also_to_those_in_line() {
         let clock = clock();
         let gate = Gate::new(1, LONG, clock.clone());
-        let leave = gate.enter(OPERATION).await.unwrap();
+        let leave = gate.enter(OPERATION, origin()).await.unwrap();
         let line = line(&gate, 10).await;
         leave.settle(&throttled(7), Duration::ZERO);
         let paced = Failure::Paced { retry_after: Duration::from_secs(7) };
         assert!(told(line).await.into_iter().all(|failure| failure == paced));
-        assert_eq!(gate.enter(OPERATION).await.err(), Some(paced));
+        assert_eq!(gate.enter(OPERATION, origin()).await.err(), Some(paced));
         assert!(view(&gate).held_until.is_some());
-        assert!(gate.enter(Operation::Sign).await.is_ok(), "other operations go on");
+        assert!(gate.enter(Operation::Sign, origin()).await.is_ok(), "other operations go on");
         clock.advance(Duration::from_secs(7));
-        assert!(gate.enter(OPERATION).await.is_ok());
+        assert!(gate.enter(OPERATION, origin()).await.is_ok());
         assert_eq!(view(&gate).held_until, None);
     }
 
     #[tokio::test]
     async fn a_short_pause_is_waited_out() {
         let gate = Gate::new(64, LONG, Arc::new(SystemClock));
-        gate.enter(OPERATION).await.unwrap().settle(&throttled(1), Duration::ZERO);
+        gate.enter(OPERATION, origin()).await.unwrap().settle(&throttled(1), Duration::ZERO);
         let started = Instant::now();
-        let held = join_all((0..3).map(|_| gate.enter(OPERATION))).await;
+        let held = join_all((0..3).map(|_| gate.enter(OPERATION, origin()))).await;
         assert!(held.into_iter().all(|leave| leave.is_ok()));
         assert!(started.elapsed() >= Duration::from_millis(900), "{:?}", started.elapsed());
     }
@@ -328,9 +361,9 @@ mod tests {
     #[tokio::test]
     async fn a_short_pause_is_not_waited_out_beyond_patience() {
         let gate = Gate::new(64, Duration::from_millis(20), clock());
-        gate.enter(OPERATION).await.unwrap().settle(&throttled(2), Duration::ZERO);
+        gate.enter(OPERATION, origin()).await.unwrap().settle(&throttled(2), Duration::ZERO);
         let paced = Failure::Paced { retry_after: Duration::from_secs(2) };
-        assert_eq!(gate.enter(OPERATION).await.err(), Some(paced));
+        assert_eq!(gate.enter(OPERATION, origin()).await.err(), Some(paced));
         assert_eq!((view(&gate).in_flight, view(&gate).waiting), (0, 0));
     }
 
@@ -355,9 +388,9 @@ mod tests {
     #[tokio::test]
     async fn an_authority_that_is_slow_does_not() {
         let gate = Gate::new(1, Duration::from_millis(10), clock());
-        gate.enter(OPERATION).await.unwrap().settle(&Ok(()), Duration::ZERO);
-        let _leave = gate.enter(OPERATION).await.unwrap();
-        let failures = join_all((0..100).map(|_| gate.enter(OPERATION))).await;
+        gate.enter(OPERATION, origin()).await.unwrap().settle(&Ok(()), Duration::ZERO);
+        let _leave = gate.enter(OPERATION, origin()).await.unwrap();
+        let failures = join_all((0..100).map(|_| gate.enter(OPERATION, origin()))).await;
         assert!(failures.into_iter().all(|failure| matches!(failure, Err(Failure::Crowded { .. }))));
         assert_eq!(state(&gate), BreakerState::Closed);
     }

@@ -35,6 +35,8 @@ pub enum CryptoError {
     Ciphertext,
     #[error("the download does not decrypt to a document: it was encrypted for another API key")]
     WrongKey,
+    #[error("the download holds the document of another IRN")]
+    OtherDocument,
 }
 
 /// A parsed key file.

@@ -1,24 +1,21 @@
-//! The limits of one client, shared: for each operation a line, first in, first out, before as many places as
-//! its limit gives.
+//! The limits of one client, shared: for each operation a queue before as many places as its limit gives.
 //!
-//! Tokio's semaphore keeps the line. Whoever leaves it, served or not, and however a call ends, its place comes
-//! back: a place is a guard.
+//! A place is a guard: whoever leaves the queue, served or not, and however a call ends, it comes back. No account
+//! has all places, so that calls that hang leave one for the others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot::{self, Receiver, Sender};
 
+use super::account::Account;
 use super::failure::{Failure, Kind};
 use super::limit::{Limit, Sign, Ticket};
 use super::operation::Operation;
+use super::wait_queue::WaitQueue;
 use crate::domain::clock::SharedClock;
-
-/// Those who wait for one operation; further ones are turned away at once. Whoever stands behind so many would
-/// hardly be served in time, and each holds a document in memory.
-const LINE_MAX: usize = 1_000;
 
 /// The limit of one operation, observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,110 +29,133 @@ pub struct LimitView {
     pub held_until: Option<Timestamp>,
 }
 
-/// One line per operation.
+/// The limit and the queue of each operation.
 pub(super) struct Limits {
     clock: SharedClock,
-    lines: [Line; Operation::ALL.len()],
+    lines: [Mutex<Line>; Operation::ALL.len()],
 }
 
 struct Line {
-    places: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    account: Mutex<Account>,
-}
-
-struct Account {
     limit: Limit,
-    /// Places there are, taken or free. After a fall they may be more than the limit until they come back.
-    issued: usize,
+    queue: WaitQueue<Sender<Place>>,
+    /// Places that are taken, in all and by each account. After a fall they may be more than the limit.
+    taken: u32,
+    taken_by: HashMap<Account, u32>,
 }
 
 /// Leave for one call at a time.
 pub(super) struct Place {
     limits: Arc<Limits>,
     operation: Operation,
-    permit: Option<OwnedSemaphorePermit>,
+    account: Account,
     /// Present once the call was begun.
     ticket: Option<Ticket>,
     sign: Sign,
 }
 
-/// One who stands in line.
-struct Waiting<'a>(&'a AtomicUsize);
+/// One who stands in the queue.
+struct Waiting {
+    limits: Arc<Limits>,
+    operation: Operation,
+    account: Account,
+    number: u64,
+}
 
 impl Limits {
     /// At most `max` calls of an operation at a time.
     pub(super) fn new(max: u32, clock: SharedClock) -> Arc<Self> {
-        Arc::new(Self { clock, lines: std::array::from_fn(|_| Line::new(max)) })
+        Arc::new(Self { clock, lines: std::array::from_fn(|_| Mutex::new(Line::new(max))) })
     }
 
-    /// Stands in line until a place is free; None where the line is too long. Dropped, it leaves the line.
-    pub(super) async fn place(self: &Arc<Self>, operation: Operation) -> Option<Place> {
-        let line = self.line(operation);
-        let free = Arc::clone(&line.places).try_acquire_owned();
-        let permit = if let Ok(permit) = free {
-            Some(permit)
-        } else {
-            let _waiting = Waiting::join(&line.waiting)?;
-            Arc::clone(&line.places).acquire_owned().await.ok()
-        };
-        Some(Place { limits: Arc::clone(self), operation, permit, ticket: None, sign: Sign::Neutral })
+    /// Waits until a place is free; None where the queue is too long. Dropped, it leaves the queue.
+    pub(super) async fn place(self: &Arc<Self>, operation: Operation, account: Account) -> Option<Place> {
+        if self.lock(operation).take(account) {
+            return Some(self.new_place(operation, account));
+        }
+        let (_waiting, place) = self.join(operation, account)?;
+        place.await.ok()
     }
 
     /// How long the authority wants no calls of this kind.
     pub(super) fn held(&self, operation: Operation) -> Option<Duration> {
-        self.line(operation).lock().limit.held(self.clock.now())
+        self.lock(operation).limit.held(self.clock.now())
     }
 
     pub(super) fn views(&self) -> Vec<LimitView> {
         let now = self.clock.now();
         let view = |operation| {
-            let line = self.line(operation);
-            let limit = &line.lock().limit;
+            let line = self.lock(operation);
             LimitView {
                 operation,
-                limit: limit.places(),
-                in_flight: limit.in_flight(),
-                waiting: line.waiting.load(Ordering::Relaxed),
-                held_until: limit.not_before(now),
+                limit: line.limit.places(),
+                in_flight: line.limit.in_flight(),
+                waiting: line.queue.len(),
+                held_until: line.limit.not_before(now),
             }
         };
         Operation::ALL.into_iter().map(view).collect()
     }
 
-    fn line(&self, operation: Operation) -> &Line {
-        &self.lines[operation as usize]
+    fn join(self: &Arc<Self>, operation: Operation, account: Account) -> Option<(Waiting, Receiver<Place>)> {
+        let (sender, receiver) = oneshot::channel();
+        let joined = self.lock(operation).queue.join(account, sender)?;
+        // Whoever had to go is told by that.
+        drop(joined.displaced);
+        let waiting = Waiting { limits: Arc::clone(self), operation, account, number: joined.number };
+        Some((waiting, receiver))
+    }
+
+    /// A place that was counted as taken.
+    fn new_place(self: &Arc<Self>, operation: Operation, account: Account) -> Place {
+        Place { limits: Arc::clone(self), operation, account, ticket: None, sign: Sign::Neutral }
+    }
+
+    fn lock(&self, operation: Operation) -> MutexGuard<'_, Line> {
+        self.lines[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Line {
     fn new(max: u32) -> Self {
-        let limit = Limit::new(max);
-        let issued = count(limit.places());
-        let places = Arc::new(Semaphore::new(issued));
-        Self { places, waiting: AtomicUsize::new(0), account: Mutex::new(Account { limit, issued }) }
+        Self { limit: Limit::new(max), queue: WaitQueue::new(), taken: 0, taken_by: HashMap::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes a place back and brings their number into line with the limit. One too many goes here, before it
-    /// passes to the next in line: while there is a line, no place is ever free to be taken away.
-    fn take_back(&self, permit: Option<OwnedSemaphorePermit>, account: &mut Account) {
-        let wanted = count(account.limit.places());
-        match permit {
-            Some(permit) if account.issued > wanted => {
-                permit.forget();
-                account.issued -= 1;
-            }
-            permit => drop(permit),
+    /// Takes a free place, if the account may have one more. Those who wait have been given all they may have.
+    fn take(&mut self, account: Account) -> bool {
+        let own = self.taken_by.get(&account).copied().unwrap_or_default();
+        if self.taken >= self.limit.places() || own >= self.limit.share() {
+            return false;
         }
-        if account.issued > wanted {
-            account.issued -= self.places.forget_permits(account.issued - wanted);
-        } else {
-            self.places.add_permits(wanted - account.issued);
-            account.issued = wanted;
+        self.count(account);
+        true
+    }
+
+    /// Gives a free place to whoever is next.
+    fn give(&mut self) -> Option<(Account, Sender<Place>)> {
+        if self.taken >= self.limit.places() {
+            return None;
+        }
+        let (share, taken_by) = (self.limit.share(), &self.taken_by);
+        let open =
+            |account| Some(taken_by.get(&account).copied().unwrap_or_default()).filter(|own| *own < share);
+        let next = self.queue.next(open)?;
+        self.count(next.0);
+        Some(next)
+    }
+
+    fn count(&mut self, account: Account) {
+        self.taken = self.taken.saturating_add(1);
+        let own = self.taken_by.entry(account).or_default();
+        *own = own.saturating_add(1);
+    }
+
+    fn take_back(&mut self, account: Account) {
+        self.taken = self.taken.saturating_sub(1);
+        if let Some(own) = self.taken_by.get_mut(&account) {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                self.taken_by.remove(&account);
+            }
         }
     }
 }
@@ -143,7 +163,7 @@ impl Line {
 impl Place {
     /// The call begins. Until here nothing counts as under way.
     pub(super) fn begin(&mut self) {
-        self.ticket = Some(self.limits.line(self.operation).lock().limit.start());
+        self.ticket = Some(self.limits.lock(self.operation).limit.start());
     }
 
     /// The call has ended so, within this time.
@@ -155,31 +175,24 @@ impl Place {
 /// A call whose caller went away says nothing.
 impl Drop for Place {
     fn drop(&mut self) {
-        let line = self.limits.line(self.operation);
-        let mut account = line.lock();
+        let mut line = self.limits.lock(self.operation);
         if let Some(ticket) = self.ticket {
-            account.limit.settle(ticket, self.sign, self.limits.clock.now());
+            line.limit.settle(ticket, self.sign, self.limits.clock.now());
         }
-        line.take_back(self.permit.take(), &mut account);
+        line.take_back(self.account);
+        let given: Vec<_> = std::iter::from_fn(|| line.give()).collect();
+        drop(line);
+        for (account, sender) in given {
+            // Where nobody takes it any more it is dropped, and comes back here.
+            drop(sender.send(self.limits.new_place(self.operation, account)));
+        }
     }
 }
 
-impl<'a> Waiting<'a> {
-    fn join(line: &'a AtomicUsize) -> Option<Self> {
-        let waiting = Self(line);
-        // Dropped, it takes its step back.
-        (line.fetch_add(1, Ordering::Relaxed) < LINE_MAX).then_some(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.limits.lock(self.operation).queue.leave(self.account, self.number);
     }
-}
-
-fn count(places: u32) -> usize {
-    usize::try_from(places).unwrap_or(usize::MAX)
 }
 
 /// A refusal is borne like any answer, and so is a party that is offline. The busy words mean busy where nothing
@@ -211,19 +224,30 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::super::failure::Cause;
+    use super::super::wait_queue::{WAITING_MAX, WAITING_OF_ACCOUNT_MAX};
     use super::*;
     use crate::domain::clock::SystemClock;
+    use crate::domain::ids::TaxpayerId;
 
     const OPERATION: Operation = Operation::Confirm;
+    const ONE: Account = Account::Service;
+
+    fn account(id: i64) -> Account {
+        Account::Taxpayer(TaxpayerId(id))
+    }
 
     fn limits(max: u32) -> Arc<Limits> {
         Limits::new(max, Arc::new(SystemClock))
     }
 
-    fn taken(limits: &Arc<Limits>) -> Option<Place> {
-        let mut place = limits.place(OPERATION).now_or_never()??;
+    fn taken_by(limits: &Arc<Limits>, account: Account) -> Option<Place> {
+        let mut place = limits.place(OPERATION, account).now_or_never()??;
         place.begin();
         Some(place)
+    }
+
+    fn taken(limits: &Arc<Limits>) -> Option<Place> {
+        taken_by(limits, ONE)
     }
 
     fn view(limits: &Arc<Limits>) -> (u32, u32, usize) {
@@ -263,7 +287,8 @@ mod tests {
     fn those_who_find_no_place_are_served_in_the_order_they_came() {
         let limits = limits(1);
         let held = taken(&limits).unwrap();
-        let (mut first, mut second) = (Box::pin(limits.place(OPERATION)), Box::pin(limits.place(OPERATION)));
+        let (mut first, mut second) =
+            (Box::pin(limits.place(OPERATION, ONE)), Box::pin(limits.place(OPERATION, ONE)));
         assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         assert_eq!(view(&limits), (1, 1, 2));
         drop(held);
@@ -279,8 +304,8 @@ mod tests {
     fn whoever_leaves_the_line_takes_no_place_along() {
         let limits = limits(1);
         let held = taken(&limits).unwrap();
-        let mut first = Box::pin(limits.place(OPERATION));
-        let mut second = Box::pin(limits.place(OPERATION));
+        let mut first = Box::pin(limits.place(OPERATION, ONE));
+        let mut second = Box::pin(limits.place(OPERATION, ONE));
         assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         drop(held);
         // It was given the place, and goes without having looked.
@@ -293,8 +318,8 @@ mod tests {
     #[test]
     fn after_a_fall_places_come_back_as_fewer_also_while_others_wait() {
         let limits = limits(4);
-        let mut places: Vec<_> = (0..4).map(|_| taken(&limits).unwrap()).collect();
-        let mut line: Vec<_> = (0..3).map(|_| Box::pin(limits.place(OPERATION))).collect();
+        let mut places: Vec<_> = (0..4).map(|id| taken_by(&limits, account(id)).unwrap()).collect();
+        let mut line: Vec<_> = (0..3).map(|_| Box::pin(limits.place(OPERATION, ONE))).collect();
         for waiting in &mut line {
             assert!(waiting.now_or_never().is_none());
         }
@@ -313,23 +338,58 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_turns_away() {
+    fn a_queue_that_is_too_long_turns_away_and_makes_room_for_those_with_few() {
         let limits = limits(1);
         let _held = taken(&limits).unwrap();
-        let mut line: Vec<_> = (0..LINE_MAX).map(|_| Box::pin(limits.place(OPERATION))).collect();
-        for waiting in &mut line {
+        let join = |id: usize| {
+            let mut waiting = Box::pin(limits.place(OPERATION, account(i64::try_from(id).unwrap())));
+            assert!((&mut waiting).now_or_never().is_none());
+            waiting
+        };
+        let mut line: Vec<_> = (0..WAITING_MAX).map(|number| join(number / WAITING_OF_ACCOUNT_MAX)).collect();
+        assert!(
+            matches!(limits.place(OPERATION, account(0)).now_or_never(), Some(None)),
+            "its share is full"
+        );
+        let _newcomer = join(9);
+        assert_eq!(view(&limits), (1, 1, WAITING_MAX));
+        let told: Vec<_> = line.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        assert!(matches!(told.as_slice(), [None]), "one of those with the most had to go");
+    }
+
+    #[test]
+    fn no_account_has_all_places() {
+        let limits = limits(4);
+        let hanging: Vec<_> = std::iter::from_fn(|| taken_by(&limits, account(1))).collect();
+        assert_eq!(hanging.len(), 3);
+        let mut queue: Vec<_> = (0..9).map(|_| Box::pin(limits.place(OPERATION, account(1)))).collect();
+        for waiting in &mut queue {
             assert!(waiting.now_or_never().is_none());
         }
-        assert!(matches!(limits.place(OPERATION).now_or_never(), Some(None)));
-        assert_eq!(view(&limits), (1, 1, LINE_MAX));
-        line.pop();
-        assert!(limits.place(OPERATION).now_or_never().is_none(), "there is room again");
+        for id in 2..20 {
+            assert!(taken_by(&limits, account(id)).is_some(), "there is a place for {id}");
+        }
+    }
+
+    #[test]
+    fn accounts_that_wait_take_turns() {
+        let limits = limits(1);
+        let held = taken(&limits).unwrap();
+        let mut crowd: Vec<_> = (0..100).map(|_| Box::pin(limits.place(OPERATION, account(1)))).collect();
+        for waiting in &mut crowd {
+            assert!(waiting.now_or_never().is_none());
+        }
+        let mut other = Box::pin(limits.place(OPERATION, account(2)));
+        assert!((&mut other).now_or_never().is_none());
+        drop(held);
+        assert!((&mut crowd[0]).now_or_never().is_some());
+        assert!(other.now_or_never().is_some(), "one of the 100 went first");
     }
 
     #[test]
     fn operations_do_not_stand_in_each_others_line() {
         let limits = limits(1);
         let _held = taken(&limits).unwrap();
-        assert!(limits.place(Operation::Sign).now_or_never().is_some());
+        assert!(limits.place(Operation::Sign, ONE).now_or_never().is_some());
     }
 }

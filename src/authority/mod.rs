@@ -15,12 +15,14 @@
 //! | Shapes of what the authority returns | `wire` |
 //! | Classes of failure and the table behind them | `failure`, `classify` |
 //! | Delays between tries | `retry` |
-//! | Circuit breakers | `breaker`, `breakers` |
-//! | How many calls at a time, and the line of those who wait | `limit`, `limits` |
+//! | For whom a call is made | `account` |
+//! | Circuit breakers: closed, open, and the calls they judge by | `breaker`, `breakers`, `opening`, `window` |
+//! | How many calls at a time, and the queue of those who wait | `limit`, `limits`, `wait_queue` |
 //! | Leave to call: a place, then the breaker's | `gate` |
 //! | Counters for metrics | `tally` |
 //! | Key files, the QR text, the decryption of downloads | `keys`, `qr`, `download` |
 
+mod account;
 mod answer;
 #[cfg(test)]
 mod answers_page;
@@ -39,20 +41,25 @@ mod gate;
 mod keys;
 mod limit;
 mod limits;
+mod opening;
 mod operation;
 mod qr;
 mod retry;
 mod tally;
 #[cfg(test)]
 pub(crate) mod testing;
+mod wait_queue;
+mod window;
 mod wire;
 
+pub use account::Account;
 pub use breaker::{BreakerState, BreakerView};
 pub use client::{Authority, BuildError, Settings};
 pub use download::EncryptedDocument;
 pub use failure::{AuthorityError, Cause, Failure, FieldFault, Kind};
 pub use keys::{CryptoError, CryptoKeys};
 pub use limits::LimitView;
+pub use opening::Held;
 pub use operation::{Operation, ResourceList};
 pub use retry::RetryPolicy;
 pub use tally::{Outcome, Tally};

@@ -32,6 +32,8 @@ pub(crate) enum Reaction {
     Work(Workshop),
     /// Writes the bytes beside the first part of a request line that fits; closes the connection where none does.
     ByPath(Vec<(&'static str, Vec<u8>)>),
+    /// The same, but each of several that fit is written once before the last of them is written again and again.
+    InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
 /// Works on so many requests at a time, each for as long. More wait with it or, where it turns away, get a 429.
@@ -154,8 +156,17 @@ pub(crate) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
 async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
     let line = request.lines().next().unwrap_or_default().to_owned();
+    let earlier = log.lock().unwrap().clone();
     log.lock().unwrap().push(request);
     match reaction {
+        Reaction::InTurn(answers) => {
+            let fitting: Vec<_> = answers.iter().filter(|(part, _)| line.contains(part)).collect();
+            let part = fitting.first().map_or("", |(part, _)| *part);
+            let first_line = |request: &&String| request.lines().next().unwrap_or_default().contains(part);
+            let turn = earlier.iter().filter(first_line).count().min(fitting.len().saturating_sub(1));
+            let bytes = fitting.get(turn).map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
+            stream.write_all(bytes).await.unwrap_or_default();
+        }
         Reaction::ByPath(answers) => {
             let found = answers.iter().find(|(part, _)| line.contains(part));
             let bytes = found.map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();

@@ -27,7 +27,7 @@ pub struct Confirmation {
 }
 
 /// The data of `GET /invoice/transmit/lookup/{irn}`: both sides of an invoice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parties {
     pub supplier: Party,
     /// Absent where an invoice has no named buyer.
@@ -35,15 +35,13 @@ pub struct Parties {
 }
 
 /// One side and its access point.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
     pub tin: Option<String>,
-    #[serde(alias = "party_name")]
     pub name: Option<String>,
     /// The access point as the authority describes it.
-    #[serde(default)]
     pub access_point: Value,
-    /// Whether its access point takes invoices at present.
+    /// Whether its access point takes invoices at present. Where the authority does not say so the transmission shows.
     pub online: bool,
 }
 
@@ -106,10 +104,35 @@ pub struct Business {
     pub tin: Option<String>,
 }
 
+impl Parties {
+    /// Reads `supplier` and `customer`, or the same as `accounting_supplier_party` and `accounting_customer_party`.
+    pub(super) fn read(data: &Value) -> Option<Self> {
+        let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
+        Some(Self {
+            supplier: side(["supplier", "accounting_supplier_party"])?,
+            customer: side(["customer", "accounting_customer_party"]),
+        })
+    }
+}
+
+impl Party {
+    fn read(party: &Value) -> Option<Self> {
+        let party = party.as_object()?;
+        let text = |name: &str| party.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            tin: text("tin"),
+            name: text("name").or_else(|| text("party_name")),
+            access_point: party.get("access_point").cloned().unwrap_or_default(),
+            online: party.get("online").and_then(Value::as_bool).unwrap_or(true),
+        })
+    }
+}
+
 impl InTransit {
-    /// Reads a list of IRNs, bare or as objects with `irn`, in an array or below `items`.
+    /// Reads a list of IRNs, bare or as objects with `irn`, in an array or below `items` or `invoices`.
     pub(super) fn list(data: &Value) -> Option<Vec<Self>> {
-        let entries = data.as_array().or_else(|| data.get("items")?.as_array())?;
+        let below = |name: &str| data.get(name)?.as_array();
+        let entries = data.as_array().or_else(|| below("items")).or_else(|| below("invoices"))?;
         entries.iter().map(Self::read).collect()
     }
 
@@ -133,10 +156,36 @@ mod tests {
         assert_eq!(InTransit::list(&json!(["A"])), Some(vec![bare]));
         let entry = json!({"irn": "A", "message": "TRANSMITTING"});
         assert_eq!(InTransit::list(&json!([entry])), Some(vec![told.clone()]));
-        assert_eq!(InTransit::list(&json!({"items": [entry]})), Some(vec![told]));
+        assert_eq!(InTransit::list(&json!({"items": [entry]})), Some(vec![told.clone()]));
+        assert_eq!(InTransit::list(&json!({"invoices": [entry]})), Some(vec![told]));
         assert_eq!(InTransit::list(&json!([])), Some(vec![]));
         for unreadable in [json!(null), json!({}), json!([1]), json!([{}]), json!("A")] {
             assert_eq!(InTransit::list(&unreadable), None, "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn parties_are_read_under_either_name() {
+        let offline = json!({"tin": "1", "name": "S", "online": false});
+        let silent = json!({"tin": "2", "party_name": "C"});
+        for (supplier, customer) in
+            [("supplier", "customer"), ("accounting_supplier_party", "accounting_customer_party")]
+        {
+            let parties = Parties::read(&json!({"irn": "I", supplier: offline, customer: silent})).unwrap();
+            assert_eq!((parties.supplier.online, parties.supplier.name.as_deref()), (false, Some("S")));
+            let customer = parties.customer.unwrap();
+            assert_eq!(
+                (customer.online, customer.tin.as_deref()),
+                (true, Some("2")),
+                "nothing says that it is not"
+            );
+            assert_eq!(customer.name.as_deref(), Some("C"));
+        }
+        let both = json!({"supplier": null, "accounting_supplier_party": silent, "customer": null});
+        let parties = Parties::read(&both).unwrap();
+        assert_eq!((parties.supplier.tin.as_deref(), parties.customer), (Some("2"), None));
+        for unreadable in [json!(null), json!({}), json!({"customer": silent}), json!({"supplier": "S"})] {
+            assert_eq!(Parties::read(&unreadable), None, "{unreadable}");
         }
     }
 

@@ -22,10 +22,14 @@ fn plain(value: &Value) -> Value {
 
 /// A number that is no decimal of ours keeps the spelling it came with.
 fn one_spelling(number: &Number) -> Number {
-    let text = number.to_string();
-    let decimal = Decimal::from_str_exact(&text).or_else(|_| Decimal::from_scientific(&text)).ok();
-    let plain = decimal.and_then(|decimal| decimal.normalize().to_string().parse().ok());
+    let plain = plain_number(&number.to_string()).and_then(|plain| plain.parse().ok());
     plain.unwrap_or_else(|| number.clone())
+}
+
+/// A number in the one spelling; None where it is no decimal of ours.
+pub fn plain_number(text: &str) -> Option<String> {
+    let decimal = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
+    Some(decimal.normalize().to_string())
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ use crate::domain::object::precise;
 /// After so long without a call of an operation somebody has to ask how the authority is; sooner where it answers
 /// calls of others again.
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// Moments that are further ahead than this are from before the clock was set back; the clocks of replicas differ less.
+const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// How long those that could not be told are tried again; later the news is of no use.
 const TELL_FOR: SignedDuration = SignedDuration::from_hours(1);
 
@@ -52,6 +54,16 @@ enum Word {
 }
 
 impl Sighting {
+    /// Without what is from before the clock was set back: when that was is not known any more.
+    fn without_future(self, now: Timestamp) -> Self {
+        Self {
+            held_since: self.held_since.map(|at| at.min(now)),
+            failed_at: self.failed_at.filter(|at| !is_ahead(*at, now)),
+            answered_at: self.answered_at.filter(|at| !is_ahead(*at, now)),
+            ..self
+        }
+    }
+
     /// With a closed breaker a failure counts only where answers stay away: some calls fail on the best of days.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<Word> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(Word::Answering) };
@@ -161,8 +173,13 @@ impl Look<'_> {
     /// The last outage as it is after this look, or a new one.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
-            Some(outage) if outage.is_open() => Some(self.over(self.heard(outage.clone()))),
-            _ => self.new_outage(last.and_then(|outage| outage.ended_at)),
+            Some(outage) if outage.is_open() => {
+                Some(self.over(self.heard(outage.clone().without_future(self.now))))
+            }
+            _ => {
+                let last_end = last.and_then(|outage| outage.ended_at);
+                self.new_outage(last_end.filter(|end| !is_ahead(*end, self.now)))
+            }
         }
     }
 
@@ -170,15 +187,19 @@ impl Look<'_> {
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
-            let heard = self.heard(outage);
+            let heard = self.heard(outage.without_future(self.now));
             let patience = self.patience(&heard);
             let mut unanswered = heard.affected.iter().filter(|one| one.answered_at.is_none()).peekable();
             unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now, patience))
         })
     }
 
+    fn sightings(&self) -> impl Iterator<Item = Sighting> {
+        self.sightings.iter().map(|seen| seen.without_future(self.now))
+    }
+
     fn new_outage(&self, last_end: Option<Timestamp>) -> Option<Outage> {
-        let opened: Vec<_> = self.sightings.iter().filter_map(|seen| seen.opened_after(last_end)).collect();
+        let opened: Vec<_> = self.sightings().filter_map(|seen| seen.opened_after(last_end)).collect();
         let first = opened.iter().map(|(since, _)| *since).min()?;
         Some(Outage {
             id: self.id,
@@ -190,7 +211,7 @@ impl Look<'_> {
     }
 
     fn heard(&self, mut outage: Outage) -> Outage {
-        for seen in self.sightings {
+        for seen in self.sightings() {
             let known = outage.affected.iter_mut().find(|one| one.operation == seen.operation);
             if let Some(affected) = known {
                 seen.word(self.now, self.quiet).into_iter().for_each(|word| affected.hear(word));
@@ -231,6 +252,16 @@ impl Look<'_> {
 impl Outage {
     pub fn is_open(&self) -> bool {
         self.ended_at.is_none()
+    }
+
+    /// With what is from before the clock was set back brought forward to now, so that it ends as any other.
+    fn without_future(mut self, now: Timestamp) -> Self {
+        let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
+        for affected in &mut self.affected {
+            affected.failed_at = brought_forward(affected.failed_at);
+            affected.answered_at = affected.answered_at.map(brought_forward);
+        }
+        Self { started_at: brought_forward(self.started_at), ..self }
     }
 
     pub fn operations(&self) -> Vec<&str> {
@@ -291,6 +322,10 @@ impl Outage {
     fn next_edge(&self, told: OutageEdge) -> Option<OutageEdge> {
         (told == OutageEdge::Started && !self.is_open()).then_some(OutageEdge::Ended)
     }
+}
+
+fn is_ahead(moment: Timestamp, now: Timestamp) -> bool {
+    moment.duration_since(now) > AHEAD_MAX
 }
 
 #[cfg(test)]
@@ -381,6 +416,27 @@ mod tests {
         assert_eq!(failing.affected[0].failed_at, at(289));
         let ended = after(&failing, 400, &[seen(None, Some(289), Some(399))]);
         assert_eq!(ended.ended_at, Some(at(399)));
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_keep_an_outage_open() {
+        let outage = after(&begun(), 10, &[seen(Some(0), Some(8), None)]);
+        let back = after(&outage, -600, &[seen(Some(0), Some(8), None)]);
+        assert_eq!((back.affected[0].failed_at, back.started_at), (at(-600), at(-600)));
+        let answered = after(&back, -590, &[seen(None, Some(8), Some(-595))]);
+        assert!(answered.is_open(), "it is not quiet for long enough");
+        let ended = after(&answered, -540, &[seen(None, Some(8), Some(-595))]);
+        assert_eq!((ended.ended_at, ended.duration_s(at(0))), (Some(at(-595)), 5));
+        let failed_before = [seen(Some(-530), Some(8), None)];
+        assert_eq!(look(-520, &failed_before).at(Some(&ended)), None, "when that was is not known");
+    }
+
+    #[test]
+    fn an_outage_after_the_clock_was_set_back_is_one() {
+        let ended = after(&begun(), 100, &[seen(None, Some(0), Some(5))]);
+        assert_eq!(ended.ended_at, Some(at(5)));
+        let next = look(-600, &[seen(Some(-601), Some(-600), Some(5))]).at(Some(&ended)).unwrap();
+        assert_eq!((next.started_at, next.is_open()), (at(-601), true));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
 use crate::actors::webhook::NotSent;
-use crate::authority::Failure as AuthorityFailure;
+use crate::authority::{CryptoError, Failure as AuthorityFailure};
 use crate::domain::fault::{Fault, Faults};
 use crate::domain::refusal::Refusal;
 use crate::http::code::Code;
@@ -276,8 +276,10 @@ impl From<RelayFailure> for ApiError {
             RelayFailure::Books(failure) => failure.into(),
             RelayFailure::Authority(failure) => failure.into(),
             RelayFailure::Unreadable(error) => {
-                let message =
-                    "The authority sent a document that cannot be decrypted with this service's key";
+                let message = match error {
+                    CryptoError::OtherDocument => "The authority sent the document of another invoice",
+                    _ => "The authority sent a document that cannot be decrypted with this service's key",
+                };
                 Self::new(Code::AuthorityDocumentUnreadable, message).because(error)
             }
         }

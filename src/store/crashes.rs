@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, Claimed, LaneKind, Lease};
-use crate::store::turns::{self, Ask};
+use crate::store::turns::{self, Ask, ShutGate};
 
 /// Takes over one lane that is due and whose lease is over. One at a time: of two that are taken up at once, either may
 /// be what ends the process.
@@ -41,10 +41,10 @@ pub async fn appoint(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), 
 }
 
 /// The lanes without a living holder are few, and are found by their leases; many others may be due.
-fn left(backend: DbBackend, shut: &[&'static str]) -> String {
+fn left(backend: DbBackend, shut: &[ShutGate]) -> String {
     let (now, open) = (lanes::still_clock(backend), turns::open("abandoned", shut));
     format!(
-        "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, gate FROM lanes \
+        "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, gate, taxpayer_id FROM lanes \
          WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now}) \
          SELECT key FROM abandoned WHERE next_due_at <= {now}{open} ORDER BY next_due_at LIMIT 1"
     )

@@ -2,8 +2,8 @@
 //! with something to do are gone through in a circle, from the one after whoever was last: one with a hundred
 //! thousand lanes waits as long for its next turn as one with a single lane.
 //!
-//! A lane may stand at a gate, the name of what it needs next; what stands at a gate that is shut is passed over
-//! where it is, so an outage costs no turn and changes no order.
+//! A lane may stand at a gate, the name of what it needs next; what stands at a gate that is shut for its taxpayer
+//! is passed over where it is, so an outage costs no turn and changes no order.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,6 +28,39 @@ pub struct Waiting {
     pub gate: Option<&'static str>,
 }
 
+/// A gate that is shut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShutGate {
+    pub gate: &'static str,
+    /// For whom; None where for everybody.
+    pub taxpayers: Option<Vec<i64>>,
+}
+
+impl ShutGate {
+    /// Whether this gate is no longer shut for somebody for whom it was, where these are shut now.
+    pub fn opens_for_some(&self, now: &[Self]) -> bool {
+        let Some(now) = now.iter().find(|other| other.gate == self.gate) else { return true };
+        match (&self.taxpayers, &now.taxpayers) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(before), Some(now)) => before.iter().any(|taxpayer| !now.contains(taxpayer)),
+        }
+    }
+
+    /// The condition that a lane does not stand at it.
+    fn is_passed(&self, table: &str) -> String {
+        let gate = format!("{table}.gate IS NULL OR {table}.gate <> '{}'", self.gate);
+        match &self.taxpayers {
+            None => format!("({gate})"),
+            Some(taxpayers) if taxpayers.is_empty() => "(1 = 1)".to_owned(),
+            Some(taxpayers) => {
+                let ids = taxpayers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                format!("({gate} OR {table}.taxpayer_id NOT IN ({ids}))")
+            }
+        }
+    }
+}
+
 /// What a dispatcher asks for.
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
@@ -38,7 +71,7 @@ pub struct Ask<'a> {
     /// The taxpayer that had the last turn.
     pub after: i64,
     /// Gates that are shut.
-    pub shut: &'a [&'static str],
+    pub shut: &'a [ShutGate],
 }
 
 /// Lanes that are ours now, in the order of their turns, and who had the last.
@@ -179,36 +212,45 @@ async fn claim(store: &Store, ask: &Ask<'_>, keys: &[String]) -> Result<Vec<Leas
 }
 
 /// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is shut.
-fn free(backend: DbBackend, shut: &[&'static str]) -> String {
+fn free(backend: DbBackend, shut: &[ShutGate]) -> String {
     let now = lanes::still_clock(backend);
     let open = open("lanes", shut);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
 /// Whether a lane of a table of lanes stands at no gate that is shut, with its `AND`.
-pub(super) fn open(table: &str, shut: &[&'static str]) -> String {
-    if shut.is_empty() {
-        return String::new();
+pub(super) fn open(table: &str, shut: &[ShutGate]) -> String {
+    let mut open = String::new();
+    for gate in shut {
+        open.push_str(" AND ");
+        open.push_str(&gate.is_passed(table));
     }
-    let names = shut.iter().map(|gate| format!("'{gate}'")).collect::<Vec<_>>().join(", ");
-    format!(" AND ({table}.gate IS NULL OR {table}.gate NOT IN ({names}))")
+    open
 }
 
 fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {
     Statement::from_sql_and_values(store.backend(), sql, values)
 }
 
-/// Makes lanes due now that stand at one of these gates and were to wait longer.
-pub async fn hurry(store: &Store, kind: LaneKind, gates: &[&'static str]) -> Result<(), StoreError> {
+/// Makes lanes due now that stand at one of these gates and were to wait longer, unless it is shut for them still.
+pub async fn hurry(
+    store: &Store,
+    kind: LaneKind,
+    gates: &[&'static str],
+    shut: &[ShutGate],
+) -> Result<(), StoreError> {
     let now = lanes::now(store.backend());
-    let statement = Query::update()
+    let mut statement = Query::update();
+    statement
         .table("lanes")
         .value("next_due_at", now.clone())
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("gate").is_in(gates.iter().copied()))
         .and_where(Expr::col("next_due_at").gt(now.clone()))
-        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)))
-        .to_owned();
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)));
+    for gate in shut {
+        statement.and_where(Expr::cust(gate.is_passed("lanes")));
+    }
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
     tx.commit().await
@@ -278,8 +320,12 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
+    fn shut_for(gate: &'static str, taxpayers: Option<&[i64]>) -> ShutGate {
+        ShutGate { gate, taxpayers: taxpayers.map(<[i64]>::to_vec) }
+    }
+
     /// Takes `limit` lanes after whoever was last; their keys.
-    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[&'static str]) -> (Vec<String>, i64) {
+    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[ShutGate]) -> (Vec<String>, i64) {
         let ask = Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit, after, shut };
         let taken = take(store, &ask).await.unwrap();
         (taken.leases.into_iter().map(|lease| lease.key).collect(), taken.last.unwrap_or(after))
@@ -327,9 +373,36 @@ mod tests {
             let store = &test.store;
             let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
             add(store, &lanes).await;
-            assert_eq!(taken(store, (8, START), &["sign"]).await.0, ["1/20"]);
-            assert_eq!(taken(store, (8, START), &["sign"]).await.0, [""; 0]);
-            assert_eq!(taken(store, (8, START), &["health"]).await.0, ["1/10", "2/5"]);
+            assert_eq!(taken(store, (8, START), &[shut_for("sign", None)]).await.0, ["1/20"]);
+            assert_eq!(taken(store, (8, START), &[shut_for("sign", None)]).await.0, [""; 0]);
+            assert_eq!(taken(store, (8, START), &[shut_for("health", None)]).await.0, ["1/10", "2/5"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_is_shut_for_some_lets_the_others_pass() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
+            let shut = [shut_for("sign", Some(&[1, 7])), shut_for("confirm", Some(&[]))];
+            assert_eq!(taken(store, (8, START), &shut).await.0, ["1/20", "2/5"]);
+            assert_eq!(taken(store, (8, START), &[]).await.0, ["1/10"]);
+        }
+    }
+
+    #[test]
+    fn a_gate_opens_for_whom_it_is_no_longer_shut() {
+        let (all, one, both) = (shut_for("a", None), shut_for("a", Some(&[1])), shut_for("a", Some(&[1, 2])));
+        for (before, now, opens) in [
+            (&all, vec![], true),
+            (&all, vec![all.clone()], false),
+            (&all, vec![one.clone()], true),
+            (&one, vec![all.clone()], false),
+            (&one, vec![both.clone()], false),
+            (&both, vec![one.clone()], true),
+            (&one, vec![shut_for("b", None)], true),
+        ] {
+            assert_eq!(before.opens_for_some(&now), opens, "{before:?} {now:?}");
         }
     }
 
@@ -348,7 +421,9 @@ mod tests {
             }
             tx.commit().await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0);
-            hurry(store, LaneKind::Run, &["sign"]).await.unwrap();
+            hurry(store, LaneKind::Run, &["sign"], &[shut_for("sign", Some(&[1]))]).await.unwrap();
+            assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0, "it is shut for this taxpayer still");
+            hurry(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
@@ -366,7 +441,7 @@ mod tests {
             lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
             lanes::release_at(&tx, &leases[1], Some(Duration::from_mins(1)), None).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(taken(store, (2, START), &["sign"]).await.0.len(), 0);
+            assert_eq!(taken(store, (2, START), &[shut_for("sign", None)]).await.0.len(), 0);
             assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
             assert_eq!(more_urgent(store, LaneKind::Run, 1, 2).await.unwrap(), 1);
             assert_eq!(more_urgent(store, LaneKind::Run, 1, 1).await.unwrap(), 0);

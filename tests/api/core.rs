@@ -1,8 +1,9 @@
 //! `/v1/core`.
 
+use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 
-use crate::support::world::on_every_database;
+use crate::support::world::{apart, on_every_database};
 
 const ENUMS: &str = "/v1/core/commons/enums";
 const CATEGORIES: &str = "/v1/core/commons/invoice-categories";
@@ -66,6 +67,22 @@ fn every_reference_list_is_a_flat_array_asked_for_live() {
         }
         let unknown = taxpayer.get("/v1/core/resources/colours").await;
         unknown.expect_refusal(404, "ROUTE_NOT_FOUND");
+    });
+}
+
+#[test]
+fn a_list_that_the_authority_refuses_or_lacks_is_one_that_it_cannot_give_now() {
+    apart("lists-refused", &[], async |world| {
+        let taxpayer = world.taxpayer().await;
+        for status in [400, 404, 410, 422] {
+            let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Resources);
+            fault.status = Some(status);
+            world.authority.add_fault(fault).unwrap();
+            let answer = taxpayer.get("/v1/core/resources/states").await;
+            let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+            assert_ne!(answer.header("retry-after"), "", "{status}");
+            taxpayer.get("/v1/core/resources/states").await.expect_status(200);
+        }
     });
 }
 

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::actors::inbound::desk::Inbound;
 use crate::actors::taxpayer::door::Failure;
-use crate::authority::Failure as AuthorityFailure;
+use crate::authority::{Account, Failure as AuthorityFailure};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
 use crate::domain::refusal::Refusal;
@@ -52,7 +52,7 @@ impl Inbound {
     /// The document of an invoice that the taxpayer was notified about.
     pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Document, InboxFailure> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
-        if let Ok(Some(document)) = timeout(LIVE_PATIENCE, self.live(&invoice.irn)).await {
+        if let Ok(Some(document)) = timeout(LIVE_PATIENCE, self.live(taxpayer, &invoice.irn)).await {
             return Ok(Document { document, is_live: true });
         }
         let kept = supplier_invoices::document_owned_by(&self.store, taxpayer, irn).await?;
@@ -75,7 +75,7 @@ impl Inbound {
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
-        self.relay_acknowledgement(&invoice.irn).await?;
+        self.relay_acknowledgement(taxpayer, &invoice.irn).await?;
         Ok(self.taxpayers.acknowledge_supplier_invoice(taxpayer, invoice.irn).await?)
     }
 
@@ -85,20 +85,22 @@ impl Inbound {
     }
 
     /// Whether an unanswered call took effect is asked for at once.
-    async fn relay_acknowledgement(&self, irn: &Irn) -> Result<(), AuthorityFailure> {
-        let unknown = match self.authority.acknowledge(irn.as_str()).await {
+    async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
+        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
+        let unknown = match authority.acknowledge(irn.as_str()).await {
             Ok(_) => return Ok(()),
             Err(unknown @ AuthorityFailure::Unknown { .. }) => unknown,
             Err(failure) => return Err(failure),
         };
-        let confirmed = self.authority.confirm(irn.as_str()).await;
+        let confirmed = authority.confirm(irn.as_str()).await;
         if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown) }
     }
 
     /// What the authority has of it now, if that can be had and read.
-    async fn live(&self, irn: &Irn) -> Option<Value> {
-        let sealed = self.authority.download(irn.as_str()).await.ok()?;
-        let document = self.authority.decrypt(&sealed).ok()?;
+    async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
+        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
+        let sealed = authority.download(irn.as_str()).await.ok()?;
+        let document = authority.decrypt(irn.as_str(), &sealed).ok()?;
         Some(SupplierDocument::of(irn, document).ok()?.document)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
+use crate::authority::Account;
 use crate::domain::codes::NoticeMessage;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
@@ -95,7 +96,8 @@ impl Inbound {
         if sent.is_acknowledged {
             return Ok(true);
         }
-        let confirmation = self.authority.confirm(sent.irn.as_str()).await?;
+        let authority = self.authority.on_behalf_of(Account::Taxpayer(sent.taxpayer_id));
+        let confirmation = authority.confirm(sent.irn.as_str()).await?;
         let is_delivered = confirmation.delivered;
         let is_transmitted = confirmation.transmitted || is_delivered;
         if is_delivered || (is_transmitted && !sent.is_transmitted) {
@@ -127,7 +129,7 @@ impl Inbound {
             return Ok(());
         }
         let sealed = self.authority.download(irn.as_str()).await?;
-        let document = SupplierDocument::of(irn, self.authority.decrypt(&sealed)?)?;
+        let document = SupplierDocument::of(irn, self.authority.decrypt(irn.as_str(), &sealed)?)?;
         let tin = document.buyer_tin.as_deref().ok_or(Unresolved::Nobody)?;
         let buyer = self.addressee(irn, tin).await?;
         self.taxpayers.receive_supplier_invoice(buyer, document).await?;

@@ -3,7 +3,7 @@
 
 use jiff::SignedDuration;
 
-use crate::authority::{Authority, BreakerState, BreakerView};
+use crate::authority::{Authority, BreakerView};
 use crate::domain::clock::{self, SharedClock};
 use crate::domain::outage::{Look, Outage, Sighting};
 use crate::store::database::Store;
@@ -81,7 +81,7 @@ fn log(is_new: bool, outage: &Outage, look: &Look<'_>) {
 fn sighting(view: &BreakerView) -> Sighting {
     Sighting {
         operation: view.operation.name(),
-        held_since: view.since.filter(|_| view.state != BreakerState::Closed),
+        held_since: view.since.filter(|_| view.is_outage),
         failed_at: view.failed_at,
         answered_at: view.answered_at,
     }

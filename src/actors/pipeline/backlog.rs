@@ -61,7 +61,8 @@ impl Backlog {
         let own = turns::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline).await?;
         let position = position(&counts.due, taxpayer, own);
         let now = self.clock.now();
-        let start = gates::opens_at(&self.authority, step, now).max(run.next_attempt_at.unwrap_or(now));
+        let start = gates::opens_at(&self.authority, step, run.taxpayer_id, now)
+            .max(run.next_attempt_at.unwrap_or(now));
         let takes = self.pace.time_for(position, counts.processes);
         let predicted_clear_at = start.saturating_add(takes).unwrap_or(Timestamp::MAX);
         Ok(Some(Place { position, predicted_clear_at }))

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
-use crate::authority::{Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
+use crate::authority::{Account, Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
 use crate::domain::codes::UniqueNoType;
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
@@ -88,14 +88,14 @@ impl Pipeline {
     /// What the authority knows of an invoice.
     pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayFailure> {
         let irn = self.spelled(taxpayer, irn).await?;
-        Ok(self.authority.confirm(irn.as_str()).await?)
+        Ok(self.authority_for(taxpayer).confirm(irn.as_str()).await?)
     }
 
     /// The document of a signed invoice, decrypted.
     pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayFailure> {
         let irn = self.spelled(taxpayer, irn).await?;
-        let document = self.authority.download(irn.as_str()).await?;
-        Ok(self.authority.decrypt(&document)?)
+        let document = self.authority_for(taxpayer).download(irn.as_str()).await?;
+        Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
     /// Brings a payment status to the authority and into the books, as a run: dying between the two leaves
@@ -109,10 +109,14 @@ impl Pipeline {
         patience: Duration,
     ) -> Result<Run, RelayFailure> {
         let irn = self.spelled(taxpayer, irn).await?;
-        self.authority.confirm(irn.as_str()).await?;
+        self.authority_for(taxpayer).confirm(irn.as_str()).await?;
         let document = order.document(&irn);
         let request = Request { operation: Operation::Payment, irn, document };
         Ok(self.perform(taxpayer, request, patience).await?)
+    }
+
+    fn authority_for(&self, taxpayer: TaxpayerId) -> Authority {
+        self.authority.on_behalf_of(Account::Taxpayer(taxpayer))
     }
 
     /// The authority knows one spelling of an IRN: that of its submission or of the stored invoice.
@@ -130,8 +134,9 @@ impl Pipeline {
     /// Confirms the receipt of a transmission. The authority takes it any number of times.
     pub async fn confirm_receipt(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Receipt, RelayFailure> {
         let irn = &self.spelled(taxpayer, irn).await?;
-        let answer = self.authority.acknowledge(irn.as_str()).await?;
-        let confirmation = self.authority.confirm(irn.as_str()).await?;
+        let authority = self.authority_for(taxpayer);
+        let answer = authority.acknowledge(irn.as_str()).await?;
+        let confirmation = authority.confirm(irn.as_str()).await?;
         self.taxpayers.record_receipt(taxpayer, irn.clone()).await?;
         Ok(Receipt { already: answer.already.then_some(answer.message), confirmation })
     }

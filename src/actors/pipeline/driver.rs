@@ -15,7 +15,7 @@ use crate::actors::pipeline::steps::Caller;
 use crate::actors::pipeline::verdict::verdict;
 use crate::actors::taxpayer::command::StepOutcome;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::authority::{Authority, CryptoKeys, RetryPolicy};
+use crate::authority::{Account, Authority, CryptoKeys, RetryPolicy};
 use crate::domain::clock::{self, SharedClock};
 use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, Verdict};
@@ -120,10 +120,11 @@ impl Gear {
     async fn step(&self, lease: &Lease, intent: Intent) -> Result<Run, Stop> {
         let Intent { run, step, attempt_id, resuming } = intent;
         let started = Instant::now();
-        let caller = Caller { authority: &self.authority, keys: self.keys.as_ref(), store: &self.store };
+        let authority = self.authority.on_behalf_of(Account::Taxpayer(run.taxpayer_id));
+        let caller = Caller { authority: &authority, keys: self.keys.as_ref(), store: &self.store };
         let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
         let verdict = verdict(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());
-        let verdict = self.in_place(step, verdict);
+        let verdict = self.in_place(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let (taxpayer, gives_up) = (run.taxpayer_id, matches!(verdict, Verdict::Pause { .. }));
@@ -136,11 +137,10 @@ impl Gear {
     }
 
     /// Who stands at a gate that is shut keeps the place it has: it is due as soon as the gate opens.
-    fn in_place(&self, step: Step, verdict: Verdict) -> Verdict {
-        let now = self.clock.now();
+    fn in_place(&self, step: Step, taxpayer: TaxpayerId, verdict: Verdict) -> Verdict {
         match verdict {
-            Verdict::Hold { error, .. } if gates::shut(&self.authority, now).contains(&step.as_str()) => {
-                Verdict::Hold { error, until: now }
+            Verdict::Hold { error, .. } if gates::is_shut(&self.authority, step, taxpayer) => {
+                Verdict::Hold { error, until: self.clock.now() }
             }
             verdict => verdict,
         }

@@ -1,32 +1,59 @@
-//! Which steps can be called at present. A run waits at the gate of its next step; while the breaker of that call
-//! is open the gate is shut, and whoever stands there is passed over without being tried. When a probe is due the
-//! gate is ajar: whoever comes first finds out.
+//! Which steps can be called at present, and by whom. A run waits at the gate of its next step; while the breaker of
+//! that call holds its taxpayer's calls back the gate is shut, and it is passed over without being tried. When a
+//! probe is due the gate is ajar: whoever comes first finds out.
 
 use jiff::Timestamp;
 
-use crate::authority::{Authority, BreakerState, BreakerView, Operation};
+use crate::authority::{Account, Authority, BreakerView, Held, Operation};
+use crate::domain::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
+use crate::store::turns::ShutGate;
 
 /// The gates that are shut.
-pub(super) fn shut(authority: &Authority, now: Timestamp) -> Vec<&'static str> {
+pub(super) fn shut(authority: &Authority) -> Vec<ShutGate> {
     let views = authority.breakers();
-    let is_shut =
-        |step: &&Step| views.iter().any(|view| view.operation == call_of(**step) && holds(view, now));
-    Step::ALL.iter().filter(is_shut).map(|step| step.as_str()).collect()
+    Step::ALL.iter().filter_map(|step| shut_gate(*step, view_of(&views, *step)?)).collect()
 }
 
-/// When calls of a step may be made again, as far as that is known: now, or at the next probe.
-pub(super) fn opens_at(authority: &Authority, step: Step, now: Timestamp) -> Timestamp {
-    let view = authority.breakers().into_iter().find(|view| view.operation == call_of(step));
+/// Whether the gate of a step is shut for a taxpayer.
+pub(super) fn is_shut(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
+    let views = authority.breakers();
+    view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
+}
+
+/// When a taxpayer's calls of a step may be made again, as far as that is known: now, or at the next probe.
+pub(super) fn opens_at(authority: &Authority, step: Step, taxpayer: TaxpayerId, now: Timestamp) -> Timestamp {
+    let views = authority.breakers();
+    let view = view_of(&views, step).filter(|view| holds(view, taxpayer));
     view.and_then(|view| view.next_probe_at).map_or(now, |at| at.max(now))
 }
 
-fn holds(view: &BreakerView, now: Timestamp) -> bool {
-    match view.state {
-        BreakerState::Closed => false,
-        BreakerState::HalfOpen => true,
-        BreakerState::Open => view.next_probe_at.is_some_and(|at| at > now),
+fn shut_gate(step: Step, view: &BreakerView) -> Option<ShutGate> {
+    let taxpayers = match &view.held {
+        Held::Nobody => return None,
+        Held::Everybody => None,
+        Held::Accounts(accounts) => Some(accounts.iter().filter_map(taxpayer).collect()),
+    };
+    Some(ShutGate { gate: step.as_str(), taxpayers })
+}
+
+fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
+    match &view.held {
+        Held::Nobody => false,
+        Held::Everybody => true,
+        Held::Accounts(accounts) => accounts.contains(&Account::Taxpayer(taxpayer)),
     }
+}
+
+fn taxpayer(account: &Account) -> Option<i64> {
+    match account {
+        Account::Taxpayer(id) => Some(id.0),
+        Account::Service | Account::Integrator(_) => None,
+    }
+}
+
+fn view_of(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
+    views.iter().find(|view| view.operation == call_of(step))
 }
 
 /// What a step calls.

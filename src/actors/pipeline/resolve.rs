@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::actors::pipeline::steps::{Caller, Trouble};
 use crate::actors::pipeline::witness::Sighting;
-use crate::authority::{Cause, Failure};
+use crate::authority::Failure;
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::domain::signed_copy::{self, SIGNED_OTHERWISE};
 
@@ -25,40 +25,41 @@ impl Caller<'_> {
             return Ok(None);
         };
         let is_ours = match self.copy(run).await? {
-            Some(copy) => (ResolvedBy::Download, signed_copy::holds(&copy, &run.document)),
-            None => (sighting.by, dates_agree(run, &sighting)?),
+            Ok(copy) => signed_copy::holds(&copy, &run.document),
+            Err(_) if has_other_dates(run, &sighting) => false,
+            Err(reason) => return Err(unreadable(&reason)),
         };
-        match is_ours {
-            (by, true) => Ok(Some(by)),
-            (_, false) => Err(Trouble::Refused(SIGNED_OTHERWISE.to_owned())),
+        if is_ours {
+            Ok(Some(ResolvedBy::Download))
+        } else {
+            Err(Trouble::Refused(SIGNED_OTHERWISE.to_owned()))
         }
     }
 
-    /// The authority's copy of what it has signed; `None` where it cannot be read, however often it is asked for.
-    async fn copy(&self, run: &Run) -> Result<Option<Value>, Trouble> {
-        let unreadable = match self.authority.download(run.irn.as_str()).await {
-            Ok(document) => match self.authority.decrypt(&document) {
-                Ok(copy) => return Ok(Some(copy)),
-                Err(error) => error.to_string(),
-            },
-            Err(Failure::Refused { message, .. }) => message,
-            Err(failure) => return Err(Trouble::Call(failure)),
-        };
-        let irn = run.irn.as_str();
-        tracing::warn!(
-            irn,
-            error = unreadable,
-            "a signed document cannot be read: its dates decide whose it is"
-        );
-        Ok(None)
+    /// The authority's copy of what it has signed, or why it cannot be read, however often it is asked for.
+    async fn copy(&self, run: &Run) -> Result<Result<Value, String>, Trouble> {
+        match self.authority.download(run.irn.as_str()).await {
+            Ok(document) => {
+                let copy = self.authority.decrypt(run.irn.as_str(), &document);
+                Ok(copy.map_err(|error| error.to_string()))
+            }
+            Err(Failure::Refused { message, .. }) => Ok(Err(message)),
+            Err(failure) => Err(Trouble::Call(failure)),
+        }
     }
 }
 
-/// Whether a document that cannot be read has the dates of the one that was sent.
-fn dates_agree(run: &Run, sighting: &Sighting) -> Result<bool, Trouble> {
+/// Whether what was signed has other dates than what was sent. Dates that agree prove nothing.
+fn has_other_dates(run: &Run, sighting: &Sighting) -> bool {
     let told = (sighting.issue_date.as_deref(), sighting.due_date.as_deref());
-    let silence = Failure::Unknown { reason: Cause::Garbled { status: 200 } };
-    signed_copy::agrees(&run.document, told.0, told.1).ok_or(Trouble::Call(silence))
+    signed_copy::agrees(&run.document, told.0, told.1) == Some(false)
+}
+
+fn unreadable(reason: &str) -> Trouble {
+    Trouble::NeedsOperator(format!(
+        "the authority has signed a document under this IRN that cannot be read ({reason}), so it is not known whether \
+         it is this one: see that it can be downloaded, then resume the run"
+    ))
 }
 
 /// How a call whose answer left its outcome open ended. Where it did not happen, or nobody could tell, the failure
@@ -145,7 +146,16 @@ mod tests {
     }
 
     fn copy_of(payable: i64) -> Answer {
+        copy_under(IRN, payable)
+    }
+
+    fn copy_of_another() -> Answer {
+        copy_under("INV2-94AD90FB-20260115", 1075)
+    }
+
+    fn copy_under(irn: &str, payable: i64) -> Answer {
         let mut copy = run(Operation::Submit).document;
+        copy["irn"] = json!(irn);
         copy["legal_monetary_total"]["payable_amount"] = json!(payable);
         copy["payment_status"] = json!("PENDING");
         copy["sync_date"] = json!("2026-01-16");
@@ -164,7 +174,15 @@ mod tests {
         (step, resuming): (Step, bool),
         answers: Vec<Answer>,
     ) -> (String, Vec<String>) {
-        let server = Server::start(Reaction::ByPath(answers)).await;
+        call_at(&Server::start(Reaction::ByPath(answers)).await, test, run, (step, resuming)).await
+    }
+
+    async fn call_at(
+        server: &Server,
+        test: &TestStore,
+        run: &Run,
+        (step, resuming): (Step, bool),
+    ) -> (String, Vec<String>) {
         let authority = server.authority();
         let caller = Caller { authority: &authority, keys: None, store: &test.store };
         let word = match caller.call(run, step, resuming, Timestamp::UNIX_EPOCH).await {
@@ -174,6 +192,7 @@ mod tests {
                 "other content".to_owned()
             }
             Outcome::Failed(Trouble::Refused(error)) => format!("refused: {error}"),
+            Outcome::Failed(Trouble::NeedsOperator(_)) => "an operator is needed".to_owned(),
             Outcome::Failed(Trouble::Call(Failure::Unknown { .. })) => "unknown".to_owned(),
             Outcome::Failed(Trouble::Call(Failure::Retryable { .. })) => "retryable".to_owned(),
             Outcome::Failed(trouble) => format!("{trouble:?}"),
@@ -197,14 +216,18 @@ mod tests {
             (vec![signed(), says(DOWNLOAD, 200, "<xml/>")], "unknown"),
             (vec![signed(), says(DOWNLOAD, 200, r#"{"data":{"iv_hex":"00"}}"#)], "unknown"),
             (vec![signed(), unknown_there(DOWNLOAD)], "unknown"),
-            (vec![signed(), undecryptable()], "confirm"),
-            (vec![signed(), says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#)], "confirm"),
+            (vec![signed(), undecryptable()], "an operator is needed"),
+            (vec![signed(), copy_of_another()], "an operator is needed"),
+            (
+                vec![signed(), says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#)],
+                "an operator is needed",
+            ),
             (vec![confirmed("2026-01-16", false, "PENDING"), undecryptable()], "other content"),
-            (vec![confirmed("", false, "PENDING"), undecryptable()], "unknown"),
+            (vec![confirmed("", false, "PENDING"), undecryptable()], "an operator is needed"),
             (vec![unknown_there(CONFIRM), found("SIGNED"), copy_of(1075)], "unknown"),
             (vec![silent(CONFIRM), found("SIGNED"), copy_of(1075)], "download"),
             (vec![silent(CONFIRM), found("SIGNED"), copy_of(1)], "other content"),
-            (vec![silent(CONFIRM), found("SIGNED"), undecryptable()], "search"),
+            (vec![silent(CONFIRM), found("SIGNED"), undecryptable()], "an operator is needed"),
             (vec![silent(CONFIRM), found("SIGNED"), silent(DOWNLOAD)], "unknown"),
             (vec![says(CONFIRM, 400, r#"{"message":"odd"}"#), found("SIGNED"), copy_of(1075)], "download"),
             (vec![silent(CONFIRM), nothing_found(), copy_of(1075)], "unknown"),
@@ -217,6 +240,26 @@ mod tests {
             let told = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Submit), (Step::Sign, false), answers).await;
             assert_eq!(word, expected, "{told}");
+        }
+    }
+
+    /// The first question is answered by a replica that lags behind.
+    #[tokio::test]
+    async fn a_refusal_of_what_may_be_signed_is_asked_about_before_it_is_believed() {
+        let test = one_store().await;
+        let no = || says("/invoice/sign", 422, r#"{"message":"no"}"#);
+        for (answers, expected) in [
+            (vec![unknown_there(CONFIRM), signed(), copy_of(1075)], "download"),
+            (vec![unknown_there(CONFIRM), signed(), copy_of(9)], "other content"),
+            (vec![unknown_there(CONFIRM), signed(), undecryptable()], "an operator is needed"),
+            (vec![unknown_there(CONFIRM), unknown_there(CONFIRM)], "refused: no"),
+            (vec![unknown_there(CONFIRM), silent(CONFIRM), silent(SEARCH)], "retryable"),
+        ] {
+            let told = format!("{answers:?}");
+            let answers = answers.into_iter().chain([no()]).collect();
+            let server = Server::start(Reaction::InTurn(answers)).await;
+            let (word, paths) = call_at(&server, &test, &run(Operation::Submit), (Step::Sign, true)).await;
+            assert_eq!(word, expected, "{told} {paths:?}");
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) enum Trouble {
     Refused(String),
     Health,
     AccessPoint(String),
+    /// It cannot be told without somebody who looks.
+    NeedsOperator(String),
     Call(Failure),
 }
 
@@ -90,7 +92,8 @@ impl Caller<'_> {
         }
     }
 
-    /// The QR code is made first: an IRN that has none must not be signed.
+    /// The QR code is made first: an IRN that has none must not be signed. A refusal of what may be signed already is
+    /// no answer yet: the authority may have signed it and say so in words of its own.
     async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> Checked {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| Trouble::Refused(error.to_string()))?;
@@ -100,6 +103,9 @@ impl Caller<'_> {
         let by = match self.authority.sign(&run.document).await {
             Ok(()) => ResolvedBy::Answer,
             Err(unknown @ Failure::Unknown { .. }) => settle(unknown, self.signed(run).await)?,
+            Err(refusal) if refusal.is_final() && is_asked_first => {
+                self.signed(run).await?.ok_or_else(|| Trouble::from(refusal))?
+            }
             Err(failure) => return Err(failure.into()),
         };
         Ok(Outcome::Done { by, qr_code })
@@ -130,8 +136,14 @@ impl Caller<'_> {
         }
     }
 
+    /// A refusal says nothing of the document, which it does not hold: it is as good as down.
     async fn health(&self) -> Checked {
-        if self.authority.system_healthy().await? { Ok(done()) } else { Err(Trouble::Health) }
+        match self.authority.system_healthy().await {
+            Ok(true) => Ok(done()),
+            Ok(false) => Err(Trouble::Health),
+            Err(failure) if failure.is_final() => Err(Trouble::Health),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     async fn access_points(&self, run: &Run) -> Checked {

@@ -22,6 +22,7 @@ pub(super) fn verdict(
         Outcome::Done { by, qr_code } => return Verdict::Done { resolved_by: by, qr_code },
         Outcome::Unchanged(by) => return Verdict::Unchanged(by),
         Outcome::Failed(Trouble::Refused(error)) => return Verdict::Refused { error },
+        Outcome::Failed(Trouble::NeedsOperator(error)) => return Verdict::Pause { error },
         Outcome::Failed(trouble) => trouble,
     };
     if let Trouble::Call(failure) = &trouble
@@ -44,7 +45,9 @@ fn later(now: Timestamp, by: Duration) -> Timestamp {
 
 fn explain(trouble: Trouble, run: &Run) -> (WaitReason, String, Option<Duration>) {
     match trouble {
-        Trouble::Refused(error) => (WaitReason::AuthorityUnavailable, error, None),
+        Trouble::Refused(error) | Trouble::NeedsOperator(error) => {
+            (WaitReason::AuthorityUnavailable, error, None)
+        }
         Trouble::Health => {
             (WaitReason::HealthCheckDown, "the authority's health check is down".to_owned(), None)
         }

@@ -77,7 +77,7 @@ pub fn dispatcher(
     let limits = dispatch::limits(&duty);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Pipeline, policy: Policy::default() };
-    let (store, authority, clock) = (gear.store.clone(), gear.authority.clone(), gear.clock.clone());
+    let (store, authority) = (gear.store.clone(), gear.authority.clone());
     let counting = Arc::clone(&gear);
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let gear = Arc::clone(&gear);
@@ -88,10 +88,9 @@ pub fn dispatcher(
         let actors = Arc::clone(&registry);
         async move { dispatch::rounds(&actors, &lease.key, || Advance(lease.clone())).await }.boxed_local()
     });
-    let dispatcher =
-        dispatcher.gated(move || gates::shut(&authority, clock.now())).counting(move |crashed| {
-            let gear = Arc::clone(&counting);
-            async move { counted(&gear, &crashed.lease).await }.boxed_local()
-        });
+    let dispatcher = dispatcher.gated(move || gates::shut(&authority)).counting(move |crashed| {
+        let gear = Arc::clone(&counting);
+        async move { counted(&gear, &crashed.lease).await }.boxed_local()
+    });
     (dispatcher, actors)
 }

@@ -10,7 +10,8 @@ use jiff::tz::Offset;
 use serde_json::Value;
 
 use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
-use crate::authority::{SearchPage, SearchQuery};
+use crate::authority::{Account, SearchPage, SearchQuery};
+use crate::domain::party::Taxpayer;
 use crate::domain::reconciled_day::day_of;
 use crate::domain::reconciliation::Theirs;
 use crate::domain::supplier_invoice::readable_irn;
@@ -43,11 +44,12 @@ pub(super) struct Wanted {
 impl Reconciler {
     /// Reads one page after the other, until they are older than the day before: whose midnight the authority's days
     /// begin at is not certain.
-    pub(super) async fn listed(&self, business_id: &str, day: Date) -> Result<Listed, BrokenOff> {
+    pub(super) async fn listed(&self, taxpayer: &Taxpayer, day: Date) -> Result<Listed, BrokenOff> {
+        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));
         let (mut listed, wanted) = (Listed::default(), Wanted { day, zone: self.schedule.zone });
         for page in 1..=PAGES_MAX {
             let query = SearchQuery { size: Some(PAGE_LINES), page: Some(page), ..SearchQuery::default() };
-            let answer = self.authority.search(business_id, &query).await?;
+            let answer = authority.search(&taxpayer.business_id, &query).await?;
             if listed.take(&answer, wanted) {
                 return Ok(listed);
             }

@@ -8,7 +8,7 @@ use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
 use crate::actors::reconciliation::search::Listed;
 use crate::actors::taxpayer::command::Reconsideration;
 use crate::actors::taxpayer::door::Failure;
-use crate::authority::Failure as AuthorityFailure;
+use crate::authority::{Account, Failure as AuthorityFailure};
 use crate::domain::ids::TaxpayerId;
 use crate::domain::irn::Irn;
 use crate::domain::pipeline::{Run, RunState};
@@ -34,7 +34,7 @@ impl Reconciler {
     pub(super) async fn visit(&self, one: &Reconciliation) -> Result<(Counts, Vec<Finding>), BrokenOff> {
         let taxpayer = taxpayers::with_id(self.store.reader(), one.taxpayer_id).await?;
         let taxpayer = taxpayer.ok_or(BrokenOff::Nobody)?;
-        let listed = self.listed(&taxpayer.business_id, one.day).await?;
+        let listed = self.listed(&taxpayer, one.day).await?;
         let mut keys = listed.of_day.clone();
         if let Some(span) = span(one.day, self.schedule.zone) {
             keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, span).await?);
@@ -67,8 +67,9 @@ impl Reconciler {
     }
 
     /// What the authority has of an IRN, if it has it signed.
-    async fn confirmed(&self, irn: &Irn) -> Result<Option<Theirs>, BrokenOff> {
-        match self.authority.confirm(irn.as_str()).await {
+    async fn confirmed(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Option<Theirs>, BrokenOff> {
+        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
+        match authority.confirm(irn.as_str()).await {
             Ok(told) => Ok(Some(Theirs {
                 irn: irn.clone(),
                 payment_status: told.payment_status,
@@ -99,8 +100,10 @@ impl Visit<'_> {
         let Some(irn) = irn_of(key, ours.as_ref(), line.as_ref()) else { return Ok(()) };
         let theirs = match line {
             Some(Some(theirs)) => Some(theirs),
-            Some(None) => self.reconciler.confirmed(&irn).await?,
-            None if ours.as_ref().is_some_and(Ours::may_be_signed) => self.reconciler.confirmed(&irn).await?,
+            Some(None) => self.reconciler.confirmed(self.taxpayer, &irn).await?,
+            None if ours.as_ref().is_some_and(Ours::may_be_signed) => {
+                self.reconciler.confirmed(self.taxpayer, &irn).await?
+            }
             None => None,
         };
         match compare(ours.as_ref(), theirs.as_ref()) {
@@ -114,7 +117,7 @@ impl Visit<'_> {
     /// What still differs when the authority is asked once more, both from our books as they were before and as
     /// they are after that, is a finding.
     async fn look_again(&mut self, (key, irn): (&str, &Irn), before: Option<Ours>) -> Result<(), BrokenOff> {
-        let theirs = self.reconciler.confirmed(irn).await?;
+        let theirs = self.reconciler.confirmed(self.taxpayer, irn).await?;
         let after = self.reconciler.books(self.taxpayer, &[key.to_owned()]).await?.remove(key);
         let first: Vec<_> = kinds(compare(before.as_ref(), theirs.as_ref()));
         match compare(after.as_ref(), theirs.as_ref()) {

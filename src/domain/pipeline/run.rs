@@ -12,6 +12,10 @@ use crate::domain::ids::{RunId, TaxpayerId};
 use crate::domain::irn::Irn;
 use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
 
+/// The numbers of a report.
+const REPORT_NUMBERS: [&str; 5] =
+    ["base_amount", "other_taxes", "vat_rate", "vat_calculated", "total_amount"];
+
 /// One run of the pipeline for one IRN.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -106,8 +110,19 @@ pub struct Request {
 }
 
 impl Request {
+    /// Of a report the spelling of its numbers does not count, though the authority takes them as texts.
     pub fn digest(&self) -> String {
-        digest::of(&self.document)
+        if self.operation != Operation::Report {
+            return digest::of(&self.document);
+        }
+        let mut document = self.document.clone();
+        for name in REPORT_NUMBERS {
+            let number = document.get(name).and_then(Value::as_str).and_then(digest::plain_number);
+            if let Some(number) = number {
+                document[name] = number.into();
+            }
+        }
+        digest::of(&document)
     }
 
     /// The same request with another spelling of its IRN.

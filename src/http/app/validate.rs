@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use serde_json::{Map, Value};
 
-use crate::authority::Failure;
+use crate::authority::{Account, Failure};
 use crate::domain::caller::Caller;
 use crate::domain::party::Taxpayer;
 use crate::http::acting::{self, Hint};
@@ -77,9 +77,10 @@ async fn judge(
 ) -> Result<Answer, ApiError> {
     let form = validation::read(body, taxpayer, &state.catalog.get());
     let form = form.map_err(|faults| own::refused(faults, body))?;
-    taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let document = &form.value.document;
-    state.authority.validate(document).await.map_err(|failure| match failure {
+    let authority = state.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));
+    authority.validate(document).await.map_err(|failure| match failure {
         Failure::Refused { message, .. } | Failure::NotFound { message } => {
             outcome::rejected(&message, document)
         }

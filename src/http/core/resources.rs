@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::authority::ResourceList;
+use crate::authority::{Cause, Failure, ResourceList};
 use crate::domain::caller::Caller;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
@@ -12,11 +12,25 @@ use crate::http::state::State;
 
 pub(crate) async fn resources(
     state: web::Data<State>,
-    _: Caller,
+    caller: Caller,
     list: web::Path<String>,
 ) -> Result<Answer, ApiError> {
     let list =
         ResourceList::named(&list).ok_or_else(|| ApiError::new(Code::RouteNotFound, "No such list"))?;
-    let items = state.authority.resource(list).await?;
+    let authority = state.authority.on_behalf_of(caller.into());
+    let items = authority.resource(list).await.map_err(unavailable)?;
     Ok(Answer::ok("Resources retrieved successfully", items))
+}
+
+/// A list that the authority refuses or lacks is one that cannot be had now: the caller asked for nothing wrong.
+fn unavailable(failure: Failure) -> ApiError {
+    match failure {
+        Failure::Refused { status, .. } => {
+            ApiError::from(Failure::Retryable { reason: Cause::Down { status } })
+        }
+        Failure::NotFound { .. } => {
+            ApiError::from(Failure::Retryable { reason: Cause::Down { status: 404 } })
+        }
+        other => other.into(),
+    }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::authority::Failure;
+use crate::authority::{Account, Failure};
 use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::explain::explanation::Patch;
@@ -23,12 +23,13 @@ pub(crate) async fn patch(state: &State, taxpayer: &Taxpayer, body: &Map<String,
         Ok(_) => Vec::new(),
         Err(faults) => faults.iter().map(Wrong::from).collect(),
     };
+    let authority = state.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));
     let mut suffices = Some(false);
     for _ in 0..QUESTIONS_MAX {
         let is_right = mending.until_right(check);
         let read = mending.body().and_then(|body| validation::read(body, Some(taxpayer), &catalog).ok());
         let Some(form) = read.filter(|_| is_right) else { break };
-        let words = match state.authority.validate(&form.value.document).await {
+        let words = match authority.validate(&form.value.document).await {
             Ok(()) => {
                 suffices = Some(true);
                 break;

@@ -16,6 +16,8 @@ use crate::http::views::validated::Validated;
 
 /// What any call may fail with that the authority answers in the end.
 const RELAYED: [Code; 2] = [Code::AuthorityUnavailable, Code::AuthorityTimeout];
+/// What a body fails with whose IRN is none, or not the taxpayer's.
+const OWN_IRN: [Code; 2] = [Code::IrnMalformed, Code::IrnServiceIdMismatch];
 const ACCEPTED: &str = "The request is being processed: the run, for who prefers `respond-async`";
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -38,7 +40,15 @@ fn validate() -> Operation {
             "`patch`: a refusal also tells what would mend the body, as far as that is safe",
         )
         .gives::<Validated<'_>>(200, "Invoice validated successfully")
-        .fails_with(400, &[Code::ValidationFailed, Code::IrnMalformed, Code::AuthorityRejected])
+        .fails_with(
+            400,
+            &[
+                Code::ValidationFailed,
+                Code::IrnMalformed,
+                Code::IrnServiceIdMismatch,
+                Code::AuthorityRejected,
+            ],
+        )
         .fails(&[Code::TaxpayerNotFound])
         .fails(&RELAYED)
 }
@@ -60,6 +70,7 @@ fn submit() -> Operation {
             Code::InvalidTransition,
             Code::AuthorityRejected,
         ])
+        .fails(&OWN_IRN)
         .fails_with(503, &[Code::AuthorityUnavailable])
 }
 
@@ -71,6 +82,7 @@ fn transmit() -> Operation {
         .writes()
         .fails(&[Code::InvoiceNotFound, Code::TaxpayerNotFound, Code::InvalidTransition])
         .fails(&[Code::InvoiceNotSigned, Code::HealthCheckDown, Code::AccessPointOffline])
+        .fails(&OWN_IRN)
         .fails_with(500, &[Code::AuthorityRejected, Code::AuthorityUnavailable])
 }
 
@@ -99,6 +111,7 @@ fn report() -> Operation {
             Code::InvalidTransition,
             Code::ReportFailed,
         ])
+        .fails(&OWN_IRN)
         .fails_with(500, &[Code::AuthorityUnavailable])
 }
 

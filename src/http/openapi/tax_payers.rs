@@ -171,7 +171,7 @@ fn supplier_invoices() -> Vec<Operation> {
         )
         .takes(irn(), example)
         .shows(200, "Supplier invoice retrieved successfully", schema::envelope(ObjectBuilder::new()))
-        .fails(&[Code::NotAddressedToCaller]),
+        .fails(&[Code::NotAddressedToCaller, Code::IrnMalformed]),
         Operation::new(
             Post,
             "/v1/tax-payers/invoices/acknowledge-supplier-invoice",
@@ -182,6 +182,7 @@ fn supplier_invoices() -> Vec<Operation> {
         .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
         .writes()
         .fails(&[Code::NotAddressedToCaller, Code::AlreadyAcknowledged, Code::AuthorityRejected])
+        .fails(&[Code::IrnMalformed])
         .fails(&RELAYED),
     ]
 }

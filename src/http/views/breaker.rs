@@ -3,13 +3,15 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::authority::{BreakerView, LimitView};
+use crate::authority::{Account, BreakerView, Held, LimitView};
 use crate::domain::object::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Breaker {
     operation: &'static str,
     state: &'static str,
+    /// The taxpayers whose calls it holds back where it does so for some only; null where for nobody or everybody.
+    held_taxpayers: Option<Vec<i64>>,
     /// When it last opened or closed; null where it never did.
     since: Option<String>,
     /// Calls within the last 30 s, and those of them that failed.
@@ -30,6 +32,7 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
         Self {
             operation: view.operation.name(),
             state: view.state.name(),
+            held_taxpayers: held_taxpayers(view),
             since: view.since.map(precise),
             calls: view.calls,
             failures: view.failures,
@@ -41,4 +44,13 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
             held_until: limit.held_until.map(precise),
         }
     }
+}
+
+fn held_taxpayers(view: &BreakerView) -> Option<Vec<i64>> {
+    let Held::Accounts(accounts) = &view.held else { return None };
+    let taxpayers = accounts.iter().filter_map(|account| match account {
+        Account::Taxpayer(id) => Some(id.0),
+        Account::Service | Account::Integrator(_) => None,
+    });
+    Some(taxpayers.collect())
 }

@@ -7,6 +7,7 @@ mod download;
 mod explain;
 mod magic;
 mod methods;
+mod neighbours;
 mod queue;
 mod report;
 mod resolved;

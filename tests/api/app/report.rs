@@ -158,6 +158,12 @@ fn a_second_report_gets_the_stored_result_without_a_call() {
         assert_eq!(again.body, first.body);
         assert_eq!(reports(world, &irn), (1, 1));
         assert_eq!(taxpayer.events().await.len(), events);
+        let base = body["base_amount"].to_string();
+        let longer = if base.contains('.') { format!("{base}00") } else { format!("{base}.00") };
+        let spelled =
+            taxpayer.app().report(&with(&body, "base_amount", exact(&longer))).await.expect_status(200);
+        assert_eq!(spelled.body, first.body, "{longer} is the same number");
+        assert_eq!(reports(world, &irn), (1, 1));
         let other = with(&body, "item_description", json!("Three laptops"));
         taxpayer.app().report(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
         assert_eq!(reports(world, &irn), (1, 1));

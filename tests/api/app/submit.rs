@@ -76,6 +76,34 @@ fn a_stored_invoice_is_moved_by_its_submission() {
 }
 
 #[test]
+fn a_submission_that_says_paid_or_cancelled_is_so_in_the_books() {
+    on_every_database(async |world| {
+        for (declared, read, paid) in
+            [("PAID", "PAID", true), ("CANCELLED", "REJECTED", false), ("PENDING", "PENDING", false)]
+        {
+            let taxpayer = world.taxpayer().await;
+            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+            let body = with(&body, "payment_status", json!(declared));
+            taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+            taxpayer.app().submit(&body).await.expect_status(200);
+            let path = format!("/v1/tax-payers/invoices/{}?include=ledger", invoice["id"]);
+            let after = taxpayer.get(&path).await.expect_status(200).data().clone();
+            assert_eq!((&after["payment_status"], &after["status"]), (&json!(read), &json!("submitted")));
+            let ledger = &after["ledger"];
+            let entries = ledger["entries"].as_array().unwrap();
+            assert_eq!(entries.len(), usize::from(declared != "PENDING"), "{ledger}");
+            if paid {
+                assert_eq!(ledger["amount_paid"], ledger["payable_amount"]);
+                assert_eq!(entries[0]["amount"], ledger["payable_amount"]);
+            }
+            let changes = taxpayer.count_of("payment.status-updated").await;
+            assert_eq!(changes, entries.len(), "each is told once");
+        }
+    });
+}
+
+#[test]
 fn the_events_of_a_submission_carry_the_invoice_as_it_was_then() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;

@@ -227,6 +227,20 @@ fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted() {
 }
 
 #[test]
+fn a_health_check_that_is_refused_with_words_is_down_for_the_moment() {
+    apart("health-refused", &[], async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (_, irn) = signed(&taxpayer).await;
+        let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Health).times(2);
+        fault.status = Some(422);
+        world.authority.add_fault(fault).unwrap();
+        let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
+        assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+        taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
+    });
+}
+
+#[test]
 fn a_reply_that_is_lost_leads_to_one_transmission() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;

@@ -144,8 +144,7 @@ fn calls_that_are_relayed_live_show_an_outage_too() {
         let taxpayer = subscribed(world, &receiver, &[STARTED]).await;
         let (no, operator) = (bodies::invoice_no(), world.new_operator().await);
         taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-        let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
-        world.authority.add_fault(fault).unwrap();
+        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         for _ in 0..20 {
             taxpayer.app().confirm(&irn(&taxpayer, &no)).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
         }
@@ -158,6 +157,40 @@ fn calls_that_are_relayed_live_show_an_outage_too() {
         eventually("an answer to a probe", answered).await;
         newest(&operator, "its end", |one| one["ended_at"].is_string()).await;
         assert_eq!(of_outages(taxpayer.events().await).len(), 1, "the end was not asked for");
+    });
+}
+
+#[test]
+fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_outage() {
+    apart("no-outage-of-one", &QUICK, async |world| {
+        let taxpayer = world.taxpayer().await;
+        let (no, operator) = (bodies::invoice_no(), world.new_operator().await);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+        let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
+        world.authority.add_fault(fault).unwrap();
+        for _ in 0..60 {
+            taxpayer.app().confirm(&irn(&taxpayer, &no)).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+        assert_eq!(outages(&operator).await.data()["total"], json!(0));
+    });
+}
+
+#[test]
+fn a_call_that_fails_for_several_taxpayers_is_an_outage_though_the_authority_answers_others() {
+    apart("outage-of-several", &QUICK, async |world| {
+        let operator = world.new_operator().await;
+        let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Validate).times(1_000);
+        world.authority.add_fault(fault).unwrap();
+        for _ in 0..3 {
+            let taxpayer = world.taxpayer().await;
+            for _ in 0..7 {
+                let body = bodies::validation(&taxpayer, &bodies::invoice_no());
+                taxpayer.app().validate(&body).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+            }
+        }
+        let open = newest(&operator, "an outage of one operation", |one| one["ended_at"].is_null()).await;
+        assert_eq!(open["operations"], json!(["validate"]));
     });
 }
 

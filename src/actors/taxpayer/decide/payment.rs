@@ -110,6 +110,20 @@ fn take(desk: &mut Desk, cause: CommandId, invoice: Invoice, (order, was_sent): 
     post(desk, cause, (previous, &invoice), posting, note);
 }
 
+/// The invoice takes the payment status that it was signed with: PAID pays what is left, as it does for one that is
+/// created so. A run signs once, so this is posted once. PENDING is what a submission says that says nothing.
+pub(super) fn take_signed(desk: &mut Desk, cause: CommandId, run: &Run) {
+    let signed = run.document.get("payment_status").and_then(Value::as_str);
+    let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };
+    let Some(invoice) = desk.invoice_with_irn(&run.irn).cloned() else { return };
+    if status == RelayedPaymentStatus::Pending || invoice.payment.status == status.reads_as() {
+        return;
+    }
+    let Ok((payment, posting)) = invoice.payment.after(status.into()) else { return };
+    let invoice = Invoice { payment, updated_at: desk.now, ..invoice };
+    post(desk, cause, (invoice.status, &invoice), posting, Note::default());
+}
+
 fn about(order: &PaymentOrder) -> Value {
     json!({
         "payment_status": order.payment_status, "amount": Value::Null, "reference": Value::Null,

@@ -147,7 +147,10 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             }
             (Some(stage), Some(invoice)) => reach(desk, cause, signed(invoice, run), stage)?,
             (Some(stage), None) => reach_unknown(desk, cause, &run.irn, stage),
-            (None, Some(invoice)) if outcome.step == Step::Sign => desk.put_invoice(signed(invoice, run)),
+            (None, Some(invoice)) if outcome.step == Step::Sign => {
+                desk.put_invoice(signed(invoice, run));
+                payment::take_signed(desk, cause, run);
+            }
             (None, _) => {}
         },
         Verdict::Unchanged(_) => {}
