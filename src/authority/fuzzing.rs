@@ -16,9 +16,8 @@ pub fn answer(text: &[u8]) {
     let Some(answer) = Answer::parse(text) else { return };
     assert!(!answer.sentence(400).is_empty(), "there is always something to show");
     drop((answer.field_path(), answer.authority_error()));
-    drop(InTransit::list(&answer.data));
+    drop((InTransit::list(&answer.data), Parties::read(&answer.data)));
     shape::<Confirmation>(&answer);
-    shape::<Parties>(&answer);
     shape::<SearchPage>(&answer);
     shape::<Entity>(&answer);
     if let Ok(document) = serde_json::from_value::<EncryptedDocument>(answer.data) {

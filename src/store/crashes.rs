@@ -72,6 +72,7 @@ mod tests {
     use crate::store::testing::stores;
     use crate::store::turns::START;
 
+    const SIGN_SHUT: ShutGate = ShutGate { gate: "sign", taxpayers: None };
     const LEASE: Duration = Duration::from_secs(30);
     const OVER: Duration = Duration::ZERO;
 
@@ -140,7 +141,7 @@ mod tests {
                 [],
                 "not with the others"
             );
-            let shut = Ask { shut: &["sign"], ..ask("two", LEASE) };
+            let shut = Ask { shut: &[SIGN_SHUT], ..ask("two", LEASE) };
             assert_eq!(take(store, &shut).await.unwrap(), None, "its gate is shut");
             let claimed = take(store, &ask("two", LEASE)).await.unwrap().unwrap();
             assert_eq!(claimed.crashes, 0);
@@ -208,7 +209,7 @@ mod tests {
                 DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "lanes_leased"),
                 _ => ("EXPLAIN QUERY PLAN", "detail", "INDEX lanes_leased (kind=? AND lease_until"),
             };
-            let sql = format!("{explain} {}", left(backend, &["sign"]));
+            let sql = format!("{explain} {}", left(backend, &[SIGN_SHUT]));
             let values: [Value; 1] = ["endpoint".into()];
             let plan = Statement::from_sql_and_values(backend, sql, values);
             let steps = test.store.reader().query_all_raw(plan).await.unwrap();
