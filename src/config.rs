@@ -19,6 +19,7 @@ mod warnings;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use jiff::tz::Offset;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub const DEFAULTS: &str = include_str!("../config.toml");
 const FILE: &str = "config.toml";
 /// The SQLite database in `data_dir`.
 const DATABASE_FILE: &str = "einvoice.db";
+
+const POSTGRES_PORT: u16 = 5_432;
 
 /// What one process is told.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -74,10 +77,26 @@ pub enum Environment {
 #[serde(deny_unknown_fields)]
 pub struct Http {
     pub bind: SocketAddr,
+    #[serde(deserialize_with = "form::optional", serialize_with = "form::address_or_nothing")]
+    pub ops_bind: Option<SocketAddr>,
+    #[serde(deserialize_with = "form::networks", serialize_with = "form::networks_text")]
+    pub trusted_proxies: Vec<IpNet>,
+    pub forwarded_header: ForwardedHeader,
     pub body_bytes_max: usize,
     pub bulk_bytes_max: usize,
+    pub bodies_bytes_max: usize,
+    pub bodies_bytes_per_account_max: usize,
     pub body_timeout_s: u64,
+    pub calls_per_account_max: usize,
+    pub relays_per_account_max: usize,
     pub idempotency_keep_s: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardedHeader {
+    XForwardedFor,
+    Forwarded,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -300,6 +319,20 @@ impl Settings {
         // In a URL these three would end the path or begin an escape.
         let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
         format!("sqlite://{escaped}").into()
+    }
+
+    /// Where that is, without user, password and parameters: a file, or a host, its port and the database's name.
+    pub fn database_place(&self) -> String {
+        let url = self.database_url();
+        let text = url.expose_secret();
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return path.split('?').next().unwrap_or(path).to_owned();
+        }
+        let Ok(url) = Url::parse(text) else { return "of database.url".to_owned() };
+        let socket = url.query_pairs().find(|(name, _)| name == "host").map(|(_, host)| host.into_owned());
+        let host = socket.or_else(|| url.host_str().map(str::to_owned)).unwrap_or_default();
+        format!("{host}:{}{}", url.port().unwrap_or(POSTGRES_PORT), url.path())
     }
 
     /// Networks that webhooks may call although they are not public.

@@ -32,6 +32,7 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
     settings.database.url = SecretString::default();
     settings.authority.mode = AuthorityMode::Sandbox;
     settings.http.bind.set_port(0);
+    settings.http.ops_bind = None;
     settings.sandbox.bind.set_port(0);
     let settings = settings.with_local_secrets().map_err(|error| StartError::Demo(error.to_string()))?;
 

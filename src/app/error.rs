@@ -17,6 +17,8 @@ use crate::webhook;
 pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the database {place} cannot be opened")]
+    Database { place: String, source: StoreError },
     #[error("the keys of secrets.encryption_key and secrets.encryption_keys cannot be used")]
     EncryptionKey(#[from] BadKey),
     #[error("the client of the authority cannot be built")]
@@ -25,8 +27,10 @@ pub enum StartError {
     Webhooks(#[from] webhook::BuildError),
     #[error("the file {} cannot be read", .path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("the key file of authority.crypto_keys_file cannot be used")]
-    CryptoKeys(#[from] CryptoError),
+    #[error("the keys of {from} cannot be used")]
+    CryptoKeys { from: String, source: CryptoError },
+    #[error("the file {} of authority.extra_ca_file holds no readable PEM certificate", .0.display())]
+    ExtraCa(PathBuf),
     #[error("cannot listen on {bind}")]
     Bind { bind: SocketAddr, source: std::io::Error },
     #[error("the server has failed")]

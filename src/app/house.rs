@@ -32,6 +32,7 @@ use crate::domain::circuit::CircuitPolicy;
 use crate::domain::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::deadline::DeadlinePolicy;
 use crate::store::database::{PoolSettings, Store};
+use crate::store::failure::StoreError;
 use crate::store::leases;
 use crate::store::vault::Vault;
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
@@ -75,9 +76,15 @@ pub(super) async fn open_patiently(settings: &Settings) -> Result<Store, StartEr
 }
 
 async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
-    let store = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await?;
-    store.migrate().await?;
+    let opened = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await;
+    let store = opened.map_err(|source| unopened(settings, source))?;
+    store.migrate().await.map_err(|source| unopened(settings, source))?;
     Ok(store)
+}
+
+/// Names the database, without the credentials of its URL.
+fn unopened(settings: &Settings, source: StoreError) -> StartError {
+    StartError::Database { place: settings.database_place(), source }
 }
 
 fn pool_settings(settings: &Settings) -> PoolSettings {
@@ -95,7 +102,8 @@ fn pool_settings(settings: &Settings) -> PoolSettings {
 /// Opens the database of the settings as it is.
 pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
     let (url, pools) = (settings.database_url(), pool_settings(settings));
-    Ok(Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await?)
+    let opened = Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await;
+    opened.map_err(|source| unopened(settings, source))
 }
 
 fn vault(settings: &Settings) -> Result<Vault, StartError> {
@@ -344,4 +352,29 @@ fn satchel(
         clock: clock.clone(),
         incidents: Arc::default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn said(url: String) -> String {
+        let variable = ("EINVOICE__DATABASE__URL".to_owned(), url);
+        let key = (
+            "EINVOICE__SECRETS__ENCRYPTION_KEY".to_owned(),
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".into(),
+        );
+        let settings = Settings::load(None, [variable, key].into_iter()).unwrap();
+        open_store(&settings).await.unwrap_err().to_string()
+    }
+
+    #[actix_web::test]
+    async fn a_database_that_cannot_be_opened_is_named_without_its_password() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("nowhere").join("einvoice.db");
+        let expected = format!("the database {} cannot be opened", file.display());
+        assert_eq!(said(format!("sqlite://{}", file.display())).await, expected);
+        let server = said("postgres://user:s3cret@127.0.0.1:9/einvoice".to_owned()).await;
+        assert_eq!(server, "the database 127.0.0.1:9/einvoice cannot be opened");
+    }
 }

@@ -16,7 +16,7 @@ use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::app::house::House;
 use crate::app::upstream::start_sandbox;
-use crate::config::Settings;
+use crate::config::{self, Settings};
 use crate::http;
 
 /// How long open requests may take once the process is told to stop, in seconds. One that waits for the authority
@@ -35,10 +35,15 @@ pub struct Application {
     house: House,
     server: Server,
     address: SocketAddr,
+    ops_address: Option<SocketAddr>,
 }
 
 /// Listens before anything is built, so that a taken address is told at once.
-fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
+fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
+    listening(bind).map_err(|source| StartError::Bind { bind, source })
+}
+
+fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
     let socket = match bind {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
@@ -68,7 +73,7 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn state(house: &House, settings: &Settings) -> http::state::State {
+fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) -> http::state::State {
     http::state::State {
         store: house.store.clone(),
         taxpayers: Arc::clone(&house.taxpayers),
@@ -85,7 +90,6 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
             bulk_bytes_max: settings.http.bulk_bytes_max,
-            keyed_bytes_max: settings.http.body_bytes_max.max(settings.http.bulk_bytes_max),
             idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
@@ -93,16 +97,30 @@ fn state(house: &House, settings: &Settings) -> http::state::State {
             erp_systems: settings.options.erp_systems.clone(),
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
+            ops_address,
+            trusted_proxies: trusted_proxies(&settings.http),
         },
         health: http::Health::default(),
         figures: http::Figures::default(),
         traffic: http::Traffic::default(),
-        bulk: http::Turnstile::default(),
         limits: rates(settings).into(),
         key_usage: house.key_usage(),
         passwords: http::Passwords::new(settings.secrets.contact_password.clone()),
+        calls: http::Calls::new(settings.http.calls_per_account_max, settings.http.relays_per_account_max),
+        bodies: http::Bodies::new(http::BodyBytes {
+            process_max: settings.http.bodies_bytes_max,
+            account_max: settings.http.bodies_bytes_per_account_max,
+        }),
         under_way: http::UnderWay::default(),
     }
+}
+
+fn trusted_proxies(settings: &config::Http) -> http::TrustedProxies {
+    let header = match settings.forwarded_header {
+        config::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
+        config::ForwardedHeader::Forwarded => http::ForwardedHeader::Forwarded,
+    };
+    http::TrustedProxies { networks: settings.trusted_proxies.clone(), header }
 }
 
 fn rates(settings: &Settings) -> http::Rates {
@@ -121,9 +139,10 @@ impl Application {
     /// Builds the house and begins to listen; port 0 is any free one.
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
         raise_open_files();
-        let bind = settings.http.bind;
-        let listener = listen(bind).map_err(|source| StartError::Bind { bind, source })?;
+        let listener = listen(settings.http.bind)?;
         let address = listener.local_addr()?;
+        let ops_listener = settings.http.ops_bind.map(listen).transpose()?;
+        let ops_address = ops_listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let house = House::build(settings).await?;
         if let Some(sandbox) = &house.sandbox {
             sandbox
@@ -131,21 +150,30 @@ impl Application {
                 .register_access_point(&notices_url(settings, address))
                 .map_err(StartError::Sandbox)?;
         }
-        let state = web::Data::new(state(&house, settings));
+        let state = web::Data::new(state(&house, settings, ops_address));
         let app =
             move || App::new().app_data(state.clone()).wrap(from_fn(http::accompany)).configure(http::routes);
-        let server = HttpServer::new(app)
+        let mut server = HttpServer::new(app)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
+            // The answer to a request that was not read to its end waits for its reader by itself.
+            .client_disconnect_timeout(Duration::ZERO)
             // Its own answer to a signal ends the whole process a moment later, whatever is under way.
             .disable_signals()
-            .listen(listener)?
-            .run();
-        Ok(Self { house, server, address })
+            .listen(listener)?;
+        if let Some(ops_listener) = ops_listener {
+            server = server.listen(ops_listener)?;
+        }
+        Ok(Self { house, server: server.run(), address, ops_address })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The listener of `/ops` and `/metrics`, where they have one of their own.
+    pub fn ops_address(&self) -> Option<SocketAddr> {
+        self.ops_address
     }
 
     pub fn house(&self) -> &House {
@@ -186,6 +214,9 @@ pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
     let accounts = first_start::accounts(&application.house, &settings).await?;
     println!("{}", first_start::welcome(&application.house, application.address, accounts.as_ref()));
+    if let Some(address) = application.ops_address {
+        println!("operators' paths and metrics are on http://{address}");
+    }
     application.run_until_stopped().await
 }
 

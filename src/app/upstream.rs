@@ -8,7 +8,7 @@ use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
-use crate::authority::{self, Authority, CryptoKeys, RetryPolicy};
+use crate::authority::{self, Authority, BuildError, CryptoKeys, RetryPolicy};
 use crate::config::{AuthorityMode, Settings};
 use crate::domain::clock::SharedClock;
 
@@ -31,7 +31,7 @@ impl Upstream {
             }
             AuthorityMode::Remote => None,
         };
-        let authority = Authority::new(authority_settings(settings, sandbox.as_ref())?, clock.clone())?;
+        let authority = client(settings, sandbox.as_ref(), clock)?;
         let keys = crypto_keys(settings, sandbox.as_ref())?;
         Ok(Self { authority, keys, sandbox })
     }
@@ -41,10 +41,20 @@ impl Upstream {
 pub(super) fn remote(settings: &Settings, clock: &SharedClock) -> Result<Option<Authority>, StartError> {
     match settings.authority.mode {
         AuthorityMode::Sandbox => Ok(None),
-        AuthorityMode::Remote => {
-            Ok(Some(Authority::new(authority_settings(settings, None)?, clock.clone())?))
-        }
+        AuthorityMode::Remote => client(settings, None, clock).map(Some),
     }
+}
+
+fn client(
+    settings: &Settings,
+    sandbox: Option<&Sandbox>,
+    clock: &SharedClock,
+) -> Result<Authority, StartError> {
+    let made = Authority::new(authority_settings(settings, sandbox)?, clock.clone());
+    made.map_err(|error| match (error, &settings.authority.extra_ca_file) {
+        (BuildError::ExtraCa, Some(path)) => StartError::ExtraCa(path.clone()),
+        (error, _) => error.into(),
+    })
 }
 
 /// Starts the simulator with the key pair of the settings.
@@ -53,13 +63,14 @@ pub(super) async fn start_sandbox(
     bind: String,
     seed: u64,
 ) -> Result<Sandbox, StartError> {
+    let bound = bind.clone();
     let started = sandbox::start(sandbox::Settings {
         bind,
         api_key: settings.authority.api_key.expose_secret().to_owned(),
         api_secret: settings.authority.api_secret.expose_secret().to_owned(),
         seed,
     });
-    started.await.map_err(|error| StartError::Sandbox(error.to_string()))
+    started.await.map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
 }
 
 fn authority_settings(
@@ -82,18 +93,20 @@ fn authority_settings(
 
 /// The platform's keys for QR codes; the simulator has its own.
 fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<CryptoKeys>, StartError> {
-    let file = match (sandbox, &settings.authority.crypto_keys_file) {
-        (_, Some(path)) => read(path)?,
+    let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
+        (_, Some(path)) => {
+            (format!("the file {} of authority.crypto_keys_file", path.display()), read(path)?)
+        }
         (Some(sandbox), None) => {
             let keys = sandbox.state().crypto_keys();
-            keys.map_err(StartError::Sandbox)?.to_string().into_bytes()
+            ("the simulator".to_owned(), keys.map_err(StartError::Sandbox)?.to_string().into_bytes())
         }
         (None, None) => {
             tracing::warn!("authority.crypto_keys_file is not set: QR codes stay provisional");
             return Ok(None);
         }
     };
-    Ok(Some(CryptoKeys::parse(&file)?))
+    CryptoKeys::parse(&file).map(Some).map_err(|source| StartError::CryptoKeys { from, source })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StartError> {
@@ -105,5 +118,43 @@ pub(super) fn retry_policy(settings: &Settings) -> RetryPolicy {
         initial: Duration::from_millis(settings.pipeline.retry_initial_ms),
         max: Duration::from_secs(settings.pipeline.retry_max_s),
         give_up_after: Duration::from_secs(settings.pipeline.give_up_after_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::clock::SystemClock;
+
+    #[actix_web::test]
+    async fn a_file_that_cannot_be_used_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display().to_string();
+        let clock: SharedClock = Arc::new(SystemClock);
+        for (variable, said) in [
+            (
+                "EXTRA_CA_FILE",
+                format!("the file {path} of authority.extra_ca_file holds no readable PEM certificate"),
+            ),
+            (
+                "CRYPTO_KEYS_FILE",
+                format!("the keys of the file {path} of authority.crypto_keys_file cannot be used"),
+            ),
+        ] {
+            let pairs = [
+                ("EINVOICE__AUTHORITY__MODE", "remote"),
+                ("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true"),
+                ("EINVOICE__AUTHORITY__BASE_URL", "https://authority.example"),
+                ("EINVOICE__AUTHORITY__API_KEY", "a-key-of-theirs"),
+                ("EINVOICE__AUTHORITY__API_SECRET", "a-secret-of-theirs"),
+                (&format!("EINVOICE__AUTHORITY__{variable}"), &path),
+            ];
+            let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let settings = Settings::load(None, pairs.into_iter()).unwrap();
+            let error = Upstream::reach(&settings, &clock).await.err().unwrap();
+            assert_eq!(error.to_string(), said);
+        }
     }
 }

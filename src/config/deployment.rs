@@ -19,6 +19,7 @@ const TOKEN_CHARS_MIN: usize = 16;
 
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
     let mut demands = Demands::default();
+    demands.of_bodies(settings);
     if settings.authority.mode == AuthorityMode::Remote {
         demands.of_a_remote_authority(settings);
     }
@@ -36,6 +37,20 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
 struct Demands(Vec<Fault>);
 
 impl Demands {
+    fn of_bodies(&mut self, settings: &Settings) {
+        let http = &settings.http;
+        self.unless(
+            http.bodies_bytes_per_account_max >= http.body_bytes_max.max(http.bulk_bytes_max),
+            "http.bodies_bytes_per_account_max",
+            "be no less than `http.body_bytes_max` and `http.bulk_bytes_max`",
+        );
+        self.unless(
+            http.bodies_bytes_max >= http.bodies_bytes_per_account_max,
+            "http.bodies_bytes_max",
+            "be no less than `http.bodies_bytes_per_account_max`",
+        );
+    }
+
     fn of_a_remote_authority(&mut self, settings: &Settings) {
         let authority = &settings.authority;
         let demand = "be set where `authority.mode` is remote";
@@ -281,6 +296,13 @@ mod tests {
         ] {
             assert_eq!(is_protected(url), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn there_is_room_for_the_largest_body() {
+        let said = |name, value| said_of_environment(&[(name, value)]);
+        insta::assert_snapshot!(said("EINVOICE__HTTP__BULK_BYTES_MAX", "100000000"), @"`http.bodies_bytes_per_account_max` must be no less than `http.body_bytes_max` and `http.bulk_bytes_max`");
+        insta::assert_snapshot!(said("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_account_max`");
     }
 
     #[test]

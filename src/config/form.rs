@@ -1,7 +1,7 @@
 //! How values stand in the file: empty text for what is absent, `***` for a secret that is shown.
 
 use std::fmt::Display;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -90,6 +90,23 @@ pub(super) fn url_or_nothing<S: Serializer>(url: &Option<Url>, to: S) -> Result<
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
 pub(super) fn path_or_nothing<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.clone().unwrap_or_default().serialize(to)
+}
+
+pub(super) fn networks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+}
+
+pub(super) fn networks_text<S: Serializer>(networks: &[IpNet], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(networks.iter().map(ToString::to_string))
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+pub(super) fn address_or_nothing<S: Serializer>(
+    address: &Option<SocketAddr>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&address.map(|address| address.to_string()).unwrap_or_default())
 }
 
 pub(super) fn secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {

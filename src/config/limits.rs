@@ -6,6 +6,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ipnet::IpNet;
 use toml::Value;
 use url::Url;
 
@@ -51,9 +52,16 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("environment", Allowed::Word(&["development", "production"])),
     ("data_dir", Allowed::Text(|text| !text.is_empty(), "a directory")),
     ("http.bind", Allowed::Text(is_address, ADDRESS)),
+    ("http.ops_bind", Allowed::Text(|text| text.is_empty() || is_address(text), ADDRESS_OR_NOTHING)),
+    ("http.trusted_proxies", Allowed::Texts(|text| text.parse::<IpNet>().is_ok(), PROXIES)),
+    ("http.forwarded_header", Allowed::Word(&["x-forwarded-for", "forwarded"])),
     ("http.body_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bulk_bytes_max", Allowed::Number(1_024..=GIB)),
+    ("http.bodies_bytes_max", Allowed::Number(1_024..=2 * GIB)),
+    ("http.bodies_bytes_per_account_max", Allowed::Number(1_024..=2 * GIB)),
     ("http.body_timeout_s", Allowed::Number(1..=3_600)),
+    ("http.calls_per_account_max", Allowed::Number(1..=COUNT_MAX)),
+    ("http.relays_per_account_max", Allowed::Number(1..=COUNT_MAX)),
     ("http.idempotency_keep_s", Allowed::Number(1..=MONTH_S)),
     ("database.url", Allowed::Text(is_database, "a URL that begins with sqlite:// or postgres://, or empty")),
     ("database.writer_connections_max", Allowed::Number(1..=1_000)),
@@ -122,6 +130,8 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
 ];
 
 const NETWORKS: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
+const PROXIES: &str = "networks such as \"10.0.0.0/8\"";
+const ADDRESS_OR_NOTHING: &str = "an IP address and a port, such as 10.0.0.5:8081, or empty";
 const ADDRESS: &str = "an IP address and a port, such as 127.0.0.1:8080";
 const SEGMENT: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 const HEADER: &str = "visible ASCII characters without spaces, or empty";

@@ -171,7 +171,7 @@ fn other_variables_are_not_looked_at() {
 
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
-    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s");
+    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, bodies_bytes_max, bodies_bytes_per_account_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, trusted_proxies");
     insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are data_dir, environment and the sections accounts, authority, checkpoints, cluster, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
     assert!(
         said_of_file("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting")
@@ -184,7 +184,7 @@ fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
 
 #[test]
 fn an_unknown_variable_is_named_with_its_key() {
-    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s");
+    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, bodies_bytes_max, bodies_bytes_per_account_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, trusted_proxies");
     for (name, key) in [
         ("EINVOICE__HTP__BIND", "`htp.bind`"),
         ("EINVOICE__ENVIROMENT", "`enviroment`"),
@@ -222,7 +222,7 @@ fn a_value_that_is_not_allowed_is_named_with_what_is() {
         (
             "HTTP",
             "x",
-            "a section; it has bind, body_bytes_max, body_timeout_s, bulk_bytes_max, idempotency_keep_s",
+            "a section; it has bind, bodies_bytes_max, bodies_bytes_per_account_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, trusted_proxies",
         ),
     ] {
         let name = format!("EINVOICE__{name}");
@@ -318,4 +318,20 @@ fn offsets_are_read_in_the_form_they_are_shown_in() {
     }
     let shown = from_environment(&[("EINVOICE__AUTHORITY__UTC_OFFSET", "-00:30")]).masked();
     assert!(shown.contains("utc_offset = \"-00:30\""), "{shown}");
+}
+
+#[test]
+fn the_place_of_the_database_names_no_credentials() {
+    let place = |url| from_environment(&[("EINVOICE__DATABASE__URL", url)]).database_place();
+    assert_eq!(place(""), "data/einvoice.db");
+    assert_eq!(place("sqlite:///var/lib/einvoice.db?mode=rw"), "/var/lib/einvoice.db");
+    assert_eq!(
+        place("postgres://user:s3cret@db.example/einvoice?sslmode=verify-full"),
+        "db.example:5432/einvoice"
+    );
+    assert_eq!(place("postgres://user:s3cret@db.example:6432/einvoice"), "db.example:6432/einvoice");
+    assert_eq!(
+        place("postgres://u@localhost/einvoice?host=/run/postgresql"),
+        "/run/postgresql:5432/einvoice"
+    );
 }

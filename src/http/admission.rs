@@ -1,6 +1,6 @@
-//! What stands before every path of `/v1`: who calls is looked up, once; what the caller may ask for in a time
-//! is counted; and a write with an `Idempotency-Key` is answered once. Nothing is refused here for want of a key:
-//! each surface does that in its own words.
+//! What stands before every path of `/v1`, all of it before a byte of a body is read: who calls is looked up, once;
+//! what the caller may ask for in a time is counted; its key must be one that the surface takes; it may have so many
+//! calls under way. Then a write with an `Idempotency-Key` is answered once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -8,14 +8,14 @@ use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::{Error, web};
 
-use crate::http::auth::{self, Account};
+use crate::http::auth::{self, Account, PUBLIC, Surface};
 use crate::http::error::ApiError;
-use crate::http::limits::{self, Holder, Rare};
-use crate::http::state::State;
-use crate::http::{idempotency, ident};
+use crate::http::limits::{self, CallKind, CallPermit, Holder, Rare};
+use crate::http::state::{Settings, State};
+use crate::http::{client_address, idempotency, ident};
 
-/// What takes no key.
-const PUBLIC: &str = "/v1/core/commons/invoice-categories";
+/// The path whose bodies hold many invoices.
+const BULK: &str = "/v1/tax-payers/invoices/bulk";
 
 /// What only reads although it may be posted: counted as a read, and no `Idempotency-Key` is looked at.
 const READING: [&str; 5] = [
@@ -38,9 +38,11 @@ pub(crate) fn only_reads(pattern: Option<&str>, method: &Method) -> bool {
 /// What a path is, as far as admission goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entrance {
+    pattern: &'static str,
     is_counted: bool,
-    is_public: bool,
     is_reading: bool,
+    is_for_operators: bool,
+    surface: Option<Surface>,
     rare: Option<Rare>,
 }
 
@@ -48,14 +50,18 @@ pub(crate) struct Entrance {
 struct Visitor {
     account: Option<Account>,
     is_read: bool,
+    /// Held until the call is over.
+    _call: Option<CallPermit>,
 }
 
 impl Entrance {
-    pub(crate) fn of(pattern: &str) -> Self {
+    pub(crate) fn of(pattern: &'static str) -> Self {
         Self {
+            pattern,
             is_counted: pattern.starts_with("/v1/"),
-            is_public: pattern == PUBLIC,
             is_reading: READING.contains(&pattern),
+            is_for_operators: pattern.starts_with("/ops/") || pattern == "/metrics",
+            surface: Surface::of(pattern),
             rare: Rare::of(pattern),
         }
     }
@@ -68,14 +74,18 @@ impl Entrance {
         is_taken: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         let state = request.app_data::<web::Data<State>>().cloned();
+        if state.as_ref().is_some_and(|state| self.is_elsewhere(&request, &state.settings)) {
+            return Ok(request.error_response(ApiError::route_not_found()));
+        }
         let mut response = match state.filter(|_| self.is_counted) {
             None => next.call(request).await?,
-            Some(state) => match self.let_in(&state, &request).await {
+            Some(state) => match self.let_in(&state, &request, is_taken).await {
                 Err(error) => request.error_response(error),
-                Ok(Visitor { account: Some(account), is_read: false }) if is_taken => {
-                    idempotency::visit(&state, account, request, next).await?
+                Ok(Visitor { account: Some(account), is_read: false, _call }) if is_taken => {
+                    let body_bytes_max = self.body_bytes_max(&state.settings);
+                    idempotency::visit(&state, (account, body_bytes_max), request, next).await?
                 }
-                Ok(_) => next.call(request).await?,
+                Ok(_visitor) => next.call(request).await?,
             },
         };
         let request = response.request().clone();
@@ -83,22 +93,44 @@ impl Entrance {
         Ok(response)
     }
 
-    async fn let_in(self, state: &State, request: &ServiceRequest) -> Result<Visitor, ApiError> {
-        let account = if self.is_public { None } else { auth::recognised(request.request()).await? };
+    async fn let_in(
+        self,
+        state: &State,
+        request: &ServiceRequest,
+        is_taken: bool,
+    ) -> Result<Visitor, ApiError> {
+        let account = match self.pattern {
+            PUBLIC => None,
+            _ => auth::recognised(request.request()).await?,
+        };
         let is_read = self.is_reading || matches!(*request.method(), Method::GET | Method::HEAD);
         let now = state.now();
-        let holder = Holder::new(account, request.peer_addr().map(|peer| peer.ip()));
+        let holder = Holder::new(account, client_address::of(request.request()));
         let mut counted = state.limits.request(holder, is_read, now);
         let taxpayer = request.match_info().get("id").and_then(ident::number);
         if let (Ok(_), Some(rare), Some(account), Some(taxpayer)) = (&counted, self.rare, account, taxpayer) {
             counted = state.limits.rare(rare, (account, taxpayer), now);
         }
         limits::noted(request.request(), counted)?;
-        // Here for what is answered from a stored answer, and in the extractors for every path.
-        if account.is_some() && !is_read {
-            auth::check_scope(request.request()).await?;
+        if let (Some(surface), true) = (self.surface, is_taken) {
+            surface.admit(request.request()).await?;
         }
-        Ok(Visitor { account, is_read })
+        let kind = CallKind::of(self.pattern, is_read);
+        let call = account.map(|account| state.calls.start(account, kind)).transpose()?;
+        Ok(Visitor { account, is_read, _call: call })
+    }
+
+    /// Whether the path is served on another listener. Operators' paths have one of their own where the settings say
+    /// so; the probes are answered on both.
+    fn is_elsewhere(self, request: &ServiceRequest, settings: &Settings) -> bool {
+        let listener = request.app_config().local_addr();
+        let is_probe = self.pattern.starts_with("/health/");
+        settings.ops_address.is_some_and(|ops| !is_probe && (listener == ops) != self.is_for_operators)
+    }
+
+    /// The longest body that the path takes.
+    fn body_bytes_max(self, settings: &Settings) -> usize {
+        if self.pattern == BULK { settings.bulk_bytes_max } else { settings.body_bytes_max }
     }
 }
 
@@ -109,7 +141,7 @@ mod tests {
     #[test]
     fn what_reads_and_what_is_rare_is_told_by_its_path() {
         let reading = Entrance::of("/v1/app/invoices/{irn}/confirm");
-        assert!(reading.is_counted && reading.is_reading && !reading.is_public);
+        assert!(reading.is_counted && reading.is_reading && reading.surface.is_some());
         let reads = |pattern, method| only_reads(Some(pattern), &method);
         assert!(reads("/v1/app/invoices/{irn}/confirm", Method::POST));
         assert!(reads("/v1/tax-payers/invoices", Method::GET) && reads("/ops/audit", Method::HEAD));
@@ -117,7 +149,7 @@ mod tests {
         assert!(!only_reads(None, &Method::GET));
         let create = Entrance::of("/v1/tax-payers/invoices");
         assert!(create.is_counted && !create.is_reading && create.rare.is_none());
-        assert!(Entrance::of(PUBLIC).is_public);
+        assert!(Entrance::of(PUBLIC).is_counted && Entrance::of(PUBLIC).surface.is_none());
         assert!(!Entrance::of("/health/live").is_counted);
         let rotate = Entrance::of("/v1/system-integrators/taxpayers/{id}/api-key/rotate");
         assert_eq!(rotate.rare, Some(Rare::Rotation));

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use actix_web::dev::Payload;
+use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 
@@ -11,6 +12,7 @@ use crate::domain::api_key::KeyScope;
 use crate::domain::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
 use crate::domain::ids::{IntegratorId, TaxpayerId};
 use crate::http::admission;
+use crate::http::client_address;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::limits;
@@ -18,6 +20,8 @@ use crate::http::state::State;
 use crate::store::keys;
 
 const API_KEY: &str = "x-api-key";
+/// What takes no key.
+pub(crate) const PUBLIC: &str = "/v1/core/commons/invoice-categories";
 
 /// Whose key a request carried, as the access log names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +31,10 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    pub(crate) fn new(kind: KeyKind, id: i64) -> Self {
+        Self { kind, id }
+    }
+
     pub(crate) fn owner(self) -> (KeyKind, i64) {
         (self.kind, self.id)
     }
@@ -35,6 +43,43 @@ impl Account {
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind, self.id)
+    }
+}
+
+/// The kinds of keys that a part of the API takes, and the code for any other key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Surface {
+    kinds: &'static [KeyKind],
+    otherwise: Code,
+}
+
+const TAXPAYERS: Surface = Surface { kinds: &[KeyKind::Taxpayer], otherwise: Code::InvalidApiKey };
+const INTEGRATORS: Surface = Surface { kinds: &[KeyKind::Integrator], otherwise: Code::InvalidApiKey };
+const OPERATORS: Surface = Surface { kinds: &[KeyKind::Operator], otherwise: Code::InvalidApiKey };
+const ACCESS_POINT: Surface =
+    Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: Code::KeyNotRecognized };
+
+impl Surface {
+    /// The surface of a path of the route table; none of a path that asks for no key, or asks by itself.
+    pub(crate) fn of(pattern: &str) -> Option<Self> {
+        const SURFACES: [(&str, Surface); 5] = [
+            ("/v1/tax-payers/", TAXPAYERS),
+            ("/v1/system-integrators/", INTEGRATORS),
+            ("/v1/app/", ACCESS_POINT),
+            ("/v1/core/", ACCESS_POINT),
+            ("/ops/", OPERATORS),
+        ];
+        let surface = SURFACES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
+        surface.filter(|_| pattern != PUBLIC).map(|(_, surface)| *surface)
+    }
+
+    /// Refuses a request whose key is of no kind that the surface takes.
+    pub(crate) async fn admit(self, request: &HttpRequest) -> Result<Account, ApiError> {
+        let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
+        let Some(account) = account else { return Err(failed(request, self.otherwise)) };
+        check_scope(request).await?;
+        request.extensions_mut().insert(account);
+        Ok(account)
     }
 }
 
@@ -53,8 +98,8 @@ async fn resolved(request: &HttpRequest) -> Result<Option<(Account, KeyScope)>, 
     if let Some(Recognised(account)) = known {
         return Ok(account);
     }
-    let key = request.headers().get(API_KEY).and_then(|value| value.to_str().ok());
-    let account = match key.and_then(|key| KeyKind::of(key).map(|kind| (kind, key))) {
+    let account = match sent(request.headers()).ok().and_then(|key| KeyKind::of(key).map(|kind| (kind, key)))
+    {
         None => None,
         Some((kind, key)) => {
             let state = state(request)?;
@@ -62,7 +107,7 @@ async fn resolved(request: &HttpRequest) -> Result<Option<(Account, KeyScope)>, 
             if let Some(key) = &found {
                 state.key_usage.note(key);
             }
-            found.map(|key| (Account { kind, id: key.owner.id }, key.scope))
+            found.map(|key| (Account::new(kind, key.owner.id), key.scope))
         }
     };
     request.extensions_mut().insert(Recognised(account));
@@ -74,7 +119,7 @@ fn state(request: &HttpRequest) -> Result<&web::Data<State>, ApiError> {
 }
 
 /// Refuses a write with a key that may only read.
-pub(crate) async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
+async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     let is_read = || admission::only_reads(request.match_pattern().as_deref(), request.method());
     match resolved(request).await? {
         Some((_, KeyScope::ReadOnly)) if !is_read() => {
@@ -84,52 +129,91 @@ pub(crate) async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     }
 }
 
-/// The account of the key, if it is of one of these kinds; the code says what else there is.
-async fn account(request: HttpRequest, kinds: &[KeyKind], otherwise: Code) -> Result<Account, ApiError> {
-    let account = recognised(&request).await?.filter(|account| kinds.contains(&account.kind));
-    let Some(account) = account else { return Err(failed(&request, otherwise)) };
-    check_scope(&request).await?;
-    request.extensions_mut().insert(account);
-    Ok(account)
+/// Why a request carries no key that could be anybody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NoKey {
+    Missing,
+    /// Of two keys neither may be taken: a proxy may have judged by the other.
+    Twice,
+    /// Not in ASCII.
+    Garbled,
+}
+
+/// The key that a request was sent with.
+fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
+    let mut keys = headers.get_all(API_KEY);
+    match (keys.next(), keys.next()) {
+        (None, _) => Err(NoKey::Missing),
+        (Some(_), Some(_)) => Err(NoKey::Twice),
+        (Some(key), None) if key.is_empty() => Err(NoKey::Missing),
+        (Some(key), None) => key.to_str().map_err(|_| NoKey::Garbled),
+    }
+}
+
+/// Writes the line of a failed authentication, unless there are too many of them. Of the key it names the kind.
+fn log_failure(request: &HttpRequest, state: &State) {
+    let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
+    let known = request
+        .extensions()
+        .get::<Recognised>()
+        .and_then(|Recognised(found)| found.map(|(account, _)| account));
+    let (reason, kind) = match sent(request.headers()) {
+        Err(NoKey::Missing) => ("no key", None),
+        Err(NoKey::Twice) => ("two keys", None),
+        Err(NoKey::Garbled) => ("malformed key", None),
+        Ok(key) => match (KeyKind::of(key), known) {
+            (None, _) => ("malformed key", None),
+            (kind, None) => ("unknown key", kind),
+            (kind, Some(_)) => ("key of another surface", kind),
+        },
+    };
+    tracing::warn!(
+        peer = client_address::of(request).map(tracing::field::display),
+        route = request.match_pattern(),
+        key_kind = kind.map(tracing::field::display),
+        account = known.map(tracing::field::display),
+        reason,
+        suppressed,
+        "an authentication failed"
+    );
 }
 
 /// Why a request is not authenticated: for want of a good key or, after too many of those, for coming again.
 fn failed(request: &HttpRequest, otherwise: Code) -> ApiError {
-    let peer = request.peer_addr().map(|peer| peer.ip());
-    let counted =
-        state(request).map(|state| state.limits.failed_authentication(peer, state.now()).map(|_| None));
+    let counted = state(request).map(|state| {
+        log_failure(request, state);
+        let peer = client_address::of(request);
+        state.limits.failed_authentication(peer, state.now()).map(|_| None)
+    });
     if let Err(error) = counted.and_then(|counted| limits::noted(request, counted)) {
         return error;
     }
-    match request.headers().get(API_KEY).filter(|value| !value.is_empty()) {
-        None => ApiError::new(Code::Unauthenticated, "The x-api-key header is required"),
-        Some(_) => ApiError::new(otherwise, "The API key is not valid here"),
+    match sent(request.headers()) {
+        Err(NoKey::Missing) => ApiError::new(Code::Unauthenticated, "The x-api-key header is required"),
+        Err(NoKey::Twice) => ApiError::new(Code::Unauthenticated, "The x-api-key header must be sent once"),
+        Err(NoKey::Garbled) | Ok(_) => ApiError::new(otherwise, "The API key is not valid here"),
     }
 }
 
-/// Declares how a caller is extracted: the kinds of keys, the code for any other key, the value made of it.
+/// Declares how a caller is extracted: the surface whose keys are meant, and the value made of one.
 macro_rules! caller {
-    ($caller:ty, $kinds:expr, $otherwise:expr, $make:expr) => {
+    ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {
             type Error = ApiError;
             type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
             fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
                 let request = request.clone();
-                Box::pin(async move { account(request, &$kinds, $otherwise).await.map($make) })
+                Box::pin(async move { $surface.admit(&request).await.map($make) })
             }
         }
     };
 }
 
-caller!(TaxpayerCaller, [KeyKind::Taxpayer], Code::InvalidApiKey, |account| Self(TaxpayerId(account.id)));
-caller!(IntegratorCaller, [KeyKind::Integrator], Code::InvalidApiKey, |account| {
-    Self(IntegratorId(account.id))
-});
-caller!(OperatorCaller, [KeyKind::Operator], Code::InvalidApiKey, |account| Self(account.id));
-caller!(Caller, [KeyKind::Taxpayer, KeyKind::Integrator], Code::KeyNotRecognized, |account| {
-    match account.kind {
-        KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
-        KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
-    }
+caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(account.id)));
+caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(account.id)));
+caller!(OperatorCaller, OPERATORS, |account| Self(account.id));
+caller!(Caller, ACCESS_POINT, |account| match account.kind {
+    KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
+    KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
 });

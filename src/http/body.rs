@@ -1,7 +1,9 @@
 //! The body of a request as JSON. It is read when the handler asks for it, so that the right to call is
-//! decided first; its size is counted while it comes in, and it may not take forever.
+//! decided first; its size is counted while it comes in, and it may not take forever. Room for it is taken before a
+//! byte is read, for its text and then for its values, and given back as each of them goes.
 
 use std::future::{Ready, ready};
+use std::ops::Deref;
 use std::time::Duration;
 
 use actix_web::dev::{Payload, ServiceRequest};
@@ -11,21 +13,29 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use crate::http::auth::Account;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::json;
+use crate::http::limits::Taken;
 use crate::http::state::State;
 
-/// What is reserved on the word of a header, before any byte has come.
-const BYTES_RESERVED_MAX: usize = 64 * 1024;
+/// The room that is taken at first for a body that does not say how long it is; it doubles as the body comes in.
+const ROOM_AT_FIRST: usize = 64 * 1024;
 
-/// A body that has not been read yet.
+/// A body that has not been parsed yet.
 pub(crate) struct Body {
-    payload: Payload,
+    source: Source,
     declared: Declared,
     bytes_max: usize,
-    /// For the whole of it, so that a byte now and then does not help.
-    timeout: Duration,
+    account: Option<Account>,
+    state: web::Data<State>,
+}
+
+enum Source {
+    Unread(Payload),
+    /// Read before, for the sake of the request's key.
+    Read(Text),
 }
 
 /// What the headers say about it.
@@ -35,18 +45,43 @@ struct Declared {
     length: Option<usize>,
 }
 
+/// A whole body as it came, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) bytes: Vec<u8>,
+    account: Option<Account>,
+    _room: Taken,
+}
+
+/// The JSON object that a body is, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct Object {
+    members: Map<String, Value>,
+    _room: Option<Taken>,
+}
+
+impl Deref for Object {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.members
+    }
+}
+
 impl FromRequest for Body {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let read = request.extensions_mut().remove::<Text>();
+        let source = read.map_or_else(|| Source::Unread(payload.take()), Source::Read);
         let state = request.app_data::<web::Data<State>>().ok_or_else(|| ApiError::internal("no state"));
-        let declared = Declared::of(request.headers());
         ready(state.map(|state| Self {
-            payload: payload.take(),
-            declared,
+            source,
+            declared: Declared::of(request.headers()),
             bytes_max: state.settings.body_bytes_max,
-            timeout: state.settings.body_timeout,
+            account: request.extensions().get().copied(),
+            state: state.clone(),
         }))
     }
 }
@@ -84,61 +119,105 @@ impl Body {
     }
 
     /// The JSON object that the body is; no body at all is an empty one, whatever its headers say.
-    pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>, ApiError> {
-        let is_json = self.declared.is_json;
+    pub(crate) async fn object_or_nothing(self) -> Result<Object, ApiError> {
+        let (is_json, state) = (self.declared.is_json, self.state.clone());
         let text = self.in_time().await?;
-        match text.is_empty() {
-            true => Ok(Map::new()),
-            false if is_json => json::object(&text),
+        match text.bytes.is_empty() {
+            true => Ok(Object { members: Map::new(), _room: None }),
+            false if is_json => text.object(&state).await,
             false => Err(no_json()),
         }
     }
 
     /// The JSON object that the body is.
-    pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
-        json::object(&self.text().await?)
+    pub(crate) async fn object(self) -> Result<Object, ApiError> {
+        let state = self.state.clone();
+        self.text().await?.object(&state).await
     }
 
     /// The whole body as it came, for who parses it elsewhere.
-    pub(crate) async fn text(self) -> Result<Vec<u8>, ApiError> {
+    pub(crate) async fn text(self) -> Result<Text, ApiError> {
         if !self.declared.is_json {
             return Err(no_json());
         }
         self.in_time().await
     }
 
-    async fn in_time(self) -> Result<Vec<u8>, ApiError> {
-        let limit = self.timeout;
-        timeout(limit, self.bytes()).await.map_err(|_| too_slow(limit))?
+    /// The limit is for the whole of it, so that a byte now and then does not help.
+    async fn in_time(self) -> Result<Text, ApiError> {
+        let limit = self.state.settings.body_timeout;
+        match self.source {
+            Source::Read(text) => Ok(text),
+            Source::Unread(_) => timeout(limit, self.read()).await.map_err(|_| too_slow(limit))?,
+        }
     }
 
-    async fn bytes(mut self) -> Result<Vec<u8>, ApiError> {
-        let expected = self.declared.length.unwrap_or_default();
-        if expected > self.bytes_max {
-            return Err(self.too_large());
+    async fn read(self) -> Result<Text, ApiError> {
+        let Self { source: Source::Unread(mut payload), bytes_max, account, state, declared } = self else {
+            return Err(ApiError::internal("the body was read before"));
+        };
+        if declared.length.is_some_and(|length| length > bytes_max) {
+            return Err(too_large(bytes_max));
         }
-        let mut bytes = Vec::with_capacity(expected.min(BYTES_RESERVED_MAX));
-        while let Some(chunk) = self.payload.next().await {
+        let mut size = match payload {
+            Payload::None => 0,
+            _ => declared.length.unwrap_or(ROOM_AT_FIRST).min(bytes_max),
+        };
+        let mut room = state.bodies.text(account, size).await?;
+        let mut bytes = Vec::with_capacity(size);
+        while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
-            if bytes.len() + chunk.len() > self.bytes_max {
-                return Err(self.too_large());
+            let length = bytes.len() + chunk.len();
+            if length > bytes_max {
+                return Err(too_large(bytes_max));
+            }
+            if length > size {
+                let more = length.max(2 * size).min(bytes_max) - size;
+                room.grow(more)?;
+                size += more;
+                bytes.reserve_exact(size - bytes.len());
             }
             bytes.extend_from_slice(&chunk);
         }
-        Ok(bytes)
-    }
-
-    fn too_large(&self) -> ApiError {
-        let message = format!("The request body is longer than {} bytes", self.bytes_max);
-        ApiError::new(Code::PayloadTooLarge, message)
+        Ok(Text { bytes, account, _room: room })
     }
 }
 
-/// A whole body before anybody asks for it, as long as any may be; what it is does not matter.
-pub(crate) async fn whole(request: &mut ServiceRequest, state: &State) -> Result<Vec<u8>, ApiError> {
+impl Text {
+    /// The JSON object that the text is.
+    async fn object(self, state: &State) -> Result<Object, ApiError> {
+        let room = self.room_for_values(state).await?;
+        let members = json::object(&self.bytes)?;
+        Ok(Object { members, _room: Some(room) })
+    }
+
+    /// Reads the text in the room that was taken for its values, and gives back all the room.
+    pub(crate) fn read_in<T>(self, room: Taken, read: impl FnOnce(&[u8]) -> T) -> T {
+        let result = read(&self.bytes);
+        drop(room);
+        result
+    }
+
+    /// Room for what the text becomes when it is parsed.
+    pub(crate) async fn room_for_values(&self, state: &State) -> Result<Taken, ApiError> {
+        state.bodies.values(self.account, &self.bytes).await
+    }
+}
+
+/// A whole body before its handler asks for it: what it is does not matter yet.
+pub(crate) async fn whole(
+    request: &mut ServiceRequest,
+    state: &web::Data<State>,
+    account: Account,
+    bytes_max: usize,
+) -> Result<Text, ApiError> {
     let declared = Declared::of(request.headers());
-    let (bytes_max, timeout) = (state.settings.keyed_bytes_max, state.settings.body_timeout);
-    Body { payload: request.take_payload(), declared, bytes_max, timeout }.in_time().await
+    let source = Source::Unread(request.take_payload());
+    Body { source, declared, bytes_max, account: Some(account), state: state.clone() }.in_time().await
+}
+
+fn too_large(bytes_max: usize) -> ApiError {
+    ApiError::new(Code::PayloadTooLarge, format!("The request body is longer than {bytes_max} bytes"))
 }
 
 fn no_json() -> ApiError {

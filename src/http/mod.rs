@@ -6,15 +6,16 @@
 //! | what handlers work with | `state` |
 //! | the route table | here and, of webhooks and operators, in `webhook_paths` and `ops_paths`; a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets`, `password` |
-//! | how much, and once | `admission`, `limits`, `idempotency`, `turnstile` |
+//! | how much, and once | `admission`, `limits`, `idempotency` |
 //! | what comes in | `body`, `json`, `query`, `ident`, `since`, `patience`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | failures | `code`, `error`, `render` |
 //! | why a document was refused, and what would mend it | `explain`, `mend` |
-//! | what accompanies every request | `request` |
+//! | what accompanies every request | `request`, `client_address`, `access_log`, `unread` |
 //! | health and metrics, looked up now and then | `health`, `metrics`, `cached` |
 //! | the document of the API | `openapi` |
 
+mod access_log;
 mod acting;
 mod admission;
 mod app;
@@ -22,6 +23,7 @@ mod auth;
 mod authority;
 mod body;
 mod cached;
+mod client_address;
 mod code;
 mod core;
 mod created;
@@ -49,6 +51,8 @@ mod patience;
 mod query;
 mod render;
 mod request;
+#[cfg(test)]
+mod rights_tests;
 mod route;
 mod secrets;
 mod since;
@@ -59,22 +63,22 @@ mod tax_payers;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod turnstile;
+mod unread;
 pub(crate) mod views;
 mod webhook_paths;
 
 use actix_web::http::Method;
 use actix_web::web;
 
+pub use client_address::{ForwardedHeader, TrustedProxies};
 pub use error::ApiError;
 pub use health::Health;
 pub use idempotency::UnderWay;
-pub use limits::{Limits, Rates};
+pub use limits::{Bodies, BodyBytes, Calls, Limits, Rates};
 pub use metrics::{Figures, Traffic};
 pub use password::Passwords;
 pub use request::accompany;
 use route::{Path, path};
-pub use turnstile::Turnstile;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];

@@ -136,9 +136,17 @@ impl Query {
 
     pub(crate) fn page(&self, per_page_default: u64) -> Page {
         let positive = |name| self.number(name).filter(|number| *number > 0).map(u64::from);
-        Page {
-            number: positive("page").unwrap_or(1),
-            per_page: positive("per_page").unwrap_or(per_page_default).min(PER_PAGE_MAX),
+        Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
+    }
+
+    /// However many are asked for, a page holds no more than the most.
+    fn per_page(&self) -> Option<u64> {
+        let digits = self.text("per_page")?.trim();
+        let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        match digits.parse::<u64>() {
+            Ok(0) => None,
+            Ok(number) => Some(number.min(PER_PAGE_MAX)),
+            Err(_) => is_whole.then_some(PER_PAGE_MAX),
         }
     }
 }
@@ -176,7 +184,12 @@ mod tests {
     #[test]
     fn per_page_is_clamped() {
         assert_eq!(Query::of("per_page=101").page(10).per_page, 100);
-        assert_eq!(Query::of("per_page=4000000000").page(15).per_page, 100);
+        for many in ["4000000000", "4294967296", "18446744073709551616", &"9".repeat(500)] {
+            assert_eq!(Query::of(&format!("per_page={many}")).page(15).per_page, 100, "{many}");
+        }
+        for odd in ["0", "00", "-5", "1e3", "99999999999999999999x", "\u{0663}"] {
+            assert_eq!(Query::of(&format!("per_page={odd}")).page(15).per_page, 15, "{odd}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::fault::{Fault, json_pointer};
+use crate::http::access_log::LoggedFailure;
 use crate::http::error::ApiError;
 use crate::http::explain::explanation::Explanation;
 use crate::http::views::queue::QueueView;
@@ -88,11 +89,14 @@ pub(crate) fn failure(error: &ApiError, wishes: &Wishes) -> HttpResponse {
     if error.status == StatusCode::UNAUTHORIZED {
         answer.insert_header((WWW_AUTHENTICATE, CHALLENGE));
     }
-    if wishes.wants_problem {
+    let mut answer = if wishes.wants_problem {
         answer.insert_header((CONTENT_TYPE, "application/problem+json"));
-        return answer.json(problem(error, wishes));
-    }
-    answer.json(envelope(error, wishes))
+        answer.json(problem(error, wishes))
+    } else {
+        answer.json(envelope(error, wishes))
+    };
+    answer.extensions_mut().insert(LoggedFailure::from(error));
+    answer
 }
 
 fn envelope<'a>(error: &'a ApiError, wishes: &'a Wishes) -> Failed<'a> {

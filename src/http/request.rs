@@ -1,39 +1,46 @@
-//! What accompanies every request: its id, its span, one line of the access log, its counters, and the
-//! writing of its failure. A panic in a handler ends here too. Keys and bodies are never logged.
+//! What accompanies every request: its id, its span, its address, its line of the log, and the writing of its
+//! failure. A panic in a handler ends here too.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality};
-use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
 use tracing::Instrument;
 
 use crate::domain::clock;
-use crate::http::auth::Account;
+use crate::http::access_log::{AccessLine, Outcome};
+use crate::http::client_address::ClientAddress;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::render::{self, Wishes};
 use crate::http::state::State;
+use crate::http::unread::RequestStream;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS_MAX: usize = 128;
-/// The route of a request that no route takes.
-const UNMATCHED: &str = "unmatched";
 
 /// The outermost middleware: `App::wrap(from_fn(http::accompany))`.
-pub async fn accompany<B>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<BoxBody>, Error>
+pub async fn accompany<B>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error>
 where
     B: MessageBody + 'static,
 {
     let wishes = wishes(&request);
-    let visit = Visit { method: request.method().clone(), started: Instant::now() };
     request.extensions_mut().insert(wishes.clone());
     let state = request.app_data::<web::Data<State>>().cloned();
+    let client = client(&request, state.as_deref());
+    request.extensions_mut().insert(ClientAddress(client));
+    let line = AccessLine::begin(&request, client);
+    let stream = RequestStream::of(&mut request);
     let span = tracing::info_span!("request", request_id = wishes.request_id);
     async {
         let outcome = AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await;
@@ -41,17 +48,34 @@ where
             Ok(Ok(response)) => {
                 let mut response = written(response.map_into_boxed_body(), &wishes);
                 stamp(response.headers_mut(), &wishes);
-                visit.end(&Trace::of(&response), state.as_ref().map(web::Data::get_ref));
-                return Ok(response);
+                line.end(&Outcome::of(&response), state.as_deref().map(Arc::as_ref));
+                return Ok(settled(response, stream).await);
             }
             Ok(Err(error)) => error_of(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
-        visit.end(&Trace::lost(failure.status), state.as_ref().map(web::Data::get_ref));
-        Err(abandoned(failure, wishes))
+        line.end(&Outcome::lost(&failure), state.as_deref().map(Arc::as_ref));
+        Err(abandoned(failure, wishes, stream))
     }
     .instrument(span)
     .await
+}
+
+/// Where the request comes from, as far as trusted proxies say.
+fn client(request: &ServiceRequest, state: Option<&Arc<State>>) -> Option<IpAddr> {
+    match state {
+        Some(state) => state.settings.trusted_proxies.client(request.peer_addr(), request.headers()),
+        None => request.peer_addr().map(|peer| peer.ip()),
+    }
+}
+
+async fn settled(
+    response: ServiceResponse<BoxBody>,
+    stream: Option<RequestStream>,
+) -> ServiceResponse<BoxBody> {
+    let Some(stream) = stream else { return response };
+    let (request, response) = response.into_parts();
+    ServiceResponse::new(request, stream.settle(response).await)
 }
 
 fn wishes(request: &ServiceRequest) -> Wishes {
@@ -138,11 +162,12 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 struct Abandoned {
     error: ApiError,
     wishes: Wishes,
+    stream: Option<RequestStream>,
 }
 
-fn abandoned(error: ApiError, wishes: Wishes) -> Error {
+fn abandoned(error: ApiError, wishes: Wishes, stream: Option<RequestStream>) -> Error {
     log(&error);
-    Abandoned { error, wishes }.into()
+    Abandoned { error, wishes, stream }.into()
 }
 
 impl std::fmt::Display for Abandoned {
@@ -159,56 +184,11 @@ impl ResponseError for Abandoned {
     fn error_response(&self) -> HttpResponse {
         let mut response = render::failure(&self.error, &self.wishes);
         stamp(response.headers_mut(), &self.wishes);
-        response
-    }
-}
-
-/// One request, from its arrival.
-struct Visit {
-    method: Method,
-    started: Instant,
-}
-
-/// What is counted and logged of an answer.
-struct Trace {
-    route: Option<String>,
-    status: StatusCode,
-    account: Option<String>,
-}
-
-impl Trace {
-    fn of(response: &ServiceResponse<BoxBody>) -> Self {
-        let request = response.request();
-        let account = request.extensions().get::<Account>().map(ToString::to_string);
-        Self { route: request.match_pattern(), status: response.status(), account }
-    }
-
-    /// Of a request that is not there any more.
-    fn lost(status: StatusCode) -> Self {
-        Self { route: None, status, account: None }
-    }
-}
-
-impl Visit {
-    fn end(&self, trace: &Trace, state: Option<&State>) {
-        let route = trace.route.as_deref().unwrap_or(UNMATCHED);
-        let duration = self.started.elapsed();
-        if let Some(state) = state {
-            state.traffic.count(&self.method, route, trace.status, duration);
+        match self.stream.clone() {
+            Some(stream) => stream.close_unless_read(response),
+            None => response,
         }
-        tracing::info!(
-            method = %self.method,
-            route,
-            status = trace.status.as_u16(),
-            duration_ms = millis(duration),
-            account = trace.account,
-            "answered"
-        );
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What every handler works with: the ways to the store, the actors and the authority, and the settings
 //! of this surface. One value a process, shared by all its workers.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +22,12 @@ use crate::domain::catalog::SharedCatalog;
 use crate::domain::clock::SharedClock;
 use crate::domain::ids::TaxpayerId;
 use crate::domain::verification::VerificationPolicy;
+use crate::http::client_address::TrustedProxies;
 use crate::http::health::Health;
 use crate::http::idempotency::UnderWay;
-use crate::http::limits::Limits;
+use crate::http::limits::{Bodies, Calls, Limits};
 use crate::http::metrics::{Figures, Traffic};
 use crate::http::password::Passwords;
-use crate::http::turnstile::Turnstile;
 use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::integrations;
@@ -53,11 +54,11 @@ pub struct State {
     pub figures: Figures,
     /// `Traffic::default()`.
     pub traffic: Traffic,
-    /// `Turnstile::default()`.
-    pub bulk: Turnstile,
     pub limits: Limits,
     pub key_usage: Arc<KeyUsage>,
     pub passwords: Passwords,
+    pub calls: Calls,
+    pub bodies: Bodies,
     /// `UnderWay::default()`.
     pub under_way: UnderWay,
 }
@@ -71,8 +72,6 @@ pub struct Settings {
     pub body_bytes_max: usize,
     /// The longest body of a bulk request, in bytes: `http.bulk_bytes_max`.
     pub bulk_bytes_max: usize,
-    /// The longest body of a request with an `Idempotency-Key`, which is read before its path is looked at.
-    pub keyed_bytes_max: usize,
     /// How long the key of a request and its answer are kept: `http.idempotency_keep_s`.
     pub idempotency_keep: Duration,
     /// How long a whole body may take: `http.body_timeout_s`.
@@ -87,6 +86,10 @@ pub struct Settings {
     pub notification_token: SecretString,
     /// Whether `/metrics` needs no operator key.
     pub metrics_public: bool,
+    /// The listener of `/ops` and `/metrics`, where they have one of their own: `http.ops_bind`.
+    pub ops_address: Option<SocketAddr>,
+    /// Who may say where a request comes from: `http.trusted_proxies`.
+    pub trusted_proxies: TrustedProxies,
 }
 
 impl State {

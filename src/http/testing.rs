@@ -6,12 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use actix_web::web;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use secrecy::SecretString;
-use tempfile::TempDir;
 
 use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::backlog::Backlog;
@@ -35,11 +32,13 @@ use crate::domain::party::{Place, Taxpayer};
 use crate::domain::verification::{Verification, VerificationPolicy};
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
-use crate::http::{Figures, Health, Passwords, Rates, Traffic, Turnstile, UnderWay};
-use crate::store::database::{PoolSettings, Store};
+use crate::http::{
+    Bodies, BodyBytes, Calls, Figures, Health, Passwords, Rates, Traffic, TrustedProxies, UnderWay,
+};
+use crate::store::database::Store;
 use crate::store::entity::contact;
 use crate::store::lanes::{self, LaneKind};
-use crate::store::vault::Vault;
+use crate::store::testing::{TestStore, sqlite_store, stores};
 use crate::store::{accounts, keys, taxpayers};
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
@@ -54,7 +53,7 @@ pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 pub(crate) struct House {
     pub(crate) state: web::Data<State>,
     arbiters: Arc<Arbiters>,
-    _files: TempDir,
+    _database: TestStore,
 }
 
 impl Drop for House {
@@ -68,7 +67,6 @@ fn settings() -> Settings {
         pipeline_wait: Duration::from_millis(10),
         body_bytes_max: 4_096,
         bulk_bytes_max: 8_192,
-        keyed_bytes_max: 8_192,
         idempotency_keep: Duration::from_hours(24),
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
@@ -76,17 +74,34 @@ fn settings() -> Settings {
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
+        ops_address: None,
+        trusted_proxies: TrustedProxies::default(),
     }
 }
 
-/// Without limits on requests.
+/// Without limits on requests, on SQLite.
 pub(crate) async fn house() -> House {
-    let files = tempfile::tempdir().unwrap();
-    let url = format!("sqlite://{}", files.path().join("test.db").display());
-    let store = Store::open(&url, &PoolSettings::default(), Vault::new(&STANDARD.encode([7; 32])).unwrap())
-        .await
-        .unwrap();
-    store.migrate().await.unwrap();
+    house_with(|_| ()).await
+}
+
+/// The same with other settings.
+pub(crate) async fn house_with(change: impl FnOnce(&mut Settings)) -> House {
+    house_on(sqlite_store().await, change).await
+}
+
+/// The same on each kind of database there is.
+pub(crate) async fn houses() -> Vec<House> {
+    let mut houses = Vec::new();
+    for database in stores().await {
+        houses.push(house_on(database, |_| ()).await);
+    }
+    houses
+}
+
+async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> House {
+    let mut settings = settings();
+    change(&mut settings);
+    let store = database.store.clone();
     furnish(&store).await;
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
@@ -138,17 +153,18 @@ pub(crate) async fn house() -> House {
         tree,
         webhook_urls: AddressPolicy::default(),
         satchel,
-        settings: settings(),
+        settings,
         health: Health::default(),
         figures: Figures::default(),
         traffic: Traffic::default(),
-        bulk: Turnstile::default(),
         limits: Rates::default().into(),
         key_usage: Arc::default(),
         passwords: Passwords::new("correct horse battery".into()),
+        calls: Calls::new(64, 64),
+        bodies: Bodies::new(BodyBytes { process_max: 1 << 20, account_max: 1 << 20 }),
         under_way: UnderWay::default(),
     };
-    House { state: web::Data::new(state), arbiters, _files: files }
+    House { state: web::Data::new(state), arbiters, _database: database }
 }
 
 /// An authority that refuses connections.
@@ -168,7 +184,8 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-fn new_key(text: &str) -> NewKey {
+/// A key with this text.
+pub(crate) fn new_key(text: &str) -> NewKey {
     SecretString::from(text).into()
 }
 

@@ -16,7 +16,7 @@ use crate::domain::audit::Actor;
 use crate::domain::party::ProfileChange;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::testing::{
-    House, INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, house,
+    House, INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, house, house_with,
 };
 
 /// An answer as its caller sees it.
@@ -141,6 +141,62 @@ async fn each_surface_refuses_other_keys_in_its_own_words() {
         let seen = ask(&house, get(path, key)).await;
         assert_eq!(seen.code(), (expected.0, expected.1.to_owned()), "{path} with {key:?}");
         assert!(seen.json()["data"].is_null() && seen.json()["success"] == json!(false));
+    }
+}
+
+#[actix_web::test]
+async fn of_two_keys_none_is_taken() {
+    let house = house().await;
+    for (first, second) in
+        [(TAXPAYER_KEY, "tpk_two"), ("tpk_two", TAXPAYER_KEY), (TAXPAYER_KEY, TAXPAYER_KEY)]
+    {
+        for path in [INVOICES, "/v1/core/commons/enums"] {
+            let seen = ask(&house, get(path, first).append_header(("x-api-key", second))).await;
+            assert_eq!(seen.code(), (401, "UNAUTHENTICATED".into()), "{first}, {second}");
+            assert_eq!(seen.json()["message"], "The x-api-key header must be sent once");
+        }
+    }
+}
+
+/// Requests of tests come in at 127.0.0.1:8080.
+#[actix_web::test]
+async fn operators_paths_answer_on_their_listener_alone() {
+    let elsewhere = house_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;
+    let here = house_with(|settings| settings.ops_address = "127.0.0.1:8080".parse().ok()).await;
+    let everywhere = house().await;
+    for (path, statuses) in [
+        ("/ops/audit", [404, 200, 200]),
+        ("/%6fps/audit", [404, 200, 200]),
+        ("/ops%2Faudit", [404, 404, 404]),
+        ("/metrics", [404, 200, 200]),
+        ("/%6d%65trics", [404, 200, 200]),
+        ("/health/live", [200, 200, 200]),
+        ("/openapi.json", [200, 404, 200]),
+        ("/docs/", [200, 404, 200]),
+        ("/v1/core/commons/invoice-categories", [200, 404, 200]),
+    ] {
+        for (house, status) in [&elsewhere, &here, &everywhere].into_iter().zip(statuses) {
+            let seen = ask(house, get(path, OPERATOR_KEY)).await;
+            assert_eq!(
+                seen.status, status,
+                "{path} where the listener is {:?}",
+                house.state.settings.ops_address
+            );
+            let seen = ask(house, TestRequest::delete().uri(path)).await;
+            assert_eq!(seen.status, if status == 200 { 405 } else { 404 }, "DELETE {path}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn the_viewer_runs_and_loads_nothing_of_others() {
+    let house = house().await;
+    for path in ["/docs/", "/docs/index.html", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"] {
+        let seen = ask(&house, TestRequest::get().uri(path)).await;
+        assert_eq!((seen.status, seen.header("x-content-type-options")), (200, "nosniff"), "{path}");
+        let policy = seen.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("http"), "{policy}");
     }
 }
 

@@ -46,6 +46,13 @@ pub(crate) async fn empty_stores() -> Vec<TestStore> {
     stores
 }
 
+/// A fresh SQLite database.
+pub(crate) async fn sqlite_store() -> TestStore {
+    let test = open(None).await;
+    test.store.migrate().await.unwrap();
+    test
+}
+
 async fn open(server: Option<&str>) -> TestStore {
     let directory = tempfile::tempdir().unwrap();
     let url = match server {

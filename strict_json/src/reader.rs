@@ -51,7 +51,8 @@ impl Limits {
     /// Text that this service wrote: it was counted when it came in.
     pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: None };
 
-    fn memory_max(self, text: &[u8]) -> usize {
+    /// The most memory that reading a text takes, in bytes.
+    pub fn memory_max(self, text: &[u8]) -> usize {
         let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_FREE);
         self.memory_per_byte.map_or(usize::MAX, of_text)
     }

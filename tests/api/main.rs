@@ -16,4 +16,5 @@ mod rate_limits;
 mod support;
 mod system_integrators;
 mod tax_payers;
+mod unread;
 mod webhooks;

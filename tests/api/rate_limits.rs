@@ -1,11 +1,12 @@
 //! Rate limits: requests of a key, what is rare by nature, and failed authentications of an address.
 
 use futures_util::future::join_all;
+use sandbox::LatencyOrder;
 use serde_json::json;
 
 use crate::support::answer::Answer;
 use crate::support::bodies;
-use crate::support::clients::{INVOICES, TAXPAYERS};
+use crate::support::clients::{INVOICES, TAXPAYERS, VALIDATE};
 use crate::support::world::{World, apart};
 
 #[track_caller]
@@ -103,5 +104,31 @@ fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on() {
             taxpayer.get(INVOICES).await.expect_status(200);
         }
         expect_refused(world.anonymous().get("/ops/supervision").await, "5");
+    });
+}
+
+/// Whoever waits for the authority takes no place of a call that takes a moment.
+#[test]
+fn calls_under_way_are_limited_and_reads_go_on() {
+    let two = [("HTTP__RELAYS_PER_ACCOUNT_MAX", "2"), ("HTTP__CALLS_PER_ACCOUNT_MAX", "2")];
+    apart("calls-under-way", &two, async |world: &World| {
+        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+        let slow = LatencyOrder { fixed_ms: Some(5_000), ..LatencyOrder::default() };
+        world.authority.add_latency(slow).unwrap();
+        let body = bodies::validation(&taxpayer, "WAITS1");
+        let validate = async || taxpayer.send("POST", VALIDATE, &body).await;
+        let reads = async {
+            for _ in 0..5 {
+                taxpayer.get(INVOICES).await.expect_status(200);
+                other.get(INVOICES).await.expect_status(200);
+            }
+        };
+        let (answers, ()) = tokio::join!(join_all((0..6).map(async |_| validate().await)), reads);
+        let refused: Vec<_> = answers.into_iter().filter(|answer| answer.status == 429).collect();
+        assert_eq!(refused.len(), 4);
+        for answer in refused {
+            assert_eq!(answer.header("retry-after"), "1");
+            answer.expect_refusal(429, "RATE_LIMITED");
+        }
     });
 }

@@ -1,14 +1,16 @@
 //! SIGTERM: what is under way is finished, the exit is in order, and what could not be finished goes on later.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use sandbox::{FaultKind, Operation};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
+use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
@@ -100,4 +102,40 @@ async fn deliveries_under_way_are_heard_out() {
     let told: Vec<_> = receiver.arrivals().into_iter().map(|arrival| arrival.id).collect();
     assert_eq!(told.len(), told.iter().collect::<BTreeSet<_>>().len(), "none came twice");
     receiver.stop().await;
+}
+
+/// Idle connections are closed at once, while what is under way is waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_connections_do_not_hold_up_the_stop() {
+    let mut scene = Scene::open(Backend::Sqlite).await;
+    let irn = "SLOW1-94CD90AA-20260115";
+    let late = Duration::from_secs(3);
+    scene.order_late(FaultKind::Latency, Operation::IrnValidate, irn, late);
+    let (mut idle, mut unused) = (connect(&scene).await, connect(&scene).await);
+    idle.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut answer = [0; 15];
+    idle.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200 OK");
+    let body = submission("SLOW1", irn).to_string();
+    let mut waiting = scene.taxpayer.begin("/v1/app/invoices/submit", "", body.as_bytes(), body.len()).await;
+    eventually("a call", async || (scene.in_hand(Operation::IrnValidate, irn) == 1).then_some(())).await;
+    let begun = Instant::now();
+    scene.service.signal("TERM");
+    for connection in [&mut idle, &mut unused] {
+        let mut rest = Vec::new();
+        connection.read_to_end(&mut rest).await.unwrap();
+    }
+    let closed = begun.elapsed();
+    assert_eq!(scene.in_hand(Operation::IrnValidate, irn), 1, "the request is still under way");
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
+    let status = scene.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", scene.service.output());
+    println!("idle connections were closed after {closed:?}; the process ended after {:?}", begun.elapsed());
+}
+
+async fn connect(scene: &Scene) -> TcpStream {
+    TcpStream::connect(scene.service.url().strip_prefix("http://").unwrap()).await.unwrap()
 }

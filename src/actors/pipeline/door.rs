@@ -61,13 +61,13 @@ impl Pipeline {
         request: Request,
         patience: Duration,
     ) -> Result<Run, Failure> {
-        let run = self.taxpayers.open_run(taxpayer, request).await?;
+        let Run { id, taxpayer_id, digest, .. } = self.taxpayers.open_run(taxpayer, request).await?;
         let deadline = Instant::now() + patience;
-        let (place, digest) = (self.waiters.join(run.id), run.digest.clone());
+        let place = self.waiters.join(id);
         loop {
             // Listening begins before the look, so that no change falls between the two.
             let changed = pin!(place.changed());
-            let run = self.read(&run).await?;
+            let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
                 // Somebody sent other content for this IRN meanwhile: what it comes to is not ours to tell.
                 return Err(Failure::Refused(Refusal::IrnContentChanged));
@@ -75,13 +75,15 @@ impl Pipeline {
             if run.is_settled() || Instant::now() >= deadline {
                 return Ok(run);
             }
+            // Its document stays in memory for nobody who waits.
+            drop(run);
             let next_look = deadline.min(Instant::now() + LOOK_EVERY);
             let _ = timeout_at(next_look, changed).await;
         }
     }
 
-    async fn read(&self, run: &Run) -> Result<Run, Failure> {
-        let found = runs::owned_by_with_id(self.store.reader(), run.taxpayer_id, run.id).await;
+    async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, Failure> {
+        let found = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await;
         found.map_err(Failure::Store)?.ok_or(Failure::Refused(Refusal::RunNotFound))
     }
 

@@ -28,6 +28,8 @@ pub(crate) async fn report(
     let form = form::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| own::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
+    // Nothing of the body stays in memory while the caller waits.
+    drop(body);
     let run = state.pipeline.perform(id, form.value, patience.wait).await?;
     Ok(outcome::reported(&state, &run, patience).await?.warn(&form.warnings))
 }

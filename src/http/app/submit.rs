@@ -25,6 +25,8 @@ pub(crate) async fn submit(
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| own::refused(faults, &body))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    // Nothing of the body stays in memory while the caller waits.
+    drop(body);
     let run = state.pipeline.perform(taxpayer.id, form.value, patience.wait).await?;
     Ok(outcome::submitted(&state, &run, patience).await?.warn(&form.warnings))
 }

@@ -31,6 +31,8 @@ pub(crate) async fn transmit(
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let document = json!({ "irn": form.value.as_str() });
     let request = Request { operation: Operation::Transmit, irn: form.value, document };
+    // Nothing of the body stays in memory while the caller waits.
+    drop(body);
     let run = state.pipeline.perform(id, request, patience.wait).await?;
     Ok(outcome::transmitted(&state, &run, patience).await?.warn(&form.warnings))
 }

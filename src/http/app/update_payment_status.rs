@@ -25,6 +25,8 @@ pub(crate) async fn update_payment_status(
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
     let form = form.map_err(|faults| own::refused(faults, &body))?;
+    // Nothing of the body stays in memory while the caller waits.
+    drop(body);
     let run = state.pipeline.update_payment(taxpayer.id, &irn, &form.value, patience.wait).await?;
     Ok(outcome::paid(&state, &run, patience).await?.warn(&form.warnings))
 }

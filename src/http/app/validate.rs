@@ -3,7 +3,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
-use serde_json::{Map, Value};
 
 use crate::authority::{Account, Failure};
 use crate::domain::caller::Caller;
@@ -13,7 +12,8 @@ use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::explain::own;
-use crate::http::forms::validation;
+use crate::http::forms::report::Accepted;
+use crate::http::forms::validation::{self, Validation};
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::validated::Validated;
@@ -60,12 +60,16 @@ async fn check(
 ) -> Result<Answer, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting::for_body(state, caller, &body, hint).await?;
-    let refused = match judge(state, taxpayer.as_ref(), &body).await {
+    let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
+    let form = form.map_err(|faults| own::refused(faults, &body));
+    // Only for the sake of a patch does the body stay in memory while the authority is asked.
+    let mended = explain.map(|WithPatch| body);
+    let refused = match judge(state, taxpayer.as_ref(), form).await {
         Err(refused) if refused.explained.is_some() => refused,
         otherwise => return otherwise,
     };
-    match (explain, taxpayer) {
-        (Some(WithPatch), Some(taxpayer)) => Err(refused.patched(mend::patch(state, &taxpayer, &body).await)),
+    match (mended, taxpayer) {
+        (Some(body), Some(taxpayer)) => Err(refused.patched(mend::patch(state, &taxpayer, &body).await)),
         _ => Err(refused),
     }
 }
@@ -73,10 +77,9 @@ async fn check(
 async fn judge(
     state: &State,
     taxpayer: Option<&Taxpayer>,
-    body: &Map<String, Value>,
+    form: Result<Accepted<Validation>, ApiError>,
 ) -> Result<Answer, ApiError> {
-    let form = validation::read(body, taxpayer, &state.catalog.get());
-    let form = form.map_err(|faults| own::refused(faults, body))?;
+    let form = form?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let document = &form.value.document;
     let authority = state.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));

@@ -17,8 +17,8 @@ pub(crate) async fn notifications(
     body: Body,
 ) -> Result<Answer, ApiError> {
     notice_token::check(&token, &state.settings.notification_token)?;
-    let body = body.up_to(notice::BYTES_MAX).object().await?;
-    let form = report::read(&body, &state.catalog.get(), notice::read)?;
+    let body = body.up_to(notice::BYTES_MAX);
+    let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
     state.inbound.hear(&form.value.irn, form.value.message).await?;
     let view = NoticeView::from(&form.value);
     Ok(Answer::ok("Notification received successfully", view).warn(&form.warnings))

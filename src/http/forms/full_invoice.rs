@@ -45,8 +45,9 @@ pub(crate) fn read(
     account: Account<'_>,
     catalog: &Catalog,
 ) -> Result<Accepted<Draft>, Faults> {
-    let mut form = report::read(body, catalog, |reader| full_invoice(reader, account))?;
-    form.value.extras = extras(body, &form.value, &form.unknown);
+    let (mut form, unknown) =
+        report::read_with_unknown(body, catalog, |reader| full_invoice(reader, account))?;
+    form.value.extras = extras(body, &form.value, &unknown);
     Ok(form)
 }
 

@@ -30,9 +30,10 @@ pub(crate) struct Report<'c> {
 pub(crate) struct Accepted<T> {
     pub(crate) value: T,
     pub(crate) warnings: Vec<String>,
-    /// The paths of the fields that no form asked for.
-    pub(crate) unknown: Vec<Vec<String>>,
 }
+
+/// The paths of the fields that no form asked for.
+pub(crate) type Unknown = Vec<Vec<String>>;
 
 /// Reads a body with a form.
 pub(crate) fn read<T>(
@@ -40,6 +41,15 @@ pub(crate) fn read<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
+    read_with_unknown(body, catalog, form).map(|(accepted, _)| accepted)
+}
+
+/// The same for a form whose document leaves out what is unknown.
+pub(crate) fn read_with_unknown<T>(
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<(Accepted<T>, Unknown), Faults> {
     read_up_to(FAULTS_MAX, body, catalog, form)
 }
 
@@ -50,7 +60,9 @@ pub(crate) fn read_apart<T>(
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
     match item {
-        Value::Object(object) => read_up_to(ITEM_FAULTS_MAX, object, catalog, form),
+        Value::Object(object) => {
+            read_up_to(ITEM_FAULTS_MAX, object, catalog, form).map(|(accepted, _)| accepted)
+        }
         _ => Err(Fault::new(WHOLE_ITEM, "type", "The invoice must be an object.").into()),
     }
 }
@@ -60,14 +72,14 @@ fn read_up_to<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Faults> {
+) -> Result<(Accepted<T>, Unknown), Faults> {
     let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, Place::Root, &report, form);
     let warnings = report.warnings();
     let unknown = report.unknown.take();
     let faults = report.faults.into_inner();
     match value {
-        Some(value) if faults.is_empty() => Ok(Accepted { value, warnings, unknown }),
+        Some(value) if faults.is_empty() => Ok((Accepted { value, warnings }, unknown)),
         _ => Err(faults),
     }
 }

@@ -34,10 +34,10 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<Request>, Faults> {
-    let read = report::read(body, catalog, |reader| fields(reader, taxpayer))?;
-    let document = document(body, &read.value, &read.unknown);
+    let (read, unknown) = report::read_with_unknown(body, catalog, |reader| fields(reader, taxpayer))?;
+    let document = document(body, &read.value, &unknown);
     let value = Request { operation: Operation::Submit, irn: read.value.irn, document };
-    Ok(Accepted { value, warnings: read.warnings, unknown: read.unknown })
+    Ok(Accepted { value, warnings: read.warnings })
 }
 
 pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {

@@ -42,8 +42,8 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<Validation>, Faults> {
-    let read = report::read(body, catalog, |reader| validation(reader, taxpayer))?;
-    let mut document = sent(body, &read.unknown);
+    let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
+    let mut document = sent(body, &unknown);
     if let Value::Object(fields) = &mut document {
         // The authority lets only a consumer go unnamed; who names nobody and no category means one.
         let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
@@ -55,7 +55,7 @@ pub(crate) fn read(
         }
     }
     let value = Validation { irn: read.value.irn, document };
-    Ok(Accepted { value, warnings: read.warnings, unknown: read.unknown })
+    Ok(Accepted { value, warnings: read.warnings })
 }
 
 pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Named> {

@@ -2,14 +2,13 @@
 //! carried out and its answer kept.
 
 use actix_web::body::BoxBody;
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
-use actix_web::web::Bytes;
-use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse};
-use futures_util::{StreamExt, stream};
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
 use jiff::Timestamp;
 
 use crate::domain::claim::{Claim, KeptAnswer};
+use crate::http::access_log::LoggedFailure;
 use crate::http::acting::TAXPAYER_ID;
 use crate::http::auth::Account;
 use crate::http::body;
@@ -30,16 +29,14 @@ enum Arrival {
     Repeated(HttpResponse),
 }
 
-/// Answers a writing request of an account.
+/// Answers a writing request of an account that may call its path; its body has so many bytes at most.
 pub(crate) async fn visit(
-    state: &State,
-    account: Account,
+    state: &web::Data<State>,
+    (account, bytes_max): (Account, usize),
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    // Whose answer it is, also where no handler is asked.
-    request.extensions_mut().insert(account);
-    match arrive(state, account, &mut request).await {
+    match arrive(state, (account, bytes_max), &mut request).await {
         Err(error) => Ok(request.error_response(error)),
         Ok(Arrival::Unkeyed) => next.call(request).await,
         Ok(Arrival::Repeated(answer)) => Ok(request.into_response(answer)),
@@ -53,11 +50,16 @@ pub(crate) async fn visit(
     }
 }
 
-async fn arrive(state: &State, account: Account, request: &mut ServiceRequest) -> Result<Arrival, ApiError> {
+async fn arrive(
+    state: &web::Data<State>,
+    (account, bytes_max): (Account, usize),
+    request: &mut ServiceRequest,
+) -> Result<Arrival, ApiError> {
     let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(Arrival::Unkeyed) };
-    let body = Bytes::from(body::whole(request, state).await?);
-    let claim = claim(state, account, &key, (request, &body));
-    request.set_payload(again(body));
+    let body = body::whole(request, state, account, bytes_max).await?;
+    let claim = claim(state, account, &key, (request, &body.bytes));
+    // The handler parses it; where none does, its room is given back with the request.
+    request.extensions_mut().insert(body);
     let place = state.under_way.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(Arrival::First(claim, place)),
@@ -66,17 +68,12 @@ async fn arrive(state: &State, account: Account, request: &mut ServiceRequest) -
 }
 
 /// Method, path with query, whom it acts for where a header says so, and body make the request.
-fn claim(state: &State, account: Account, key: &str, (request, body): (&ServiceRequest, &Bytes)) -> Claim {
+fn claim(state: &State, account: Account, key: &str, (request, body): (&ServiceRequest, &[u8])) -> Claim {
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
     let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
     Claim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
-}
-
-/// The body once more, for the handler.
-fn again(body: Bytes) -> Payload {
-    Payload::Stream { payload: stream::iter([Ok(body)]).boxed_local() }
 }
 
 fn in_use(occupied: Occupied) -> ApiError {
@@ -125,8 +122,10 @@ async fn settled(
             }
         }
         Some(error) if kept::is_decision(error) => {
-            let answer = written(request, error);
-            keep(state, claim, answer).await
+            let failure = LoggedFailure::from(error);
+            let mut answer = keep(state, claim, written(request, error)).await?;
+            answer.extensions_mut().insert(failure);
+            Ok(answer)
         }
         None if kept::is_to_keep(&answer) => keep(state, claim, answer).await,
         _ => Ok(answer),

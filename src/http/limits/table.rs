@@ -1,6 +1,7 @@
 //! The allowances there are (decisions.md, point 21), each with whose it is.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
@@ -42,7 +43,12 @@ enum Bucket {
     Rare(Rare, Account, i64),
     FailedAuthentications(IpAddr),
     RefusedCreates(IntegratorId),
+    /// Of the whole process.
+    FailureLines,
 }
+
+/// Lines of the log about failed authentications: so many a second, and at once so many.
+const FAILURE_LINES: (u32, u32) = (10, 50);
 
 /// Every allowance, and what is left of each.
 #[derive(Debug)]
@@ -52,6 +58,9 @@ pub struct Limits {
     webhook_tests: Option<Quota>,
     failed_authentications: Option<Quota>,
     refused_creates: Option<Quota>,
+    failure_lines: Option<Quota>,
+    /// Lines that were not written since the last one that was.
+    suppressed: AtomicU64,
     buckets: Buckets<Bucket>,
 }
 
@@ -63,6 +72,8 @@ impl From<Rates> for Limits {
             webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
             failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
             refused_creates: Quota::per_minute(rates.refused_creates_per_min),
+            failure_lines: Quota::per_second(FAILURE_LINES.0, FAILURE_LINES.1),
+            suppressed: AtomicU64::new(0),
             buckets: Buckets::default(),
         }
     }
@@ -140,6 +151,16 @@ impl Limits {
         self.take(Bucket::RefusedCreates(integrator), self.refused_creates, now)
     }
 
+    /// One more line about a failed authentication: how many were left out before it, or none where it is one too
+    /// many itself.
+    pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
+        if self.take(Bucket::FailureLines, self.failure_lines, now).is_ok() {
+            return Some(self.suppressed.swap(0, Ordering::Relaxed));
+        }
+        self.suppressed.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
     fn take(
         &self,
         bucket: Bucket,
@@ -178,6 +199,15 @@ mod tests {
             assert_eq!(limits.request(Holder::new(None, None), true, now()), Ok(None));
             assert_eq!(limits.failed_authentication(None, now()), Ok(None));
         }
+    }
+
+    #[test]
+    fn lines_about_failures_are_bounded_and_those_left_out_are_counted() {
+        let limits = Limits::from(Rates::default());
+        let lines = |now| (0..1_000).filter_map(|_| limits.sign_in_line(now)).collect::<Vec<_>>();
+        assert_eq!(lines(now()), [0; 50]);
+        let later = now() + jiff::SignedDuration::from_secs(1);
+        assert_eq!(lines(later), [950, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

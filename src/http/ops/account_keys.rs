@@ -46,7 +46,7 @@ key_handlers! {
 }
 
 async fn rotate(state: &State, operator_id: i64, owner: KeyOwner, body: Body) -> Result<Answer, ApiError> {
-    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), key_terms::read)?;
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), key_terms::read)?;
     let (terms, now) = (form.value.terms, state.now());
     key_terms::check_end(&terms, now)?;
     let text = secrets::key(owner.kind)?;

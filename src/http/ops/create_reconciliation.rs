@@ -22,7 +22,7 @@ pub(crate) async fn create_reconciliation(
     patience: Patience,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let form = report::read(&body.object().await?, &state.catalog.get(), reconciliation::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), reconciliation::read)?;
     let by = Order { operator_id, reason: form.value.reason };
     let asked = state.reconciliations.ask(form.value.taxpayer_id, form.value.day, Some(by)).await?;
     let one = state.reconciliations.wait(&asked, patience.wait).await?;

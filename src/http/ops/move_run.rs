@@ -45,7 +45,7 @@ async fn move_run(
     id: &str,
     (body, to, said): (Body, RunMove, &'static str),
 ) -> Moved {
-    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let run = ident::run(state, id).await?;
     let by = Order { operator_id, reason: form.value.0 };
     let order = RunOrder { run: run.id, irn: run.irn, to, by };

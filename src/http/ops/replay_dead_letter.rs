@@ -22,7 +22,7 @@ pub(crate) async fn replay_dead_letter(
     id: web::Path<String>,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let id = ident::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
     let by = Some((Order { operator_id, reason: form.value.0 }, Some(dead.id)));

@@ -19,7 +19,7 @@ pub(crate) async fn replay_dead_letters(
     OperatorCaller(operator_id): OperatorCaller,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let form = report::read(&body.object().await?, &state.catalog.get(), dead_letters::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), dead_letters::read)?;
     let wanted = form.value;
     let taxpayer = taxpayers::with_id(state.store.reader(), wanted.taxpayer_id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;

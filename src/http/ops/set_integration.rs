@@ -23,7 +23,7 @@ pub(crate) async fn set_integration(
     let taxpayer = ident::any_taxpayer(&state, &id).await?;
     let allowed = (&state.webhook_urls, state.settings.erp_systems.as_slice());
     let read = |reader: &mut Reader<'_>| integration::read(reader, allowed);
-    let form = report::read(&body.object().await?, &state.catalog.get(), read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
     let by = Order { operator_id, reason };
     let order = IntegrationOrder { erp_system, auth, origin, format, allowed_networks, by };

@@ -21,7 +21,7 @@ pub(crate) async fn verify_taxpayer(
     id: web::Path<String>,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let form = report::read(&body.object().await?, &state.catalog.get(), reason::read_required)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), reason::read_required)?;
     let id = ident::any_taxpayer(&state, &id).await?;
     let found = Verification::Verified(ConfirmedBy::Operator);
     let found = FoundOut { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };

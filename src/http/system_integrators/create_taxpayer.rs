@@ -26,8 +26,7 @@ pub(crate) async fn create_taxpayer(
     keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), taxpayer::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
     let onboarding = onboarding(&state, (integrator, id), form.value).await?;
     let show = move |taxpayer: &Taxpayer| {

@@ -19,7 +19,7 @@ pub(crate) async fn enable_webhook(
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
     let (endpoint, replay) = state.taxpayers.enable_endpoint(taxpayer.id, form.value.scope()).await?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let view = Enabled::new(&endpoint, &kinds, replay.as_ref());

@@ -21,7 +21,7 @@ pub(crate) async fn replay_webhook(
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&body.object().await?, &state.catalog.get(), replay::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = form.value.since.sequence(&state, taxpayer.id).await?;
     let range = ReplayRange::since(form.value.only, first);
     let replay = state.taxpayers.replay(taxpayer.id, ReplayOrder { range, by: None }).await?;

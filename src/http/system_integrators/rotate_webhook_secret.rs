@@ -23,8 +23,7 @@ pub(crate) async fn rotate_webhook_secret(
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let body = body.object_or_nothing().await?;
-    let form = report::read(&body, &state.catalog.get(), webhook::read_secret)?;
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), webhook::read_secret)?;
     let secret = secrets::webhook_secret(form.value);
     let by = Actor::Integrator(integrator);
     keyed.unshown(&state.taxpayers).rotate_secret(taxpayer.id, secret.clone(), by).await?;

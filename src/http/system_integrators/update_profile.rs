@@ -24,7 +24,7 @@ pub(crate) async fn update_profile(
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&body.object().await?, &state.catalog.get(), profile::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
     let (change, warnings) = (form.value, form.warnings);
     let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
     let show = move |taxpayer: &Taxpayer| {

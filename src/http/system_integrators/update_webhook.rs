@@ -26,9 +26,9 @@ pub(crate) async fn update_webhook(
     body: Body,
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
-    let (body, policy) = (body.object().await?, state.urls_of(taxpayer.id).await?);
+    let policy = state.urls_of(taxpayer.id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
-    let form = report::read(&body, &state.catalog.get(), read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;
     let change = WebhookChange { url, enabled_events, retry_schedule, by: Actor::Integrator(integrator) };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;

@@ -15,8 +15,7 @@ pub(crate) async fn acknowledge_supplier_invoice(
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), supplier_irn::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
     let invoice = state.inbound.acknowledge(id, &form.value).await?;
     let answer = Answer::ok("Supplier invoice acknowledged successfully", Acknowledgement::from(invoice));
     Ok(answer.warn(&form.warnings))

@@ -25,12 +25,14 @@ pub(crate) async fn create_batch(
     keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let _seat = state.bulk.seat()?;
     let text = body.up_to(state.settings.bulk_bytes_max).text().await?;
-    let _turn = state.bulk.turn().await?;
+    let _turn = state.bodies.bulk_turn().await?;
+    let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
     // So much text takes a while to read: the requests beside it need not wait for it.
-    let read = web::block(move || read(&text, &catalog)).await.map_err(ApiError::internal)?;
+    let read = web::block(move || text.read_in(room, |text| read(text, &catalog)))
+        .await
+        .map_err(ApiError::internal)?;
     let form = match read? {
         Ok(form) => form,
         Err(faults) => return Err(gate::or_faults(&state, id, faults).await),

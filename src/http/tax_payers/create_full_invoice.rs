@@ -32,6 +32,7 @@ pub(crate) async fn create_full_invoice(
             return Err(all.unwrap_or(faults).into());
         }
     };
+    drop(body);
     let (draft, warnings) = (form.value, form.warnings);
     let show = move |made: &Created| created::answer(made, DUPLICATE).warn(&warnings);
     keyed.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await

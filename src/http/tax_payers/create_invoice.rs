@@ -20,8 +20,8 @@ pub(crate) async fn create_invoice(
     keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let mut form = match report::read(&body, &state.catalog.get(), standard_invoice::read) {
+    let read = report::read(&*body.object().await?, &state.catalog.get(), standard_invoice::read);
+    let mut form = match read {
         Ok(form) => form,
         Err(faults) => return Err(gate::or_faults(&state, id, faults).await),
     };

@@ -17,8 +17,7 @@ pub(crate) async fn get_by_unique_no(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), unique_no::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), unique_no::read)?;
     let which = ident::which(form.value)?;
     let found = invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;

@@ -17,8 +17,7 @@ pub(crate) async fn get_supplier_invoice(
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let mut form = report::read(&body, &state.catalog.get(), supplier_irn::read)?;
+    let mut form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
     let found = state.inbound.document(id, &form.value).await?;
     if !found.is_live {
         form.warnings.push(KEPT.to_owned());

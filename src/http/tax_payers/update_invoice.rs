@@ -30,6 +30,7 @@ pub(crate) async fn update_invoice(
         Ok(form) => form,
         Err(faults) => return Err(locked_or_faults(&state, id, &body, faults).await),
     };
+    drop(body);
     let which = ident::which(form.value.which)?;
     let (revision, warnings) = (form.value.revision, form.warnings);
     let show = move |revised: &Revised| answer(revised).warn(&warnings);

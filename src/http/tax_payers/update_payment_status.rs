@@ -20,8 +20,7 @@ pub(crate) async fn update_payment_status(
     keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), payment_update::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), payment_update::read)?;
     let update = PaymentUpdate { which: ident::which(form.value.which)?, ..form.value };
     let show = move |invoice: &Invoice| {
         let answer = Answer::ok("Invoice payment status updated successfully", InvoiceObject::from(invoice));

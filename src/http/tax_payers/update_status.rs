@@ -20,8 +20,7 @@ pub(crate) async fn update_status(
     keyed: Keyed,
     body: Body,
 ) -> Result<Answer, ApiError> {
-    let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), form::read)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), form::read)?;
     let update = form.value;
     let which = ident::which(update.which)?;
     let show = move |invoice: &Invoice| {

@@ -3,6 +3,8 @@
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::support::patience::{PATIENCE, eventually};
 
@@ -82,6 +84,19 @@ impl Client {
         let status = answer.status().as_u16();
         answer.bytes().await.ok()?;
         Some(status)
+    }
+
+    /// Sends a POST with more header lines, and of its body only this much.
+    pub(crate) async fn begin(&self, path: &str, headers: &str, body: &[u8], length: usize) -> TcpStream {
+        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{headers}content-length: {length}\r\n\r\n",
+            self.key
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // Whoever is refused meanwhile is not read to the end.
+        let _ = stream.write_all(body).await;
+        stream
     }
 
     pub(crate) async fn get(&self, path: &str) -> Option<Answer> {

@@ -131,6 +131,23 @@ impl Service {
         (done.status.success(), String::from_utf8_lossy(&done.stdout).into_owned())
     }
 
+    /// Bytes of memory that it has in use now.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most it ever had.
+    pub(crate) fn memory_peak_bytes(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> u64 {
+        let id = self.child.as_ref().expect("a running process").id();
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1_024
+    }
+
     /// What it has printed and logged in all its lives.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(&self.output).unwrap_or_default()

@@ -1,0 +1,81 @@
+//! What the log tells of requests: who asked from where, what was wrong, and who failed to sign in; and what it never
+//! tells: keys, values, the token in a path.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::client::plain_http;
+use crate::support::database::Backend;
+use crate::support::patience::eventually;
+use crate::support::scene::Scene;
+
+const INVOICES: &str = "/v1/tax-payers/invoices";
+const JSON: (&str, &str) = ("EINVOICE__LOG__FORMAT", "json");
+const PROXIES: (&str, &str) = ("EINVOICE__HTTP__TRUSTED_PROXIES", r#"["127.0.0.0/8"]"#);
+
+/// The line of the log that has these members.
+async fn line(scene: &Scene, members: &Value) -> Value {
+    eventually(&format!("a line with {members}"), async || {
+        let output = scene.service.output();
+        let mut lines = output.lines().filter_map(|line| strict_json::from_trusted::<Value>(line).ok());
+        let has =
+            |line: &Value| members.as_object().unwrap().iter().all(|(name, value)| line[name] == *value);
+        lines.rfind(has)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_leaves_a_trail_without_its_secrets() {
+    let scene = Scene::with(Backend::Sqlite, &[JSON, PROXIES]).await;
+    let http = plain_http();
+    let request = |method: Method, path: &str| {
+        let request = http.request(method, format!("{}{path}", scene.service.url()));
+        request.header("x-forwarded-for", "198.51.100.1, 203.0.113.7").header("user-agent", "acme-erp/1.0")
+    };
+    let key = scene.service.printed_key("tpk_").await;
+    let body = json!({ "invoice_no": "SECRETVALUE1", "currency": "SECRETVALUE2" });
+    let refused = request(Method::POST, INVOICES).header("x-api-key", &key).json(&body).send().await.unwrap();
+    assert_eq!(refused.status(), 422);
+    let told = line(&scene, &json!({ "message": "answered", "route": INVOICES, "status": 422 })).await;
+    assert_eq!(told["peer"], "203.0.113.7", "{told}");
+    assert_eq!(
+        (&told["user_agent"], &told["error_code"]),
+        (&json!("acme-erp/1.0"), &json!("VALIDATION_FAILED"))
+    );
+    assert!(told["fields"].as_str().unwrap().contains("currency"), "{told}");
+    assert_eq!(told["account"], format!("taxpayer:{}", scene.taxpayer_id()));
+
+    request(Method::GET, "/nowhere/to/be/found?key=SECRETVALUE3").send().await.unwrap();
+    let lost = line(&scene, &json!({ "error_code": "ROUTE_NOT_FOUND", "route": "unmatched" })).await;
+    assert_eq!(lost["path"], "/nowhere/to/be/found", "{lost}");
+    request(Method::POST, "/authority/notifications/SECRETVALUE4").send().await.unwrap();
+    request(Method::POST, "/authority/%6eotifications/SECRETVALUE5/x").send().await.unwrap();
+    line(&scene, &json!({ "path": "/authority/notifications/***", "route": "unmatched" })).await;
+    line(
+        &scene,
+        &json!({ "path": "/authority/notifications/***", "route": "/authority/notifications/{token}" }),
+    )
+    .await;
+
+    request(Method::GET, INVOICES).header("x-api-key", "tpk_SECRETVALUE6").send().await.unwrap();
+    let failed =
+        line(&scene, &json!({ "message": "an authentication failed", "reason": "unknown key" })).await;
+    assert_eq!(
+        (&failed["key_kind"], &failed["peer"]),
+        (&json!("taxpayer"), &json!("203.0.113.7")),
+        "{failed}"
+    );
+    assert_eq!((&failed["route"], &failed["level"]), (&json!(INVOICES), &json!("WARN")));
+    request(Method::GET, "/ops/audit").header("x-api-key", &key).send().await.unwrap();
+    let failed = line(&scene, &json!({ "reason": "key of another surface" })).await;
+    assert_eq!(failed["account"], format!("taxpayer:{}", scene.taxpayer_id()), "{failed}");
+    let twice = request(Method::GET, INVOICES).header("x-api-key", &key).header("x-api-key", &key);
+    assert_eq!(twice.send().await.unwrap().status(), 401);
+    line(&scene, &json!({ "reason": "two keys" })).await;
+
+    let output = scene.service.output();
+    let (_, log) = output.split_once("Create an invoice:").unwrap();
+    assert!(!log.contains("SECRETVALUE"), "a value is in the log");
+    assert_eq!(log.matches(&key).count(), 1, "the key is in the example of the first start only");
+}
