@@ -33,7 +33,7 @@ async fn a_request_leaves_a_trail_without_its_secrets() {
         let request = http.request(method, format!("{}{path}", scene.service.url()));
         request.header("x-forwarded-for", "198.51.100.1, 203.0.113.7").header("user-agent", "acme-erp/1.0")
     };
-    let key = scene.service.printed_key("tpk_").await;
+    let key = scene.taxpayer.key().to_owned();
     let body = json!({ "invoice_no": "SECRETVALUE1", "currency": "SECRETVALUE2" });
     let refused = request(Method::POST, INVOICES).header("x-api-key", &key).json(&body).send().await.unwrap();
     assert_eq!(refused.status(), 422);
@@ -75,7 +75,6 @@ async fn a_request_leaves_a_trail_without_its_secrets() {
     line(&scene, &json!({ "reason": "two keys" })).await;
 
     let output = scene.service.output();
-    let (_, log) = output.split_once("Create an invoice:").unwrap();
-    assert!(!log.contains("SECRETVALUE"), "a value is in the log");
-    assert_eq!(log.matches(&key).count(), 1, "the key is in the example of the first start only");
+    assert!(!output.contains("SECRETVALUE"), "a value is in the log");
+    assert!(!output.contains(&key), "a key is in the log");
 }

@@ -50,6 +50,10 @@ impl Client {
         Self { http: plain_http(), url, key }
     }
 
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     /// The same role at another address.
     pub(crate) fn at(&self, url: String) -> Self {
         Self { url, ..self.clone() }
