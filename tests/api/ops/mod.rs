@@ -75,6 +75,7 @@ fn an_operator_sees_the_breaker_and_the_limit_of_each_operation() {
                 [
                     "calls",
                     "failures",
+                    "held_taxpayers",
                     "held_until",
                     "in_flight",
                     "limit",

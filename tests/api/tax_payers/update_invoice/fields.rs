@@ -195,7 +195,8 @@ fn deep_and_large_bodies_are_answered_in_the_envelope() {
         let lines = |count: usize| with(&update, "lines", json!(vec![update["lines"][0].clone(); count]));
         let after = taxpayer.update(&lines(9_000)).await.expect_status(200);
         assert_eq!(after.data()["invoice_lines"].as_array().unwrap().len(), 9_000);
-        let many = with(&update, "lines", json!(vec![json!({ "item_id": 5 }); 10_001]));
+        let line = json!({ "item_id": 5, "description": "as long as the lines that people send" });
+        let many = with(&update, "lines", json!(vec![line; 10_001]));
         taxpayer.update(&many).await.expect_faults(&["lines"]);
     });
 }
