@@ -208,8 +208,7 @@ impl House {
         if !self.arbiters.join().await {
             tracing::warn!("the threads of the actors have not ended in order");
         }
-        // What was still under way did not end the process: at the next start it is not counted.
-        if let Err(error) = leases::give_back_all(&self.store, &self.owner).await {
+        if let Err(error) = give_back(&self.store, &self.owner).await {
             tracing::warn!(%error, "failed to give back what was under way; its leases will end");
         }
         self.store.close().await;
@@ -217,6 +216,13 @@ impl House {
             sandbox.stop().await;
         }
     }
+}
+
+/// Gives back what was still under way when the threads of the actors ended, and their connections with them. It did not
+/// end the process: at the next start it is not counted.
+async fn give_back(store: &Store, owner: &str) -> Result<(), StoreError> {
+    store.renew_writers().await?;
+    leases::give_back_all(store, owner).await
 }
 
 /// Where webhooks may go.

@@ -79,6 +79,7 @@ struct Shared {
     api_key: SecretString,
     headers: [(&'static str, HeaderValue); 2],
     timeout: Duration,
+    clock: SharedClock,
     gate: Arc<Gate>,
     tallies: Tallies,
 }
@@ -97,7 +98,8 @@ impl Authority {
             api_key: settings.api_key,
             headers,
             timeout: settings.timeout,
-            gate: Gate::new(settings.calls_at_once_max, settings.timeout, clock),
+            gate: Gate::new(settings.calls_at_once_max, settings.timeout, clock.clone()),
+            clock,
             tallies: Tallies::default(),
         });
         Ok(Self { shared, account: Account::Service })
@@ -140,7 +142,8 @@ impl Authority {
     pub async fn alive(&self) -> bool {
         let wait = self.shared.timeout.min(ALIVE_MAX);
         let request = self.shared.http.get(format!("{}/api", self.shared.root)).timeout(wait);
-        let Ok(reply) = exchange(request.header(ACCEPT, "application/json"), wait).await else {
+        let Ok(reply) = exchange(request.header(ACCEPT, "application/json"), wait, &self.shared.clock).await
+        else {
             return false;
         };
         let body = strict_json::from_untrusted::<Value>(&reply.body).unwrap_or_default();
@@ -166,7 +169,7 @@ impl Authority {
         };
         let started = Instant::now();
         let irn = call.irn.unwrap_or_default();
-        let reply = exchange(self.request(&call), self.shared.timeout).await;
+        let reply = exchange(self.request(&call), self.shared.timeout, &self.shared.clock).await;
         let status = reply.as_ref().ok().map(|reply| reply.status);
         let result = outcome(operation, reply, read);
         let (outcome, duration) = (Outcome::of(&result), started.elapsed());

@@ -6,11 +6,13 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 
 use super::failure::Cause;
+use crate::domain::clock::SharedClock;
 
 /// The longest body read, in bytes: the product list is the largest the authority has.
 pub(super) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -24,10 +26,14 @@ pub(super) struct Reply {
 }
 
 /// Sends and reads to the end. `timeout` is the client's own, named in the cause.
-pub(super) async fn exchange(request: RequestBuilder, timeout: Duration) -> Result<Reply, Cause> {
+pub(super) async fn exchange(
+    request: RequestBuilder,
+    timeout: Duration,
+    clock: &SharedClock,
+) -> Result<Reply, Cause> {
     let response = request.send().await.map_err(|error| cause(&error, timeout))?;
     let status = response.status().as_u16();
-    let retry_after = retry_after(response.headers());
+    let retry_after = retry_after(response.headers(), clock.now());
     let body = body(response, timeout).await?.ok_or(Cause::Garbled { status })?;
     Ok(Reply { status, retry_after, body })
 }
@@ -70,16 +76,17 @@ fn is_handshake(error: &reqwest::Error) -> bool {
     sources.any(|source| source.downcast_ref().is_some_and(tells))
 }
 
-/// Retry-After in seconds, or as a date read against the reply's own Date (RFC 9110, 10.2.3).
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// Retry-After in seconds, or as a date read against the reply's own Date, or against our clock where the reply has none
+/// (RFC 9110, 10.2.3).
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
     let parser = DateTimeParser::new();
     let then = parser.parse_timestamp(text).ok()?;
-    let now = parser.parse_timestamp(headers.get(DATE)?.to_str().ok()?).ok()?;
-    Some(Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO))
+    let written = headers.get(DATE).and_then(|date| parser.parse_timestamp(date.to_str().ok()?).ok());
+    Some(Duration::try_from(then.duration_since(written.unwrap_or(now))).unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]
@@ -104,7 +111,19 @@ mod tests {
             ("1.5", None),
         ];
         for (text, seconds) in cases {
-            assert_eq!(retry_after(&headers(text)), seconds.map(Duration::from_secs), "{text}");
+            assert_eq!(
+                retry_after(&headers(text), Timestamp::MAX),
+                seconds.map(Duration::from_secs),
+                "{text}"
+            );
         }
+    }
+
+    #[test]
+    fn a_date_in_a_reply_without_a_date_is_read_against_our_clock() {
+        let mut headers = headers("Wed, 21 Oct 2015 07:29:30 GMT");
+        headers.remove(DATE);
+        let now = "2015-10-21T07:28:00Z".parse().unwrap();
+        assert_eq!(retry_after(&headers, now), Some(Duration::from_secs(90)));
     }
 }

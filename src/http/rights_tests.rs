@@ -9,6 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service, read_body};
 use serde_json::{Value, json};
 
+use crate::http::admission;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::testing::{
     House, INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, houses, new_key,
@@ -61,10 +62,11 @@ struct Key {
     name: &'static str,
     texts: Vec<String>,
     opens: &'static [Rule],
+    reads_only: bool,
 }
 
 fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
-    Key { name, texts: texts.iter().map(|text| (*text).to_owned()).collect(), opens }
+    Key { name, texts: texts.iter().map(|text| (*text).to_owned()).collect(), opens, reads_only: false }
 }
 
 /// What the other tenant has.
@@ -243,9 +245,13 @@ fn fault(pattern: &str, method: &Method, key: &Key, seen: &Seen) -> Option<Strin
         (_, true) => (401, "INVALID_API_KEY"),
         _ => (401, "UNAUTHENTICATED"),
     };
+    let may_only_read = key.reads_only && !matches!(rule, Rule::Public | Rule::Token);
     let is_right = match (is_open, rule) {
         (false, _) if *method == Method::HEAD => seen.status == refusal.0,
         (false, _) => (seen.status, seen.code().as_str()) == refusal,
+        (true, _) if may_only_read && !admission::only_reads(Some(pattern), method) => {
+            (seen.status, seen.code().as_str()) == (403, "KEY_READ_ONLY")
+        }
         (true, Rule::Token) => seen.status == 404,
         // Operators see every tenant.
         (true, Rule::Public | Rule::Operator) => ![401, 403].contains(&seen.status),
@@ -261,6 +267,13 @@ async fn keys(house: &House, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
     let rotate = format!("{TAXPAYERS}/{TAXPAYER}/api-key/rotate");
     let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({}))).await.data();
     let own = rotated["api_key"].as_str().unwrap();
+    let beside = format!("{rotate}?scope=read_only&overlap_s=600");
+    let reading = ask(send(Method::POST, &beside, INTEGRATOR_KEY, json!({}))).await.data();
+    let reading = key(
+        "a taxpayer's key that only reads",
+        &[reading["api_key"].as_str().unwrap()],
+        &[Rule::Taxpayer, Rule::AccessPoint],
+    );
     let former = "sik_former";
     let now = house.state.now();
     let store = &house.state.store;
@@ -282,6 +295,7 @@ async fn keys(house: &House, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
         key("a taxpayer's key", &[own], &[Rule::Taxpayer, Rule::AccessPoint]),
         key("an integrator's key", &[INTEGRATOR_KEY], &[Rule::Integrator, Rule::AccessPoint]),
         key("an operator's key", &[OPERATOR_KEY], &[Rule::Operator]),
+        Key { reads_only: true, ..reading },
     ]
 }
 

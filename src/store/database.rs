@@ -135,6 +135,11 @@ impl Store {
         self.writer.begin().await
     }
 
+    /// Replaces connections for writing that may have ended with the thread that opened them.
+    pub async fn renew_writers(&self) -> Result<(), StoreError> {
+        self.writer.renew().await
+    }
+
     /// For queries.
     pub fn reader(&self) -> &Pool {
         &self.reader

@@ -229,6 +229,7 @@ impl Pool {
     async fn connections(&self) -> Result<(DatabaseConnection, Watch), DbErr> {
         let mut current = self.current();
         if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
+            tracing::warn!("connections to the database do not answer; new ones take their place");
             current = Box::pin(self.replaced()).await?;
         }
         let Generation { connections, liveness } = current;
@@ -252,9 +253,17 @@ impl Pool {
             Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
         let new = Generation { connections, liveness };
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
-        tracing::warn!("connections to the database do not answer; new ones take their place");
         self.0.runtime.spawn(async move { timeout(CLOSE_WAIT, old.connections.close()).await });
         Ok(new)
+    }
+
+    /// Replaces the connections of PostgreSQL. One that a thread opened ends with the runtime of that thread.
+    pub(super) async fn renew(&self) -> Result<(), DbErr> {
+        if self.0.backend == DbBackend::Postgres {
+            self.current().liveness.silent();
+            self.replaced().await?;
+        }
+        Ok(())
     }
 
     pub(super) fn backend(&self) -> DbBackend {

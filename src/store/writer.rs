@@ -112,6 +112,10 @@ impl Writer {
         self.pool.backend()
     }
 
+    pub(super) async fn renew(&self) -> Result<(), StoreError> {
+        Ok(self.pool.renew().await?)
+    }
+
     /// Ends what is under way and closes the connections.
     pub(super) async fn close(self) -> Result<(), StoreError> {
         if let Some(place) = &self.place

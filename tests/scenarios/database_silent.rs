@@ -247,6 +247,7 @@ async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runti
         let output = scene.service.output();
         assert_eq!(status.code(), Some(0), "{output}");
         assert!(!output.contains("panicked"), "{output}");
+        assert!(!output.contains("failed to give back"), "{output}");
         scene.service.restart().await;
     }
     scene.intact_events().await;
