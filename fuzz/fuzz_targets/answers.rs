@@ -1,4 +1,4 @@
-//! What comes back from calls of ours: from the authority, from receivers of webhooks, from token endpoints.
+//! Feeds the readers of answers: from the authority, from receivers of webhooks, from token endpoints.
 
 #![no_main]
 

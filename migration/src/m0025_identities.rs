@@ -22,7 +22,7 @@ const FILL: &str = "UPDATE taxpayers SET tin_normal = $2, search_text = $3 WHERE
 const MARK_SHARED: &str = "UPDATE taxpayers SET tin_shared = TRUE WHERE tin_normal <> '' AND tin_normal IN \
     (SELECT tin_normal FROM taxpayers GROUP BY tin_normal HAVING COUNT(*) > 1)";
 
-/// What the normal form replaces.
+/// The columns that the normal form replaces.
 const DROP: [&str; 3] = [
     "DROP INDEX taxpayers_by_plain_tin",
     "DROP INDEX taxpayers_by_tin_key",

@@ -14,7 +14,7 @@ use crate::{reply, route::Operation};
 
 const BUSY: &str = "temporarily unavailable, please try again";
 
-/// How the simulator speaks.
+/// The shapes of answers that the simulator writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {

@@ -85,7 +85,7 @@ impl State {
         self.seed.store(seed, Ordering::Relaxed);
     }
 
-    /// How answers are worded and shaped.
+    /// The dialect of the answers.
     pub fn dialect(&self) -> Dialect {
         *self.spoken()
     }

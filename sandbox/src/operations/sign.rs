@@ -75,7 +75,7 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
     })
 }
 
-/// Whether the buyer issues the document.
+/// Returns true where the buyer issues the document.
 fn is_self_billed(type_code: &str) -> bool {
     matches!(type_code, "385" | "393" | "394")
 }
