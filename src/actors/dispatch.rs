@@ -30,7 +30,7 @@ use crate::store::database::Store;
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::leases;
-use crate::store::turns::{self, Ask, ShutGate};
+use crate::store::turns::{self, Ask, Share, ShutGate};
 
 /// How often to look when nothing wakes us.
 const POLL: Duration = Duration::from_millis(250);
@@ -168,14 +168,15 @@ impl Dispatcher {
             limit: free,
             after: self.last.load(Ordering::Relaxed),
             shut: &shut,
+            share: Share { max: share(self.duty.concurrency_max), held: self.in_hand.by_taxpayer() },
         };
         let taken = turns::take(&self.store, &ask).await?;
         if let Some(last) = taken.last {
             self.last.store(last, Ordering::Relaxed);
         }
-        let count = taken.leases.len();
-        for lease in taken.leases {
-            self.hand_out(lease, slots.split(1));
+        let count = taken.turns.len();
+        for turn in taken.turns {
+            self.hand_out(turn.lease, Some(turn.taxpayer_id), slots.split(1));
         }
         Ok(count)
     }
@@ -197,8 +198,8 @@ impl Dispatcher {
         self.shut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(&self, lease: Lease, slot: Option<OwnedSemaphorePermit>) {
-        let hold = self.in_hand.take(&lease);
+    fn hand_out(&self, lease: Lease, taxpayer: Option<i64>, slot: Option<OwnedSemaphorePermit>) {
+        let hold = self.in_hand.take(&lease, taxpayer);
         let dispatcher = self.clone();
         let work = (self.handoff)(lease.clone());
         actix_rt::spawn(async move {
@@ -222,7 +223,7 @@ impl Dispatcher {
         let Some(arrivals) = &self.arrivals else { return };
         let mut arrivals = arrivals.lock().await;
         while let Some((lease, slot)) = arrivals.recv().await {
-            self.hand_out(lease, Some(slot));
+            self.hand_out(lease, None, Some(slot));
         }
     }
 
@@ -254,6 +255,12 @@ impl Dispatcher {
             }
         }
     }
+}
+
+/// How many of the lanes that may be worked on at once one taxpayer may have: all but an eighth, so that one whose
+/// lanes hang leaves room for others.
+fn share(concurrency_max: usize) -> usize {
+    (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
 
 async fn give_back(store: &Store, lease: &Lease) -> Result<(), StoreError> {
@@ -290,6 +297,7 @@ mod tests {
     use super::*;
     use crate::domain::clock::MockClock;
     use crate::store::testing::stores;
+    use crate::store::turns::Waiting;
 
     /// So long that a busy machine renews it in time.
     const LEASE: Duration = Duration::from_millis(1_500);
@@ -343,6 +351,34 @@ mod tests {
             assert_eq!(again.unwrap().key, "lost");
             assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "both are in hand");
             arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_taxpayer_whose_lanes_hang_leaves_room_for_the_others() {
+        for test in stores().await {
+            let store = &test.store;
+            let (dispatcher, mut lanes_seen) = endless(store, &Handover::default());
+            let of = |taxpayer_id: i64, number: i64| Waiting {
+                key: format!("{taxpayer_id}/{number}"),
+                taxpayer_id,
+                deadline: number,
+                gate: None,
+            };
+            let queue = async |lanes: &[Waiting]| {
+                let tx = store.begin().await.unwrap();
+                turns::queue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
+                tx.commit().await.unwrap();
+            };
+            queue(&(0..20).map(|number| of(1, number)).collect::<Vec<_>>()).await;
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 7, "one place of eight is left");
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 0);
+            queue(&[of(2, 0)]).await;
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
+            let mut keys: Vec<String> =
+                std::iter::from_fn(|| lanes_seen.try_recv().ok()).map(|lease| lease.key).collect();
+            assert_eq!(keys.pop().as_deref(), Some("2/0"));
+            assert_eq!(keys.len(), 7);
         }
     }
 

@@ -70,14 +70,22 @@ mod tests {
     use super::*;
     use crate::store::leases;
     use crate::store::testing::stores;
-    use crate::store::turns::START;
+    use crate::store::turns::{START, Share};
 
     const SIGN_SHUT: ShutGate = ShutGate { gate: "sign", taxpayers: None };
     const LEASE: Duration = Duration::from_secs(30);
     const OVER: Duration = Duration::ZERO;
 
     fn ask(owner: &str, lease: Duration) -> Ask<'_> {
-        Ask { kind: LaneKind::Endpoint, owner, lease, limit: 8, after: START, shut: &[] }
+        Ask {
+            kind: LaneKind::Endpoint,
+            owner,
+            lease,
+            limit: 8,
+            after: START,
+            shut: &[],
+            share: Share::unlimited(),
+        }
     }
 
     async fn due(store: &Store, keys: &[&str]) {
@@ -101,12 +109,12 @@ mod tests {
             due(store, &["7", "8"]).await;
             assert_eq!(take(store, &ask("one", LEASE)).await.unwrap(), None, "nobody has ended with them");
             let taken = turns::take(store, &Ask { limit: 1, ..ask("one", OVER) }).await.unwrap();
-            assert_eq!(taken.leases.len(), 1);
-            let key = taken.leases[0].key.clone();
+            assert_eq!(taken.turns.len(), 1);
+            let key = taken.turns[0].lease.key.clone();
             tokio::time::sleep(Duration::from_millis(2)).await;
-            let others = turns::take(store, &ask("two", LEASE)).await.unwrap().leases;
+            let others = turns::take(store, &ask("two", LEASE)).await.unwrap().turns;
             assert_eq!(others.len(), 1, "only the one that was given back");
-            assert_ne!(others[0].key, key);
+            assert_ne!(others[0].lease.key, key);
             assert_eq!(ends_with(store, "two").await, Some((key.clone(), 1, None)));
             assert_eq!(
                 ends_with(store, "two").await,
@@ -137,7 +145,7 @@ mod tests {
             lanes::release_apart(&tx, &claimed.lease, Some(Duration::ZERO), Some("sign")).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(
-                turns::take(store, &ask("two", LEASE)).await.unwrap().leases,
+                turns::take(store, &ask("two", LEASE)).await.unwrap().turns,
                 [],
                 "not with the others"
             );
@@ -148,7 +156,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             lanes::release(&tx, &claimed.lease, Some(Duration::ZERO)).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(turns::take(store, &ask("two", LEASE)).await.unwrap().leases.len(), 1);
+            assert_eq!(turns::take(store, &ask("two", LEASE)).await.unwrap().turns.len(), 1);
         }
     }
 
@@ -157,14 +165,14 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7", "8"]).await;
-            let mine = turns::take(store, &ask("one", LEASE)).await.unwrap().leases;
+            let mine = turns::take(store, &ask("one", LEASE)).await.unwrap().turns;
             leases::give_back_all(store, "one").await.unwrap();
             let tx = store.begin().await.unwrap();
-            assert!(lanes::fence(&tx, &mine[0]).await.is_err(), "nothing of it is written any more");
+            assert!(lanes::fence(&tx, &mine[0].lease).await.is_err(), "nothing of it is written any more");
             drop(tx);
-            assert_eq!(turns::take(store, &ask("two", LEASE)).await.unwrap().leases.len(), 2);
+            assert_eq!(turns::take(store, &ask("two", LEASE)).await.unwrap().turns.len(), 2);
             leases::end_leases(store).await.unwrap();
-            assert_eq!(turns::take(store, &ask("three", LEASE)).await.unwrap().leases, []);
+            assert_eq!(turns::take(store, &ask("three", LEASE)).await.unwrap().turns, []);
             assert_eq!(ends_with(store, "three").await.map(|one| one.1), Some(1), "a start finds it counted");
         }
     }

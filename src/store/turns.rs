@@ -15,8 +15,10 @@ use crate::store::database::{Store, Transaction};
 use crate::store::failure::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// Before the first taxpayer of the circle; what belongs to none has 0.
+/// Before the first taxpayer of the circle.
 pub const START: i64 = -1;
+/// The taxpayer of lanes that belong to none.
+const NOBODY: i64 = 0;
 
 /// A lane with something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,12 +74,53 @@ pub struct Ask<'a> {
     pub after: i64,
     /// Gates that are shut.
     pub shut: &'a [ShutGate],
+    pub share: Share,
+}
+
+/// How many lanes one taxpayer may hold at a time, so that one whose lanes take long leaves room for the others.
+/// Lanes that belong to no taxpayer are not limited.
+#[derive(Debug, Clone)]
+pub struct Share {
+    pub max: usize,
+    /// What the dispatcher holds of each taxpayer.
+    pub held: HashMap<i64, usize>,
+}
+
+impl Share {
+    pub fn unlimited() -> Self {
+        Self { max: usize::MAX, held: HashMap::new() }
+    }
+
+    /// How many more lanes the taxpayer may hold.
+    fn left(&self, taxpayer: i64) -> usize {
+        if taxpayer == NOBODY {
+            return usize::MAX;
+        }
+        self.max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
+    }
+
+    /// The condition that a lane's taxpayer may hold more, with its `AND`.
+    fn is_left(&self) -> String {
+        let full: Vec<_> =
+            self.held.keys().filter(|id| self.left(**id) == 0).map(ToString::to_string).collect();
+        if full.is_empty() {
+            return String::new();
+        }
+        format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", "))
+    }
+}
+
+/// A lane that is ours now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    pub taxpayer_id: i64,
+    pub lease: Lease,
 }
 
 /// Lanes that are ours now, in the order of their turns, and who had the last.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    pub leases: Vec<Lease>,
+    pub turns: Vec<Turn>,
     pub last: Option<i64>,
 }
 
@@ -121,9 +164,9 @@ pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[Waiting]) -> Resul
 pub async fn take(store: &Store, ask: &Ask<'_>) -> Result<Taken, StoreError> {
     let taxpayers = in_circle(store, ask).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(Taken::default()) };
-    let keys = turn_by_turn(most_urgent(store, ask, &taxpayers).await?, ask.limit);
-    let leases = claim(store, ask, &keys).await?;
-    Ok(Taken { leases, last: Some(last) })
+    let lanes = turn_by_turn(most_urgent(store, ask, &taxpayers).await?, ask.limit);
+    let turns = claim(store, ask, lanes).await?;
+    Ok(Taken { turns, last: Some(last) })
 }
 
 /// The next taxpayers with something to do, from the one after the last on and round again.
@@ -143,7 +186,7 @@ async fn taxpayers(
     (after, up_to): (i64, i64),
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
-    let free = free(store.backend(), ask.shut);
+    let free = free(store.backend(), ask.shut) + &ask.share.is_left();
     let next = |from: &str| {
         format!(
             "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
@@ -163,52 +206,54 @@ async fn taxpayers(
     rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
 }
 
-/// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit.
+/// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit and as its share allows.
 async fn most_urgent(
     store: &Store,
     ask: &Ask<'_>,
     taxpayers: &[i64],
 ) -> Result<Vec<(i64, String)>, StoreError> {
     let free = free(store.backend(), ask.shut);
-    let of_one = |number: usize| {
+    let to_fill = ask.limit.div_ceil(taxpayers.len());
+    let of_one = |(index, taxpayer): (usize, &i64)| {
+        let (number, limit) = (index + 2, to_fill.min(ask.share.left(*taxpayer)));
         format!(
             "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM lanes WHERE lanes.kind = $1 \
-             AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at LIMIT $2) AS turn{number}"
+             AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
+             LIMIT {limit}) AS turn{number}"
         )
     };
-    let sql = (0..taxpayers.len()).map(|index| of_one(index + 3)).collect::<Vec<_>>().join(" UNION ALL ");
-    let share = i64::try_from(ask.limit.div_ceil(taxpayers.len())).unwrap_or(i64::MAX);
-    let fixed: [Value; 2] = [ask.kind.as_str().into(), share.into()];
-    let values = fixed.into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
+    let sql = taxpayers.iter().enumerate().map(of_one).collect::<Vec<_>>().join(" UNION ALL ");
+    let values = [ask.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
     let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
     rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
 }
 
 /// Each taxpayer's first, then each one's second, and so on.
-fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<String> {
+fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     let mut turns: HashMap<i64, usize> = HashMap::new();
-    let mut numbered: Vec<(usize, String)> = lanes
+    let mut numbered: Vec<_> = lanes
         .into_iter()
-        .map(|(taxpayer, key)| {
-            let turn = turns.entry(taxpayer).or_default();
+        .map(|lane| {
+            let turn = turns.entry(lane.0).or_default();
             *turn += 1;
-            (*turn, key)
+            (*turn, lane)
         })
         .collect();
     // Stable: within a turn the order of the circle stays.
     numbered.sort_by_key(|(turn, _)| *turn);
-    numbered.into_iter().take(limit).map(|(_, key)| key).collect()
+    numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
 }
 
 /// Of these lanes those that are still free.
-async fn claim(store: &Store, ask: &Ask<'_>, keys: &[String]) -> Result<Vec<Lease>, StoreError> {
+async fn claim(store: &Store, ask: &Ask<'_>, lanes: Vec<(i64, String)>) -> Result<Vec<Turn>, StoreError> {
     let mut free = lanes::free(ask.kind, &lanes::now(store.backend()));
-    free.and_where(Expr::col("key").is_in(keys)).and_where(Expr::col("lease_until").is_null());
+    free.and_where(Expr::col("key").is_in(lanes.iter().map(|(_, key)| key.as_str())))
+        .and_where(Expr::col("lease_until").is_null());
     let claimed = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
-    let mut leases: Vec<_> = claimed.into_iter().map(|one| one.lease).collect();
-    let places: HashMap<&str, usize> = keys.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();
-    leases.sort_by_key(|lease| places.get(lease.key.as_str()).copied());
-    Ok(leases)
+    let mut leases: HashMap<String, Lease> =
+        claimed.into_iter().map(|one| (one.lease.key.clone(), one.lease)).collect();
+    let turn = |(taxpayer_id, key): (i64, String)| Some(Turn { taxpayer_id, lease: leases.remove(&key)? });
+    Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
 /// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is shut.
@@ -326,9 +371,17 @@ mod tests {
 
     /// Takes `limit` lanes after whoever was last; their keys.
     async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[ShutGate]) -> (Vec<String>, i64) {
-        let ask = Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit, after, shut };
+        let ask = Ask {
+            kind: LaneKind::Run,
+            owner: "me",
+            lease: LEASE,
+            limit,
+            after,
+            shut,
+            share: Share::unlimited(),
+        };
         let taken = take(store, &ask).await.unwrap();
-        (taken.leases.into_iter().map(|lease| lease.key).collect(), taken.last.unwrap_or(after))
+        (taken.turns.into_iter().map(|turn| turn.lease.key).collect(), taken.last.unwrap_or(after))
     }
 
     #[tokio::test]
@@ -364,6 +417,36 @@ mod tests {
                 last = now_last;
             }
             assert!(before <= 40, "{before} went first");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_taxpayer_is_given_no_more_than_its_share_and_the_others_go_on() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &(0..20).map(|n| lane(1, n, None)).collect::<Vec<_>>()).await;
+            add(store, &[lane(2, 5, None)]).await;
+            add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
+            let owners = async |limit, held: &[(i64, usize)]| {
+                let share = Share { max: 6, held: held.iter().copied().collect() };
+                let ask = Ask {
+                    kind: LaneKind::Run,
+                    owner: "me",
+                    lease: LEASE,
+                    limit,
+                    after: NOBODY,
+                    shut: &[],
+                    share,
+                };
+                let mut owners: Vec<_> =
+                    take(store, &ask).await.unwrap().turns.iter().map(|turn| turn.taxpayer_id).collect();
+                owners.sort_unstable();
+                owners
+            };
+            assert_eq!(owners(1, &[(1, 6), (2, 1)]).await, [2], "whoever holds its share is passed over");
+            assert_eq!(owners(8, &[(1, 4), (NOBODY, 9)]).await, [0, 0, 0, 1, 1]);
+            assert_eq!(owners(8, &[]).await, [1; 6]);
+            assert_eq!(owners(8, &[(1, 6)]).await, [0; 0]);
         }
     }
 
@@ -411,9 +494,17 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
-            let ask =
-                Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit: 8, after: START, shut: &[] };
-            let leases = take(store, &ask).await.unwrap().leases;
+            let ask = Ask {
+                kind: LaneKind::Run,
+                owner: "me",
+                lease: LEASE,
+                limit: 8,
+                after: START,
+                shut: &[],
+                share: Share::unlimited(),
+            };
+            let leases: Vec<_> =
+                take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
             let tx = store.begin().await.unwrap();
             for lease in &leases {
                 let gate = if lease.key == "1/1" { "send" } else { "sign" };
@@ -433,9 +524,17 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
-            let ask =
-                Ask { kind: LaneKind::Run, owner: "me", lease: LEASE, limit: 2, after: START, shut: &[] };
-            let leases = take(store, &ask).await.unwrap().leases;
+            let ask = Ask {
+                kind: LaneKind::Run,
+                owner: "me",
+                lease: LEASE,
+                limit: 2,
+                after: START,
+                shut: &[],
+                share: Share::unlimited(),
+            };
+            let leases: Vec<_> =
+                take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
             assert_eq!((leases.len(), taken(store, (2, START), &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
             lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
@@ -458,9 +557,17 @@ mod tests {
             let all = async |owner: &'static str| {
                 let (mut keys, mut after) = (Vec::new(), START);
                 for _ in 0..40 {
-                    let ask = Ask { kind: LaneKind::Run, owner, lease: LEASE, limit: 10, after, shut: &[] };
+                    let ask = Ask {
+                        kind: LaneKind::Run,
+                        owner,
+                        lease: LEASE,
+                        limit: 10,
+                        after,
+                        shut: &[],
+                        share: Share::unlimited(),
+                    };
                     let taken = take(store, &ask).await.unwrap();
-                    keys.extend(taken.leases.into_iter().map(|lease| lease.key));
+                    keys.extend(taken.turns.into_iter().map(|turn| turn.lease.key));
                     after = taken.last.unwrap_or(after);
                 }
                 keys

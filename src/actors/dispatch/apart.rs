@@ -13,7 +13,7 @@ use crate::actors::dispatch::{Dispatcher, Handled, POLL};
 use crate::store::crashes;
 use crate::store::failure::StoreError;
 use crate::store::lanes::Claimed;
-use crate::store::turns::{Ask, START};
+use crate::store::turns::{Ask, START, Share};
 
 /// How long one of them keeps the next waiting: what hangs must not hold up all others.
 const APART: Duration = Duration::from_secs(2);
@@ -61,14 +61,15 @@ impl Dispatcher {
         let (Ok(turn), Ok(slot)) = (turn, slot) else { return Ok(false) };
         let shut = (self.gates)();
         let (kind, owner, lease) = (self.duty.kind, self.duty.owner.as_str(), self.duty.lease);
-        let ask = Ask { kind, owner, lease, limit: 1, after: START, shut: &shut };
+        let share = Share::unlimited();
+        let ask = Ask { kind, owner, lease, limit: 1, after: START, shut: &shut, share };
         let Some(claimed) = crashes::take(&self.store, &ask).await? else { return Ok(false) };
         self.work_apart(claimed, slot, turn);
         Ok(true)
     }
 
     fn work_apart(&self, claimed: Claimed, slot: OwnedSemaphorePermit, turn: OwnedSemaphorePermit) {
-        let hold = self.in_hand.take(&claimed.lease);
+        let hold = self.in_hand.take(&claimed.lease, None);
         let dispatcher = self.clone();
         actix_rt::spawn(async move {
             let _at_work = (hold, slot);
