@@ -55,10 +55,11 @@ impl ClockWatch {
     }
 
     async fn run(self) {
+        // Read before the repair, which takes a while: a clock may be set back meanwhile.
+        let mut last = self.read().await.ok();
         if let Err(error) = self.repair_what_is_later_than_now().await {
             tracing::warn!(%error, "failed to look for appointments of a clock that was set back");
         }
-        let mut last = None;
         loop {
             match self.look(last).await {
                 Ok(readings) => last = Some(readings),
@@ -139,7 +140,7 @@ mod tests {
 
     use super::*;
     use crate::domain::clock::MockClock;
-    use crate::store::lanes::{self, LaneKind};
+    use crate::store::lanes::{self, LaneKind, Lease};
     use crate::store::testing::stores;
 
     #[test]
@@ -159,23 +160,50 @@ mod tests {
         assert_eq!(back(reading(-593, (10, 11))), Some(600));
     }
 
+    async fn claim(store: &Store) -> Option<Lease> {
+        lanes::claim(store, LaneKind::Endpoint, "me", Duration::from_secs(30), 9).await.unwrap().pop()
+    }
+
+    async fn have_a_lane_wait(store: &Store) {
+        let tx = store.begin().await.unwrap();
+        lanes::make_due(&tx, LaneKind::Endpoint, &["7".to_owned()]).await.unwrap();
+        tx.commit().await.unwrap();
+        let held = claim(store).await.unwrap();
+        let tx = store.begin().await.unwrap();
+        lanes::release(&tx, &held, Some(Duration::from_mins(10))).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
+        for test in stores().await {
+            let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+            // The repair of the start takes half a lease.
+            let lease = Duration::from_secs(1);
+            let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
+            have_a_lane_wait(&test.store).await;
+            let due = async {
+                sleep(lease / 4).await;
+                clock.set_back(Duration::from_mins(10));
+                while claim(&test.store).await.is_none() {
+                    sleep(Duration::from_millis(20)).await;
+                }
+            };
+            tokio::select! {
+                () = watch.run() => {}
+                seen = tokio::time::timeout(LOOK_EVERY * 4 / 5, due) => assert!(seen.is_ok(), "it waits for ten minutes"),
+            }
+        }
+    }
+
     #[tokio::test]
     async fn what_waits_is_due_after_a_clock_was_set_back() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
             let lease = Duration::from_millis(20);
             let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
-            let tx = test.store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &["7".to_owned()]).await.unwrap();
-            tx.commit().await.unwrap();
-            let claim = async || {
-                let long = Duration::from_secs(30);
-                lanes::claim(&test.store, LaneKind::Endpoint, "me", long, 9).await.unwrap().pop()
-            };
-            let held = claim().await.unwrap();
-            let tx = test.store.begin().await.unwrap();
-            lanes::release(&tx, &held, Some(Duration::from_mins(10))).await.unwrap();
-            tx.commit().await.unwrap();
+            have_a_lane_wait(&test.store).await;
+            let claim = || claim(&test.store);
             let last = watch.look(None).await.unwrap();
             watch.look(Some(last)).await.unwrap();
             assert_eq!(claim().await, None, "the clock stood still, and that is within what clocks do");
