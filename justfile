@@ -1,0 +1,37 @@
+# Short names for the commands of CONTRIBUTING.md; each line is the whole command.
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Start the service with its embedded database and simulator.
+run *args:
+    cargo run --release -- {{args}}
+
+# Check and test everything, on SQLite and PostgreSQL.
+test *args:
+    scripts/test {{args}}
+
+# Run the unit tests and the API tests on SQLite alone.
+test-fast *args:
+    cargo test --lib --test api {{args}}
+
+# Format the code.
+fmt:
+    cargo fmt --all
+
+# Lint all targets; warnings are errors.
+lint:
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Run the fuzz targets: `just fuzz 600 json_reader`.
+fuzz *args:
+    scripts/fuzz {{args}}
+
+# Measure creates and webhook deliveries per second.
+bench *args:
+    cargo bench --bench throughput {{args}}
+
+# Rewrite the pages that are generated from the code.
+docs:
+    EINVOICE_WRITE_DOCS=1 cargo test --lib --test api -- openapi::fields answers_page app::explain
