@@ -1,5 +1,5 @@
 //! The authority's reference lists as a snapshot: what "must exist in …" is checked against. A list that
-//! was never fetched is empty and accepts everything (decisions.md, "Must exist in …"), never a live call.
+//! was never fetched is empty and accepts everything (docs/contract.md, "How bodies are read"), never a live call.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};

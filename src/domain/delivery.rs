@@ -1,5 +1,5 @@
 //! A delivery: one event on its way to one endpoint. At least once, in order per IRN; an event whose
-//! attempts are spent is a dead letter and holds back nothing (decisions.md, point 16).
+//! attempts are spent is a dead letter and holds back nothing (docs/contract.md, "Delivery of webhooks").
 
 use jiff::Timestamp;
 

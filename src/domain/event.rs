@@ -10,7 +10,7 @@ use crate::domain::ids::{CommandId, EventId, TaxpayerId};
 use crate::domain::object::precise;
 
 words! {
-    /// The catalog of events (decisions.md, point 15).
+    /// The catalog of events (docs/contract.md, "Events").
     EventKind {
         InvoiceCreated = "invoice.created",
         InvoiceUpdated = "invoice.updated",
@@ -127,7 +127,7 @@ impl Event {
         hex::encode(Sha256::digest(text))
     }
 
-    /// The notification that a webhook delivers (decisions.md, point 16), with the hash of the feed: whoever keeps it can
+    /// The notification that a webhook delivers (docs/contract.md, "Delivery of webhooks"), with the hash of the feed: whoever keeps it can
     /// tell later whether the log was rewritten.
     pub fn notification(&self) -> String {
         // A test notification is of no log and has no hash.

@@ -1,5 +1,5 @@
 //! The life of an invoice: every state, every move, and what each refuses (spec.md, "States and
-//! transitions"; decisions.md, points 5 to 7). A move returns the state after it or the refusal.
+//! transitions"; docs/contract.md, "Statuses"). A move returns the state after it or the refusal.
 
 use crate::domain::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::refusal::Refusal;

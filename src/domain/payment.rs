@@ -1,5 +1,5 @@
 //! What is owed and what was paid. The payment ledger gets one entry a call; the running total never
-//! passes the payable amount, and no entry is ever taken back (decisions.md, "Partial above payable").
+//! passes the payable amount, and no entry is ever taken back (docs/contract.md, "Payments").
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! Why a command or a query is refused. One value a reason; the sentence is for the caller. The HTTP
-//! floor gives each its status and code (decisions.md, section 5); nothing here knows of HTTP.
+//! floor gives each its status and code (docs/contract.md, "Errors"); nothing here knows of HTTP.
 
 use crate::domain::codes::WorkflowStatus;
 use crate::domain::fault::{Fault, Faults};

@@ -1,5 +1,5 @@
 //! What happened to one invoice, in the order of time: the events of the log, the exchanges with the authority,
-//! the attempts to notify (decisions.md, section 3).
+//! the attempts to notify (docs/contract.md, "Added paths").
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};

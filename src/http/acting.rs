@@ -1,4 +1,4 @@
-//! Which taxpayer a call on the access point surface acts for (decisions.md). With a taxpayer's key it is
+//! Which taxpayer a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). With a taxpayer's key it is
 //! that one; with an integrator's, the first of these that is present and well formed decides: the
 //! business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 

@@ -1,4 +1,4 @@
-//! The one table of error codes and statuses (decisions.md, section 5, and `REQUEST_TIMEOUT`: a body that came
+//! The one table of error codes and statuses (docs/contract.md, "Errors", and `REQUEST_TIMEOUT`: a body that came
 //! too slowly says nothing of its size or its JSON, and may simply be sent again; and `AUTHORITY_DOCUMENT_UNREADABLE`: a
 //! download that does not decrypt will not do so by waiting). A status stands beside its code; the few operations that
 //! answer with another one say so where they do.

@@ -1,5 +1,5 @@
 //! What a run means for who asked for it: its result, its refusal, or when to ask again. The operations fail
-//! with different statuses (decisions.md, sections 2 and 6).
+//! with different statuses (docs/contract.md, "The authority pipeline").
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! POST /v1/app/invoices/report: Report. Its failures are 500, each with its code (decisions.md, section 6).
+//! POST /v1/app/invoices/report: Report. Its failures are 500, each with its code (docs/contract.md, "The authority pipeline").
 
 use actix_web::web;
 

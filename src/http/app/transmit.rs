@@ -1,4 +1,4 @@
-//! POST /v1/app/invoices/transmit: Transmit. Its failures are 500, each with its code (decisions.md, 6).
+//! POST /v1/app/invoices/transmit: Transmit. Its failures are 500, each with its code (docs/contract.md, "The authority pipeline").
 
 use actix_web::web;
 use serde_json::json;

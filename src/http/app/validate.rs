@@ -1,5 +1,5 @@
 //! POST /v1/app/invoices/validate: Validate. It changes nothing; whatever is wrong with the payload, by our rules
-//! or by the authority's, is 400 (decisions.md, section 6). `?explain=patch` adds what would mend it.
+//! or by the authority's, is 400 (docs/contract.md, "The authority pipeline"). `?explain=patch` adds what would mend it.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

@@ -1,4 +1,4 @@
-//! The query of List Invoices (spec.md; decisions.md, "Lists"). A page that makes no sense falls back to its
+//! The query of List Invoices (spec.md; docs/contract.md, "Lists"). A page that makes no sense falls back to its
 //! default; a filter that makes none is refused, since without it the list would show what was not asked for.
 
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! The authority's notice (decisions.md, "Inbound notices"): which invoice, and what is said of it.
+//! The authority's notice (docs/contract.md, "Supplier invoices"): which invoice, and what is said of it.
 
 use crate::domain::codes::NoticeMessage;
 use crate::domain::irn::Irn;

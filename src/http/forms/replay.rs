@@ -1,4 +1,4 @@
-//! What of a webhook's log is delivered once more (decisions.md, section 3). A mistake would send a lot, so that
+//! What of a webhook's log is delivered once more (docs/contract.md, "Added paths"). A mistake would send a lot, so that
 //! both fields of a replay are required.
 
 use crate::domain::replay::{AfterEnable, ReplayScope};

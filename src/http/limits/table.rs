@@ -1,4 +1,4 @@
-//! The allowances there are (decisions.md, point 21), each with whose it is.
+//! The allowances there are (docs/contract.md, "Limits"), each with whose it is.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What became of a batch (decisions.md, section 3), and what Create Invoices (Bulk) answers.
+//! What became of a batch (docs/contract.md, "Added paths"), and what Create Invoices (Bulk) answers.
 
 use std::collections::BTreeMap;
 

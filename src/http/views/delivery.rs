@@ -1,4 +1,4 @@
-//! A delivery with its attempts (decisions.md, section 3); of a dead letter also whose it is, why it was given up
+//! A delivery with its attempts (docs/contract.md, "Added paths"); of a dead letter also whose it is, why it was given up
 //! and what to do.
 
 use serde::Serialize;

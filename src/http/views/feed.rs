@@ -1,4 +1,4 @@
-//! The event feed: a taxpayer's log, in order (decisions.md, section 3).
+//! The event feed: a taxpayer's log, in order (docs/contract.md, "Added paths").
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The supplier inbox (decisions.md, section 3), an acknowledgement (section 1, point 9), and a notice shown back.
+//! The supplier inbox (docs/contract.md, "Added paths"), an acknowledgement ("Answers and messages"), and a notice shown back.
 
 use serde::Serialize;
 use utoipa::ToSchema;

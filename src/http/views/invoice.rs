@@ -1,4 +1,4 @@
-//! An invoice with what is only shown when it is asked for (decisions.md, section 3): its lines with every field that
+//! An invoice with what is only shown when it is asked for (docs/contract.md, "Added paths"): its lines with every field that
 //! was sent, and its payment ledger.
 
 use serde::Serialize;

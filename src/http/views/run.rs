@@ -1,4 +1,4 @@
-//! A pipeline run with its steps (decisions.md, section 3), and what each operation says of one.
+//! A pipeline run with its steps (docs/contract.md, "Added paths"), and what each operation says of one.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -93,7 +93,7 @@ impl<'a> From<&'a Run> for SubmissionResult<'a> {
     }
 }
 
-/// What Transmit answers (decisions.md, point 13).
+/// What Transmit answers (docs/contract.md, "Answers and messages").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TransmissionResult<'a> {
     ok: bool,
@@ -124,7 +124,7 @@ impl<'a> From<&'a Run> for ReportResult<'a> {
     }
 }
 
-/// What the payment update of the access point surface answers (decisions.md, point 14).
+/// What the payment update of the access point surface answers (docs/contract.md, "Answers and messages").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PaymentResult<'a> {
     irn: &'a str,

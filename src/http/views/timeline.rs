@@ -1,4 +1,4 @@
-//! The timeline of an invoice (decisions.md, section 3).
+//! The timeline of an invoice (docs/contract.md, "Added paths").
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What Validate answers (decisions.md, point 12).
+//! What Validate answers (docs/contract.md, "Answers and messages").
 
 use serde::Serialize;
 use utoipa::ToSchema;
