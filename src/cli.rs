@@ -9,8 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use crate::domain::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
-use crate::domain::codes::Subscription;
+use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
+use crate::domain::kernel::codes::Subscription;
 
 /// An e-invoicing relay between taxpayers and a national tax authority.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]

@@ -25,12 +25,12 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::domain::verification::VerificationPolicy;
+use crate::domain::party::verification::VerificationPolicy;
 
 pub use fault::{ConfigFault, Fault, LocalSecretFault, Origin};
 pub use form::NetworkEntry;
 
-use crate::domain::network::AllowedNetwork;
+use crate::domain::integration::network::AllowedNetwork;
 
 /// The manual, and the defaults.
 pub const DEFAULTS: &str = include_str!("../config.toml");

@@ -11,13 +11,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use einvoice::app;
 use einvoice::app::StartError;
 use einvoice::cli::{Arguments, Call, ConfigCall, IntegratorCall, OperatorCall, SecretsCall, TaxpayerCall};
 use einvoice::config::Settings;
-use einvoice::domain::api_key::KeyOwner;
-use einvoice::domain::caller::KeyKind;
+use einvoice::domain::access::api_key::KeyOwner;
+use einvoice::domain::access::caller::KeyKind;
 use einvoice::http::openapi::document;
-use einvoice::{app, telemetry};
+use einvoice::telemetry;
 use rustix::fs::Mode;
 use serde_json::Value;
 

@@ -4,16 +4,17 @@ use std::time::{Duration, Instant};
 
 use einvoice::app::open_store;
 use einvoice::config::Settings;
-use einvoice::domain::clock::{Clock, SystemClock, new_id};
-use einvoice::domain::codes::{Category, DeclaredPaymentStatus, ItemType};
-use einvoice::domain::event::{EventKind, Occurrence, Seal};
-use einvoice::domain::ids::{CustomerId, InvoiceId, TaxpayerId};
+use einvoice::domain::events::event::{EventKind, Occurrence, Seal};
+use einvoice::domain::invoice::invoice_view::InvoiceObject;
+use einvoice::domain::invoice::irn::Irn;
 use einvoice::domain::invoice::{Draft, Identity, Invoice, Line};
-use einvoice::domain::irn::Irn;
-use einvoice::domain::object::InvoiceObject;
+use einvoice::domain::kernel::clock::{Clock, SystemClock, new_id};
+use einvoice::domain::kernel::codes::{Category, DeclaredPaymentStatus, ItemType};
+use einvoice::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
 use einvoice::domain::party::{Address, CustomerDetails, InvoiceCustomer};
+use einvoice::store::events;
+use einvoice::store::invoices;
 use einvoice::store::lanes::{self, LaneKind};
-use einvoice::store::{events, invoices};
 
 /// An owner that no account has, so that nothing else touches its rows.
 const OWNER: TaxpayerId = TaxpayerId(1_000_000_000);

@@ -5,7 +5,9 @@ use sea_orm_migration::schema::{
     big_integer, big_integer_null, boolean, integer, integer_null, string, string_null, text, text_null,
 };
 
-use crate::{create, index, table};
+use crate::create;
+use crate::index;
+use crate::table;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

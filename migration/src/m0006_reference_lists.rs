@@ -3,7 +3,8 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, string, text};
 
-use crate::{create, table};
+use crate::create;
+use crate::table;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

@@ -3,7 +3,9 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, string, string_null, text_null};
 
-use crate::{create, index, table};
+use crate::create;
+use crate::index;
+use crate::table;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

@@ -5,7 +5,9 @@ use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, integer, string, text};
 use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend};
 
-use crate::{create, index, table};
+use crate::create;
+use crate::index;
+use crate::table;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

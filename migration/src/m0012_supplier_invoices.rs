@@ -4,7 +4,9 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, big_integer_null, string, text, text_null};
 
-use crate::{create, index, table};
+use crate::create;
+use crate::index;
+use crate::table;
 
 /// Finds a taxpayer by its tax number without the separators it may be written with; a query uses the index
 /// only where it says the same.

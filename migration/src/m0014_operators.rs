@@ -4,7 +4,10 @@ use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, big_integer_null, string, string_null, text_null};
 use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend};
 
-use crate::{create, index, table, unique};
+use crate::create;
+use crate::index;
+use crate::table;
+use crate::unique;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

@@ -4,7 +4,8 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, string, string_null, text, text_null};
 
-use crate::{create, table};
+use crate::create;
+use crate::table;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

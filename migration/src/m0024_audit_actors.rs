@@ -5,8 +5,9 @@ use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, big_integer_null, string, string_null, text_null};
 use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend};
 
+use crate::index;
 use crate::m0014_operators::KEPT_ON_SQLITE;
-use crate::{index, table};
+use crate::table;
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;

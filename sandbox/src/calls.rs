@@ -12,7 +12,8 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{clock, route::Operation};
+use crate::clock;
+use crate::route::Operation;
 
 /// How many calls are remembered.
 pub(crate) const CALLS_MAX: usize = 100_000;

@@ -10,7 +10,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{reply, route::Operation};
+use crate::reply;
+use crate::route::Operation;
 
 const BUSY: &str = "temporarily unavailable, please try again";
 

@@ -10,18 +10,16 @@ use actix_web::{
     web::{self, Bytes, Data, ServiceConfig},
 };
 
-use crate::{
-    call::Call,
-    calls::{Arrival, Ending, Recording},
-    clock,
-    faults::{Effect, FaultKind, Moment, is_offline, magic, ordered},
-    operations,
-    reply::{Refusal, Reply},
-    route::Operation,
-    spoil::{self, plain, spoilt},
-    state::State,
-    wire,
-};
+use crate::call::Call;
+use crate::calls::{Arrival, Ending, Recording};
+use crate::clock;
+use crate::faults::{Effect, FaultKind, Moment, is_offline, magic, ordered};
+use crate::operations;
+use crate::reply::{Refusal, Reply};
+use crate::route::Operation;
+use crate::spoil::{self, plain, spoilt};
+use crate::state::State;
+use crate::wire;
 
 /// After so long a stalled connection is closed, so that what nobody waits for any more does not pile up.
 const STALL: Duration = Duration::from_mins(10);

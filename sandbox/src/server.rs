@@ -12,7 +12,10 @@ use actix_web::{
 };
 use tokio::{runtime::Handle, task::JoinHandle};
 
-use crate::{control, gate, state::State, wire};
+use crate::control;
+use crate::gate;
+use crate::state::State;
+use crate::wire;
 
 const WORKERS: usize = 2;
 /// A bulk of documents never comes in one call: this is plenty.

@@ -12,10 +12,8 @@ use actix_web::{
 };
 use serde_json::json;
 
-use crate::{
-    faults::{Effect, FaultKind},
-    reply::{Refusal, Reply},
-};
+use crate::faults::{Effect, FaultKind};
+use crate::reply::{Refusal, Reply};
 
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 

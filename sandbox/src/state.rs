@@ -10,16 +10,14 @@ use std::sync::{
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use crate::{
-    books::{Books, Invoice, InvoiceSheet, PartyEnrolment},
-    calls::{CallLog, CallRecord},
-    crypto::CryptoKeys,
-    dialect::Dialect,
-    faults::{FaultOrder, Faults},
-    latencies::{Latencies, LatencyOrder},
-    notices::Notices,
-    server::Settings,
-};
+use crate::books::{Books, Invoice, InvoiceSheet, PartyEnrolment};
+use crate::calls::{CallLog, CallRecord};
+use crate::crypto::CryptoKeys;
+use crate::dialect::Dialect;
+use crate::faults::{FaultOrder, Faults};
+use crate::latencies::{Latencies, LatencyOrder};
+use crate::notices::Notices;
+use crate::server::Settings;
 
 /// The simulator's memory.
 pub struct State {

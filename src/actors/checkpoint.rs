@@ -10,14 +10,15 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
-use crate::domain::checkpoint::{ChainHead, CheckpointPublicKey, Tail};
-use crate::domain::clock::SharedClock;
-use crate::domain::event::Head;
-use crate::domain::ids::TaxpayerId;
-use crate::store::checkpoint_file::{CheckpointFile, CheckpointFileError};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::{events, taxpayers};
+use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, Tail};
+use crate::domain::events::event::Head;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::events;
+use crate::store::events::checkpoint_file::{CheckpointFile, CheckpointFileError};
 
 /// Taxpayers looked at at a time, and so the heads of one checkpoint at most.
 const TAXPAYERS: u64 = 1_000;

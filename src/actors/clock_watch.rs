@@ -8,10 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
-use crate::domain::clock::SharedClock;
-use crate::store::appointments;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::domain::kernel::clock::SharedClock;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::appointments;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// What clocks are corrected by all the time is no step back.
@@ -139,7 +139,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::clock::MockClock;
+    use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::{self, LaneKind, Lease};
     use crate::store::testing::stores;
 

@@ -26,11 +26,11 @@ pub use self::handover::{Handover, Place};
 use self::in_hand::InHand;
 
 use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Registry, Tree, supervise};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::fair_queue::{self, Ask, Share, ShutGate};
+use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::leases;
-use crate::store::turns::{self, Ask, Share, ShutGate};
 
 /// How often to look when nothing wakes us.
 const POLL: Duration = Duration::from_millis(250);
@@ -124,7 +124,7 @@ impl Dispatcher {
             on_crash: Arc::new(|_| Box::pin(ready(Handled::More))),
             gates: Arc::new(Vec::new),
             shut: Arc::default(),
-            last: Arc::new(AtomicI64::new(turns::START)),
+            last: Arc::new(AtomicI64::new(fair_queue::START)),
         }
     }
 
@@ -170,7 +170,7 @@ impl Dispatcher {
             shut: &shut,
             share: Share { max: share(self.duty.concurrency_max), held: self.in_hand.by_taxpayer() },
         };
-        let taken = turns::take(&self.store, &ask).await?;
+        let taken = fair_queue::take(&self.store, &ask).await?;
         if let Some(last) = taken.last {
             self.last.store(last, Ordering::Relaxed);
         }
@@ -189,7 +189,7 @@ impl Dispatcher {
         let opened: Vec<_> =
             before.iter().filter(|gate| gate.opens_for_some(&shut)).map(|gate| gate.gate).collect();
         if !opened.is_empty() {
-            turns::hurry(&self.store, self.duty.kind, &opened, &shut).await?;
+            fair_queue::hurry(&self.store, self.duty.kind, &opened, &shut).await?;
         }
         Ok(shut)
     }
@@ -295,9 +295,9 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::domain::clock::MockClock;
+    use crate::domain::kernel::clock::MockClock;
+    use crate::store::lanes::fair_queue::Waiting;
     use crate::store::testing::stores;
-    use crate::store::turns::Waiting;
 
     /// So long that a busy machine renews it in time.
     const LEASE: Duration = Duration::from_millis(1_500);
@@ -367,7 +367,7 @@ mod tests {
             };
             let queue = async |lanes: &[Waiting]| {
                 let tx = store.begin().await.unwrap();
-                turns::queue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
+                fair_queue::queue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
                 tx.commit().await.unwrap();
             };
             queue(&(0..20).map(|number| of(1, number)).collect::<Vec<_>>()).await;

@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 
 use crate::actors::supervision::observe::Counter;
-use crate::domain::delivery::{Delivery, Endpoint};
-use crate::domain::event::EventKind;
+use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::event::EventKind;
 use crate::domain::pipeline::Run;
 
 /// Counts them since the start of the process.
@@ -82,9 +82,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::delivery::DeliveryState;
-    use crate::domain::ids::TaxpayerId;
-    use crate::domain::irn::Irn;
+    use crate::domain::events::delivery::DeliveryState;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::pipeline::{Operation, Request, Step, Verdict};
 
     #[derive(Clone, Default)]

@@ -9,10 +9,10 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
 use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
-use crate::domain::clock::SharedClock;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::keys::{self, ValidKey};
+use crate::domain::kernel::clock::SharedClock;
+use crate::store::accounts::keys::{self, ValidKey};
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// Keys that wait to be written at most; a key that finds no place is noted at its next use.
@@ -91,9 +91,9 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::api_key::{KeyOwner, NewKey};
-    use crate::domain::caller::KeyKind;
-    use crate::domain::clock::MockClock;
+    use crate::domain::access::api_key::{KeyOwner, NewKey};
+    use crate::domain::access::caller::KeyKind;
+    use crate::domain::kernel::clock::MockClock;
     use crate::store::testing::stores;
 
     #[tokio::test]

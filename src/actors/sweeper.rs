@@ -7,9 +7,9 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
 use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
-use crate::domain::clock::SharedClock;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::domain::kernel::clock::SharedClock;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::idempotency;
 
 const EVERY: Duration = Duration::from_mins(1);

@@ -14,14 +14,14 @@ use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
 use crate::actors::taxpayer::command::FoundOut;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, Entity, Failure as AuthorityFailure};
-use crate::domain::clock::SharedClock;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
-use crate::domain::verification::{Doubt, ListedBusiness, Verification};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::domain::party::verification::{Doubt, ListedBusiness, Verification};
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::taxpayers;
 
 /// How often to look for taxpayers that are due.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

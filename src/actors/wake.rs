@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use crate::actors::dispatch::Handover;
 use crate::actors::waiters::Waiters;
-use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
 
 #[derive(Debug, Clone, Default)]
 pub struct Wakers {

@@ -17,19 +17,19 @@ use crate::app::error::StartError;
 use crate::app::house::open_patiently;
 use crate::app::keys::check_end;
 use crate::config::Settings;
-use crate::domain::api_key::{KeyTerms, NewKey};
-use crate::domain::audit::Actor;
-use crate::domain::caller::{KeyKind, new_key};
-use crate::domain::clock::{self, Clock, SharedClock, SystemClock};
-use crate::domain::codes::Subscription;
-use crate::domain::deadline::DeadlinePolicy;
-use crate::domain::email::is_email;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::refusal::Refusal;
-use crate::domain::verification::VerificationPolicy;
+use crate::domain::access::api_key::{KeyTerms, NewKey};
+use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
+use crate::domain::kernel::codes::Subscription;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::email::is_email;
+use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::http::password;
 use crate::store::accounts;
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
 
 /// Brings the schema up to date.
 pub async fn migrate(settings: Settings) -> Result<(), StartError> {

@@ -11,10 +11,10 @@ use crate::actors::checkpoint::Checkpointer;
 use crate::app::error::StartError;
 use crate::app::house::open_existing;
 use crate::config::Settings;
-use crate::domain::checkpoint::CheckpointKey;
-use crate::domain::clock::{SharedClock, SystemClock};
-use crate::store::checkpoint_file::CheckpointFile;
-use crate::store::database::Store;
+use crate::domain::events::checkpoint::CheckpointKey;
+use crate::domain::kernel::clock::{SharedClock, SystemClock};
+use crate::store::db::database::Store;
+use crate::store::events::checkpoint_file::CheckpointFile;
 
 /// What checkpoints the event log of a store; none where the settings name no file.
 pub(super) fn checkpointer(

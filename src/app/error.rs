@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use crate::actors::checkpoint::CheckpointError;
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::{BuildError, CryptoError};
-use crate::domain::caller::KeyKind;
-use crate::domain::checkpoint::KeyFault;
-use crate::store::checkpoint_file::CheckpointFileError;
-use crate::store::failure::StoreError;
-use crate::store::vault::BadKey;
+use crate::domain::access::caller::KeyKind;
+use crate::domain::events::checkpoint::KeyFault;
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::BadKey;
+use crate::store::events::checkpoint_file::CheckpointFileError;
 use crate::webhook;
 
 #[derive(Debug, thiserror::Error)]

@@ -13,16 +13,18 @@ use crate::actors::taxpayer::door::Failure;
 use crate::app::error::StartError;
 use crate::app::house::House;
 use crate::config::{AuthorityMode, Environment, Settings};
-use crate::domain::audit::Actor;
-use crate::domain::caller::{KeyKind, new_key};
-use crate::domain::clock;
-use crate::domain::fault::Faults;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::ProfileChange;
 use crate::http::password;
-use crate::store::failure::StoreError;
-use crate::store::ids::IdKind;
-use crate::store::{accounts, keys, taxpayers};
+use crate::store::accounts;
+use crate::store::accounts::keys;
+use crate::store::accounts::taxpayers;
+use crate::store::db::error::StoreError;
+use crate::store::db::ids::IdKind;
 
 /// The demo accounts and their keys.
 pub struct Accounts {

@@ -27,14 +27,14 @@ use crate::app::staff::Staff;
 use crate::app::upstream::{Upstream, retry_policy};
 use crate::authority::Authority;
 use crate::config::{Environment, Settings};
-use crate::domain::catalog::SharedCatalog;
-use crate::domain::circuit::CircuitPolicy;
-use crate::domain::clock::{SharedClock, SystemClock, new_id};
-use crate::domain::deadline::DeadlinePolicy;
-use crate::store::database::{PoolSettings, Store};
-use crate::store::failure::StoreError;
-use crate::store::leases;
-use crate::store::vault::Vault;
+use crate::domain::events::endpoint_health::CircuitPolicy;
+use crate::domain::kernel::clock::{SharedClock, SystemClock, new_id};
+use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::reference::catalog::SharedCatalog;
+use crate::store::db::database::{PoolSettings, Store};
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::Vault;
+use crate::store::lanes::leases;
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
 /// Bytes read of an endpoint's answer.

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::app::error::StartError;
 use crate::app::house::open_patiently;
 use crate::config::Settings;
-use crate::domain::api_key::{KeyOwner, KeyTerms, NewKey};
-use crate::domain::audit::Actor;
-use crate::domain::caller::{KeyKind, new_key};
-use crate::domain::clock::{self, Clock, SystemClock};
+use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
+use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock::{self, Clock, SystemClock};
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::store::accounts::{self, KeyChange, Revocation};
-use crate::store::database::Store;
+use crate::store::db::database::Store;
 
 /// Accounts read at once.
 const PAGE: u64 = 500;

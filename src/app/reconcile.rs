@@ -17,12 +17,12 @@ use crate::app::error::StartError;
 use crate::app::house::{desktop, open_patiently, reconciler_schedule, reconciliations};
 use crate::app::upstream;
 use crate::config::Settings;
-use crate::domain::clock::{SharedClock, SystemClock};
-use crate::domain::ids::TaxpayerId;
-use crate::domain::reconciled_day::{Finding, Reconciliation, ReconciliationState};
-use crate::domain::refusal::Refusal;
-use crate::store::database::Store;
-use crate::store::reconciliations as rows;
+use crate::domain::kernel::clock::{SharedClock, SystemClock};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
+use crate::store::db::database::Store;
+use crate::store::operations::reconciliations as rows;
 
 /// How long a service may take to take it up, where this process cannot do it itself.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::app::error::StartError;
 use crate::app::house::open_existing;
 use crate::config::Settings;
-use crate::store::reseal::{self, Resealed};
+use crate::store::db::reseal::{self, Resealed};
 
 /// How a resealing went. The older keys are needed until nothing is left.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::store::database::Store;
-use crate::store::leases;
+use crate::store::db::database::Store;
+use crate::store::lanes::leases;
 
 const LOCK_FILE: &str = "serve.lock";
 

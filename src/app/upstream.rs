@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::authority::{self, Authority, BuildError, CryptoKeys, RetryPolicy};
 use crate::config::{AuthorityMode, Settings};
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// Of the embedded simulator, until `/sandbox/seed` says another.
 const SEED: u64 = 1;
@@ -126,7 +126,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::clock::SystemClock;
+    use crate::domain::kernel::clock::SystemClock;
 
     #[actix_web::test]
     async fn a_file_that_cannot_be_used_is_named() {

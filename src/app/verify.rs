@@ -9,13 +9,14 @@ use crate::app::checkpoint::signing_key;
 use crate::app::error::StartError;
 use crate::app::house::open_existing;
 use crate::config::Settings;
-use crate::domain::checkpoint::{ChainHead, Checkpoint, CheckpointPublicKey, Tail};
-use crate::domain::event::Head;
-use crate::domain::ids::TaxpayerId;
-use crate::store::checkpoint_file::{CheckpointFileError, CheckpointReader};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::{events, taxpayers};
+use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointPublicKey, Tail};
+use crate::domain::events::event::Head;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::events;
+use crate::store::events::checkpoint_file::{CheckpointFileError, CheckpointReader};
 
 /// Events read at once.
 const PAGE: u64 = 1_000;
@@ -233,10 +234,10 @@ mod tests {
 
     use super::*;
     use crate::actors::checkpoint::Checkpointer;
-    use crate::domain::checkpoint::CheckpointKey;
-    use crate::domain::clock::{SystemClock, new_id};
-    use crate::domain::event::{EventKind, Occurrence, Seal};
-    use crate::store::checkpoint_file::CheckpointFile;
+    use crate::domain::events::checkpoint::CheckpointKey;
+    use crate::domain::events::event::{EventKind, Occurrence, Seal};
+    use crate::domain::kernel::clock::{SystemClock, new_id};
+    use crate::store::events::checkpoint_file::CheckpointFile;
     use crate::store::testing::stores;
 
     fn key() -> CheckpointKey {
@@ -293,13 +294,13 @@ mod tests {
         let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
         let mut head = Head::default();
         execute(store, &format!("DELETE FROM events WHERE taxpayer_id = {id}")).await;
-        let seal = |event: &crate::domain::event::Event| Seal {
+        let seal = |event: &crate::domain::events::event::Event| Seal {
             id: event.id,
             taxpayer_id: event.taxpayer_id,
             command_id: event.command_id,
             now: event.timestamp,
         };
-        let change = |event: &crate::domain::event::Event| {
+        let change = |event: &crate::domain::events::event::Event| {
             let data = json!({ "unit_price": 5 });
             head.append(Occurrence { kind: event.kind, irn: event.irn.clone(), data }, seal(event))
         };

@@ -1,8 +1,8 @@
 //! For whom a call is made. Breakers and wait lines tell accounts apart, so that what one of them does costs the
 //! others nothing.
 
-use crate::domain::caller::Caller;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::access::caller::Caller;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
 /// The account that a call is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -290,7 +290,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::ids::TaxpayerId;
 
     static IRNS: AtomicU32 = AtomicU32::new(0);
 

@@ -13,7 +13,7 @@ use super::breaker::{Breaker, BreakerView, Verdict};
 use super::failure::{Failure, Kind};
 use super::opening::{Admission, Held};
 use super::operation::Operation;
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// One breaker per operation.
 pub(super) struct Breakers {
@@ -149,8 +149,8 @@ mod tests {
     use super::super::breaker::BreakerState;
     use super::super::failure::Cause;
     use super::*;
-    use crate::domain::clock::MockClock;
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::clock::MockClock;
+    use crate::domain::kernel::ids::TaxpayerId;
 
     const FAILED: Result<(), Failure> = Err(Failure::Retryable { reason: Cause::Cut });
 

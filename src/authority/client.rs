@@ -25,7 +25,7 @@ use super::keys::CryptoError;
 use super::limits::LimitView;
 use super::operation::Operation;
 use super::tally::{Outcome, Tallies, Tally};
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// The longest wait for a connection; beyond it nothing was sent.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -278,8 +278,8 @@ mod tests {
     use super::super::operation::ResourceList;
     use super::super::testing::{PUBLIC_PART, Reaction, Server, authority, encrypted, http};
     use super::*;
-    use crate::domain::clock::{MockClock, SystemClock};
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::clock::{MockClock, SystemClock};
+    use crate::domain::kernel::ids::TaxpayerId;
 
     /// An address at which nothing listens.
     fn closed() -> String {

@@ -12,7 +12,7 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 
 use super::failure::Cause;
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// The longest body read, in bytes: the product list is the largest the authority has.
 pub(super) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -19,7 +19,7 @@ use super::breakers::{Breakers, Permit};
 use super::failure::Failure;
 use super::limits::{LimitView, Limits, Place};
 use super::operation::Operation;
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// A pause that the authority asks for is waited out if it is as short as this.
 const PAUSE_WAITED: Duration = Duration::from_secs(2);
@@ -196,8 +196,8 @@ mod tests {
     use super::super::tally::Outcome;
     use super::super::testing::{Reaction, Server, Workshop};
     use super::*;
-    use crate::domain::clock::{MockClock, SystemClock};
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::clock::{MockClock, SystemClock};
+    use crate::domain::kernel::ids::TaxpayerId;
 
     const OPERATION: Operation = Operation::Confirm;
     const CONFIRMED: &str = r#"{"data":{"payment_status":"PENDING","transmitted":false,"delivered":false}}"#;

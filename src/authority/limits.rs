@@ -15,7 +15,7 @@ use super::failure::{Failure, Kind};
 use super::limit::{Limit, Sign, Ticket};
 use super::operation::Operation;
 use super::wait_queue::WaitQueue;
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// The limit of one operation, observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,8 +226,8 @@ mod tests {
     use super::super::failure::Cause;
     use super::super::wait_queue::{WAITING_MAX, WAITING_OF_ACCOUNT_MAX};
     use super::*;
-    use crate::domain::clock::SystemClock;
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::clock::SystemClock;
+    use crate::domain::kernel::ids::TaxpayerId;
 
     const OPERATION: Operation = Operation::Confirm;
     const ONE: Account = Account::Service;

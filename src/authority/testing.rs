@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::client::{Authority, Settings};
-use crate::domain::clock::{SharedClock, SystemClock};
+use crate::domain::kernel::clock::{SharedClock, SystemClock};
 
 /// What the server does with a request.
 #[derive(Debug, Clone)]

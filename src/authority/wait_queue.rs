@@ -106,7 +106,7 @@ impl<T> WaitQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::ids::TaxpayerId;
 
     fn account(id: i64) -> Account {
         Account::Taxpayer(TaxpayerId(id))

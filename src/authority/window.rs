@@ -160,7 +160,7 @@ fn is_within(length: i64, second: i64, now: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::kernel::ids::TaxpayerId;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).unwrap()

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use super::Environment;
-use crate::domain::network::{AllowedNetwork, NetworkFault};
+use crate::domain::integration::network::{AllowedNetwork, NetworkFault};
 
 const MASK: &str = "***";
 const LOOPBACK_IN_DEVELOPMENT: &str = "loopback-in-development";

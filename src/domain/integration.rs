@@ -1,13 +1,16 @@
 //! How a taxpayer's ERP takes notifications: how a request authenticates itself, and how its body is written.
 //! Deliberately absent: what is made of it on the way; `webhook::auth` and `webhook::format` do that.
 
+pub mod network;
+pub mod origin;
+
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::domain::codes::words;
-use crate::domain::network::AllowedNetwork;
-use crate::domain::origin::Origin;
+use crate::domain::integration::network::AllowedNetwork;
+use crate::domain::integration::origin::Origin;
+use crate::domain::kernel::codes::words;
 
 words! {
     /// Who a request says it comes from (spec.md, "Option lists").

@@ -1,20 +1,31 @@
 //! An invoice and the draft it is made of. A draft has passed every rule of its form; an invoice also has
 //! an id, a customer from the books and a state. What the contract stores but does not echo stays in `extras`.
 
+pub mod batch;
+pub mod invoice_view;
+pub mod irn;
+pub mod item;
+pub mod lifecycle;
+pub mod revision;
+pub mod timeline;
+pub mod totals;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::codes::{AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus};
-use crate::domain::digest;
-use crate::domain::ids::{InvoiceId, ItemId, TaxpayerId};
-use crate::domain::irn::Irn;
-use crate::domain::lifecycle::{Move, Stage};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::{Move, Stage};
+use crate::domain::kernel::codes::{
+    AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus,
+};
+use crate::domain::kernel::digest;
+use crate::domain::kernel::ids::{InvoiceId, ItemId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::domain::party::{CustomerDetails, InvoiceCustomer};
 use crate::domain::payment::{Notice, Payment, Posting};
-use crate::domain::refusal::Refusal;
 
 /// An invoice in a taxpayer's books.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,10 +9,10 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::domain::codes::words;
-use crate::domain::event::EventKind;
-use crate::domain::ids::{OutageId, TaxpayerId};
-use crate::domain::object::precise;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 
 /// After so long without a call of an operation somebody has to ask how the authority is; sooner where it answers
 /// calls of others again.

@@ -1,13 +1,17 @@
 //! Customers and taxpayers. A customer is held per taxpayer and matched by its number, then by its tax
 //! number; the stored one is used as it is, only a missing tax number is filled in (spec.md, "Update Invoice").
 
+pub mod email;
+pub mod normal_form;
+pub mod verification;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::codes::{Category, Subscription};
-use crate::domain::ids::{CustomerId, IntegratorId, TaxpayerId};
-use crate::domain::refusal::Refusal;
-use crate::domain::verification::{Verification, VerificationPolicy};
+use crate::domain::kernel::codes::{Category, Subscription};
+use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::verification::{Verification, VerificationPolicy};
 
 /// The customer block of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

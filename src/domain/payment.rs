@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
-use crate::domain::fault::Fault;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
-use crate::domain::refusal::Refusal;
 
 /// The state of an invoice's payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

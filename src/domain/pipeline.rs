@@ -2,12 +2,18 @@
 //! and the states of a run. How a step is called and when it is tried again is decided elsewhere. The moves of a
 //! run through its steps stand in `run`.
 
+pub mod deadline;
+pub mod operator_action;
+pub mod resolution;
+pub mod signed_copy;
+pub mod transit;
+
 mod run;
 
-use crate::domain::codes::words;
-use crate::domain::lifecycle::Stage;
+use crate::domain::invoice::lifecycle::Stage;
+use crate::domain::kernel::codes::words;
+pub use crate::domain::pipeline::resolution::ResolvedBy;
 pub use crate::domain::pipeline::run::{Request, Run, StepRecord, Verdict};
-pub use crate::domain::resolved_by::ResolvedBy;
 
 words! {
     /// What a run does.

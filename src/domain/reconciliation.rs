@@ -25,15 +25,17 @@
 //! | ours is further, and no run relays it | `payment-behind-there`, listed |
 //! | PAID beside REJECTED, or a word we do not know | `payment-differs`, listed |
 
+pub mod day;
+
 use jiff::Timestamp;
 
-use crate::domain::codes::{DeclaredPaymentStatus, PaymentStatus, WorkflowStatus, words};
-use crate::domain::ids::RunId;
 use crate::domain::invoice::Invoice;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, WorkflowStatus, words};
+use crate::domain::kernel::ids::RunId;
 use crate::domain::payment::PaymentOrder;
+use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
-use crate::domain::transit::Transit;
 
 words! {
     /// What the two ledgers differ in; the last is a line of the authority's that names no invoice.

@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::domain::ids::TaxpayerId;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
 
 /// Characters of an IRN that is taken into an inbox: those of an invoice number, a service id and a date.
 const IRN_CHARS_MAX: usize = 273;

@@ -10,7 +10,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use actix_web::http::{Method, StatusCode};
 
-use crate::domain::fault::Faults;
+use crate::domain::kernel::fault::Faults;
 use crate::http::auth::Account;
 use crate::http::error::ApiError;
 use crate::http::state::State;
@@ -146,7 +146,7 @@ fn printable(text: &str, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fault::Fault;
+    use crate::domain::kernel::fault::Fault;
 
     #[test]
     fn a_path_is_shown_unless_it_may_hold_the_token() {

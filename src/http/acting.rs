@@ -10,16 +10,16 @@ use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
 use serde_json::{Map, Value};
 
-use crate::domain::caller::Caller;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
-use crate::domain::irn::{Irn, is_service_id};
+use crate::domain::access::caller::Caller;
+use crate::domain::invoice::irn::{Irn, is_service_id};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
 use crate::http::error::ApiError;
 use crate::http::forms::taxpayer::is_uuid;
 use crate::http::ident;
 use crate::http::state::State;
-use crate::store::failure::StoreError;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
+use crate::store::db::error::StoreError;
 
 pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
 

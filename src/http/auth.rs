@@ -8,16 +8,16 @@ use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 
-use crate::domain::api_key::KeyScope;
-use crate::domain::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::access::api_key::KeyScope;
+use crate::domain::access::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::admission;
 use crate::http::client_address;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::limits;
 use crate::http::state::State;
-use crate::store::keys;
+use crate::store::accounts::keys;
 
 const API_KEY: &str = "x-api-key";
 /// What takes no key.

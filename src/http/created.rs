@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 
 use crate::actors::taxpayer::command::{Created, Duplicate};
-use crate::domain::object::InvoiceObject;
+use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::http::envelope::Answer;
 
 /// How the invoice that exists compares with the one that was sent.

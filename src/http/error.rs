@@ -12,13 +12,13 @@ use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
 use crate::actors::webhook::NotSent;
 use crate::authority::{CryptoError, Failure as AuthorityFailure};
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::refusal::Refusal;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::refusal::Refusal;
 use crate::http::code::Code;
 use crate::http::explain::explanation::{Explained, Patch};
 use crate::http::idempotency;
 use crate::http::views::queue::QueueView;
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
 
 /// What a caller is told to wait where nothing says how long.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -336,7 +336,7 @@ impl ResponseError for ApiError {
 mod tests {
     use super::*;
     use crate::authority::Cause;
-    use crate::domain::codes::WorkflowStatus;
+    use crate::domain::kernel::codes::WorkflowStatus;
 
     fn said(error: impl Into<ApiError>) -> (u16, &'static str) {
         let error = error.into();

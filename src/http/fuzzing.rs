@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::fault::{Faults, json_pointer};
+use crate::domain::kernel::fault::{Faults, json_pointer};
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::explain::{authority, own};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::report::{self, Accepted};

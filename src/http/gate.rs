@@ -2,12 +2,12 @@
 //! required. The taxpayer's actor
 //! asks for both; here they only go before the faults of a form, without a query where there are none.
 
-use crate::domain::fault::Faults;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::http::error::ApiError;
 use crate::http::state::State;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 /// The failure of a create whose form has faults.
 pub(crate) async fn or_faults(state: &State, id: TaxpayerId, faults: Faults) -> ApiError {

@@ -3,15 +3,16 @@
 use uuid::Uuid;
 
 use crate::actors::taxpayer::command::Which;
-use crate::domain::codes::UniqueNoType;
-use crate::domain::ids::{IntegratorId, InvoiceId, TaxpayerId};
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::{IntegratorId, InvoiceId, TaxpayerId};
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::Run;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 use crate::http::state::State;
-use crate::store::{runs, taxpayers};
+use crate::store::accounts::taxpayers;
+use crate::store::runs;
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)

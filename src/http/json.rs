@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use strict_json::{JsonError, KeyFault, KeyFaultKind, Limits, Step};
 
-use crate::domain::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM};
-use crate::domain::fault::{Fault, Faults};
+use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM};
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 

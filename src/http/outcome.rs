@@ -8,9 +8,9 @@ use actix_web::http::StatusCode;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::domain::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
-use crate::domain::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
@@ -20,7 +20,8 @@ use crate::http::patience::{PREFERENCE_APPLIED, Patience, RESPOND_ASYNC};
 use crate::http::state::State;
 use crate::http::views::queue::QueueView;
 use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
-use crate::store::{invoices, runs};
+use crate::store::invoices;
+use crate::store::runs;
 
 /// The longest wait a caller is told.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
@@ -194,8 +195,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::ids::TaxpayerId;
-    use crate::domain::irn::Irn;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::pipeline::{Operation, Request};
 
     #[test]

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use url::form_urlencoded;
 
-use crate::domain::fault::Fault;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::forms::broken::strict_date;
 use crate::http::ident;
 use crate::http::since::{SINCE, Since};

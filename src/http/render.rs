@@ -6,7 +6,7 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::domain::fault::{Fault, json_pointer};
+use crate::domain::kernel::fault::{Fault, json_pointer};
 use crate::http::access_log::LoggedFailure;
 use crate::http::error::ApiError;
 use crate::http::explain::explanation::Explanation;
@@ -175,7 +175,7 @@ mod tests {
     use actix_web::http::Method;
 
     use super::*;
-    use crate::domain::fault::Faults;
+    use crate::domain::kernel::fault::Faults;
     use crate::http::code::Code;
 
     async fn body(error: &ApiError, wants_problem: bool) -> Value {

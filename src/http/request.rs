@@ -14,7 +14,7 @@ use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
 use tracing::Instrument;
 
-use crate::domain::clock;
+use crate::domain::kernel::clock;
 use crate::http::access_log::{AccessLine, Outcome};
 use crate::http::client_address::ClientAddress;
 use crate::http::code::Code;

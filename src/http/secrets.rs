@@ -4,8 +4,8 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 use secrecy::SecretString;
 
-use crate::domain::caller::{KeyKind, new_key};
-use crate::domain::delivery::SecretType;
+use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::events::delivery::SecretType;
 use crate::http::error::ApiError;
 use crate::webhook::Secret;
 

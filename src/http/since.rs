@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::state::State;
+use crate::store::db::error::StoreError;
 use crate::store::events;
-use crate::store::failure::StoreError;
 
 /// What such a field must be, as the rest of a sentence.
 pub(crate) const SINCE: &str = "must be an RFC 3339 time or the sequence of an event";

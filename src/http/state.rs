@@ -18,19 +18,19 @@ use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::webhook::Satchel;
 use crate::authority::Authority;
-use crate::domain::catalog::SharedCatalog;
-use crate::domain::clock::SharedClock;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::verification::VerificationPolicy;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::client_address::TrustedProxies;
 use crate::http::health::Health;
 use crate::http::idempotency::UnderWay;
 use crate::http::limits::{Bodies, Calls, Limits};
 use crate::http::metrics::{Figures, Traffic};
 use crate::http::password::Passwords;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::integrations;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::webhooks::integrations;
 use crate::webhook::AddressPolicy;
 
 /// Shared by all handlers as `web::Data<State>`.

@@ -20,26 +20,28 @@ use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
 use crate::actors::webhook::{Keyring, Satchel};
 use crate::authority::{Authority, Settings as Upstream};
-use crate::domain::api_key::{KeyOwner, NewKey};
-use crate::domain::caller::KeyKind;
-use crate::domain::catalog::SharedCatalog;
-use crate::domain::circuit::CircuitPolicy;
-use crate::domain::clock::{MockClock, SharedClock};
-use crate::domain::codes::Subscription;
-use crate::domain::deadline::DeadlinePolicy;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::access::api_key::{KeyOwner, NewKey};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::events::endpoint_health::CircuitPolicy;
+use crate::domain::kernel::clock::{MockClock, SharedClock};
+use crate::domain::kernel::codes::Subscription;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{Place, Taxpayer};
-use crate::domain::verification::{Verification, VerificationPolicy};
+use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::forms::testing::catalog;
 use crate::http::state::{Settings, State};
 use crate::http::{
     Bodies, BodyBytes, Calls, Figures, Health, Passwords, Rates, Traffic, TrustedProxies, UnderWay,
 };
-use crate::store::database::Store;
-use crate::store::entity::contact;
+use crate::store::accounts;
+use crate::store::accounts::contact_row;
+use crate::store::accounts::keys;
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, sqlite_store, stores};
-use crate::store::{accounts, keys, taxpayers};
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
 
 pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
@@ -224,8 +226,8 @@ fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
     }
 }
 
-fn person() -> contact::Model {
-    contact::Model {
+fn person() -> contact_row::Model {
+    contact_row::Model {
         taxpayer_id: TAXPAYER.0,
         id: 1,
         first_name: "Ada".into(),

@@ -12,7 +12,7 @@ use actix_web::test::{TestRequest, init_service, read_body};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 
-use crate::domain::audit::Actor;
+use crate::domain::kernel::audit::Actor;
 use crate::domain::party::ProfileChange;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::testing::{

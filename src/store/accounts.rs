@@ -1,21 +1,27 @@
 //! Integrators and operators: who may act for taxpayers, and who runs the service.
 
+pub mod api_key_row;
+pub mod contact_row;
+pub mod integrator_row;
+pub mod keys;
+pub mod operator_row;
+pub mod taxpayer_row;
+pub mod taxpayers;
+
 use jiff::Timestamp;
 use sea_orm::{
     ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
-use crate::domain::api_key::{KeyHolder, KeyOwner, NewKey};
-use crate::domain::audit::{Actor, AuditAction, AuditEntry};
-use crate::domain::caller::KeyKind;
-use crate::domain::ids::IntegratorId;
-use crate::store::audit;
-use crate::store::database::{Store, Transaction};
-use crate::store::entity::column::caseless;
-use crate::store::entity::{integrator, operator};
-use crate::store::failure::StoreError;
-use crate::store::ids::IdKind;
-use crate::store::keys;
+use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::IntegratorId;
+use crate::store::db::column::caseless;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::ids::IdKind;
+use crate::store::operations::audit;
 
 /// Adds an integrator with its key. Accounts are made on the command line alone.
 pub async fn add_integrator(
@@ -26,7 +32,7 @@ pub async fn add_integrator(
     now: Timestamp,
 ) -> Result<IntegratorId, StoreError> {
     let id = store.ids().next(IdKind::Integrator).await?;
-    let row = integrator::Model {
+    let row = integrator_row::Model {
         id,
         name: name.to_owned(),
         email: email.to_owned(),
@@ -34,7 +40,7 @@ pub async fn add_integrator(
         created_at: now.as_microsecond(),
     };
     let tx = store.begin().await?;
-    integrator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    integrator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id }, key, now).await?;
     let entry = AuditEntry::new(Actor::CommandLine, AuditAction::CreateIntegrator, &id, now);
     audit::append(&tx, &[entry.of_integrator(IntegratorId(id))]).await?;
@@ -123,9 +129,11 @@ pub async fn revoke_keys(
 async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
     Ok(match owner.kind {
         KeyKind::Integrator => {
-            integrator::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some()
+            integrator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some()
         }
-        KeyKind::Operator => operator::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some(),
+        KeyKind::Operator => {
+            operator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some()
+        }
         KeyKind::Taxpayer => false,
     })
 }
@@ -140,17 +148,21 @@ pub async fn page(
     let reader = store.reader();
     let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
         KeyKind::Operator => {
-            let all = operator::Entity::find();
+            let all = operator_row::Entity::find();
             let total = all.clone().count(reader).await?;
             let all =
-                all.order_by_asc(operator::Column::Id).offset(offset).limit(per_page).all(reader).await?;
+                all.order_by_asc(operator_row::Column::Id).offset(offset).limit(per_page).all(reader).await?;
             (all.into_iter().map(KeyHolder::try_from).collect::<Result<_, _>>()?, total)
         }
         KeyKind::Integrator | KeyKind::Taxpayer => {
-            let all = integrator::Entity::find();
+            let all = integrator_row::Entity::find();
             let total = all.clone().count(reader).await?;
-            let all =
-                all.order_by_asc(integrator::Column::Id).offset(offset).limit(per_page).all(reader).await?;
+            let all = all
+                .order_by_asc(integrator_row::Column::Id)
+                .offset(offset)
+                .limit(per_page)
+                .all(reader)
+                .await?;
             (all.into_iter().map(KeyHolder::try_from).collect::<Result<_, _>>()?, total)
         }
     };
@@ -164,8 +176,8 @@ pub async fn page(
 
 /// The integrator with this email.
 pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<IntegratorId>, StoreError> {
-    let found = integrator::Entity::find()
-        .filter(integrator::Column::EmailKey.eq(caseless(email)))
+    let found = integrator_row::Entity::find()
+        .filter(integrator_row::Column::EmailKey.eq(caseless(email)))
         .one(store.reader())
         .await?;
     Ok(found.map(|row| IntegratorId(row.id)))
@@ -173,7 +185,7 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
 
 /// Whether any integrator exists: a database without one is new.
 pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
-    Ok(integrator::Entity::find().one(store.reader()).await?.is_some())
+    Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }
 
 /// Adds an operator with its key.
@@ -185,7 +197,7 @@ pub async fn add_operator(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let id = store.ids().next(IdKind::Operator).await?;
-    let row = operator::Model {
+    let row = operator_row::Model {
         id,
         email: email.to_owned(),
         email_key: caseless(email),
@@ -193,7 +205,7 @@ pub async fn add_operator(
         created_at: now.as_microsecond(),
     };
     let tx = store.begin().await?;
-    operator::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    operator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::rotate(&tx, KeyOwner { kind: KeyKind::Operator, id }, key, now).await?;
     audit::append(&tx, &[AuditEntry::new(Actor::CommandLine, AuditAction::CreateOperator, &id, now)]).await?;
     tx.commit().await

@@ -1,5 +1,8 @@
 //! The event log: appended to in the transaction of the change, read in the order of its numbers.
 
+pub mod checkpoint_file;
+pub mod event_row;
+
 use std::collections::HashMap;
 
 use jiff::Timestamp;
@@ -9,14 +12,14 @@ use sea_orm::{
     QueryResult, QuerySelect, Statement,
 };
 
-use crate::domain::checkpoint::ChainHead;
-use crate::domain::event::{Event, EventKind, Head};
-use crate::domain::ids::{CommandId, TaxpayerId};
-use crate::domain::irn::Irn;
-use crate::store::database::{Join, Store, Transaction, looked_up, numbers, portions};
-use crate::store::entity::column::json;
-use crate::store::entity::event::{Column, Entity, Model};
-use crate::store::failure::StoreError;
+use crate::domain::events::checkpoint::ChainHead;
+use crate::domain::events::event::{Event, EventKind, Head};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::store::db::column::json;
+use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers, portions};
+use crate::store::db::error::StoreError;
+use crate::store::events::event_row::{Column, Entity, Model};
 
 /// Bytes of the events of a part of the feed.
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;

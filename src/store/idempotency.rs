@@ -2,16 +2,18 @@
 //! none without the other, and its primary key decides who was first; nothing is written when a request
 //! begins, so a process that dies locks nobody out. An expired row is as good as none.
 
+pub mod idempotency_row;
+
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
-use crate::domain::claim::{Claim, KeptAnswer};
-use crate::domain::ids::CommandId;
-use crate::store::database::{Store, Transaction, portions};
-use crate::store::entity::column::{Row, json};
-use crate::store::entity::idempotency_key::{Column, Entity, Model};
-use crate::store::failure::StoreError;
+use crate::domain::access::claim::{Claim, KeptAnswer};
+use crate::domain::kernel::ids::CommandId;
+use crate::store::db::column::{Row, json};
+use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::error::StoreError;
+use crate::store::idempotency::idempotency_row::{Column, Entity, Model};
 
 /// What is known of a key that is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,8 +158,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::caller::KeyKind;
-    use crate::domain::clock;
+    use crate::domain::access::caller::KeyKind;
+    use crate::domain::kernel::clock;
     use crate::store::testing::stores;
 
     fn at(second: i64) -> Timestamp {

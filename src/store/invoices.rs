@@ -1,19 +1,30 @@
 //! Invoices and their payment ledger.
 
+pub mod batch_row;
+pub mod batches;
+pub mod customer_row;
+pub mod customers;
+pub mod invoice_row;
+pub mod item_row;
+pub mod items;
+pub mod list;
+pub mod payment_row;
+pub mod payments;
+pub mod timeline;
+
 use std::collections::BTreeMap;
 
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, Select};
 
-use crate::domain::codes::UniqueNoType;
-use crate::domain::ids::{InvoiceId, TaxpayerId};
 use crate::domain::invoice::Invoice;
-use crate::domain::irn::Irn;
-use crate::store::any::any_of;
-use crate::store::database::{Store, Transaction, portions};
-use crate::store::entity::invoice::{Column, Entity, Model};
-use crate::store::entity::payment_entry;
-use crate::store::failure::StoreError;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::store::db::any::any_of;
+use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::error::StoreError;
+use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
 /// Names of invoices, of which any may match.
 #[derive(Debug, Clone, Default)]
@@ -142,10 +153,10 @@ const CHANGING: [Column; 20] = [
 ];
 
 /// Adds entries to the payment ledger.
-pub async fn post(tx: &Transaction, entries: &[payment_entry::Model]) -> Result<(), StoreError> {
+pub async fn post(tx: &Transaction, entries: &[payment_row::Model]) -> Result<(), StoreError> {
     for chunk in portions(entries) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
-        payment_entry::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        payment_row::Entity::insert_many(rows).exec_without_returning(tx).await?;
     }
     Ok(())
 }

@@ -5,6 +5,12 @@
 //! A lane whose holder gives it back has no lease. One that is left with a lease that is over was held by a process that
 //! ended, and is counted for it when it is claimed (`crashes`).
 
+pub mod abandoned;
+pub mod appointments;
+pub mod fair_queue;
+pub mod lane_row;
+pub mod leases;
+
 use std::time::Duration;
 
 use sea_orm::sea_query::{
@@ -13,9 +19,9 @@ use sea_orm::sea_query::{
 };
 use sea_orm::{ConnectionTrait, DbBackend};
 
-use crate::domain::crash::is_quarantined;
-use crate::store::database::{Store, Transaction};
-use crate::store::failure::StoreError;
+use crate::domain::kernel::crash::is_quarantined;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
 
 /// What a lane serialises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

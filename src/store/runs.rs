@@ -1,5 +1,8 @@
 //! Pipeline runs and the log of their steps.
 
+pub mod run_row;
+pub mod step_row;
+
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
@@ -7,13 +10,12 @@ use sea_orm::{
     QuerySelect,
 };
 
-use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, Verdict};
-use crate::store::database::{Store, Transaction};
-use crate::store::entity::column::Row;
-use crate::store::entity::run::{Column, Entity, Model};
-use crate::store::entity::{run, step};
-use crate::store::failure::StoreError;
+use crate::store::db::column::Row;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::runs::run_row::{Column, Entity, Model};
 
 /// A taxpayer's runs for these IRNs.
 pub async fn owned_by_with_irn_keys(
@@ -96,7 +98,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
 }
 
 /// What a run changes; the rest is what it is known by.
-const CHANGING: [run::Column; 15] = [
+const CHANGING: [run_row::Column; 15] = [
     Column::State,
     Column::Document,
     Column::Digest,
@@ -121,7 +123,7 @@ pub async fn begin_step(
     (step, attempt_id): (Step, uuid::Uuid),
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let row = step::Model {
+    let row = step_row::Model {
         taxpayer_id: run.taxpayer_id.0,
         id: attempt_id.to_string(),
         run_id: run.id.to_string(),
@@ -132,7 +134,7 @@ pub async fn begin_step(
         duration_ms: None,
         error: None,
     };
-    step::Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    step_row::Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
     Ok(())
 }
 
@@ -144,12 +146,12 @@ pub async fn end_step(
     verdict: &Verdict,
     duration_ms: i64,
 ) -> Result<(), StoreError> {
-    step::Entity::update_many()
-        .col_expr(step::Column::Outcome, Expr::value(verdict.as_str()))
-        .col_expr(step::Column::DurationMs, Expr::value(duration_ms))
-        .col_expr(step::Column::Error, Expr::value(verdict.error().map(str::to_owned)))
-        .filter(step::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(step::Column::Id.eq(attempt_id.to_string()))
+    step_row::Entity::update_many()
+        .col_expr(step_row::Column::Outcome, Expr::value(verdict.as_str()))
+        .col_expr(step_row::Column::DurationMs, Expr::value(duration_ms))
+        .col_expr(step_row::Column::Error, Expr::value(verdict.error().map(str::to_owned)))
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::Id.eq(attempt_id.to_string()))
         .exec(tx)
         .await?;
     Ok(())
@@ -161,11 +163,11 @@ pub async fn unfinished_attempt(
     taxpayer: TaxpayerId,
     run: RunId,
 ) -> Result<Option<uuid::Uuid>, StoreError> {
-    let last = step::Entity::find()
-        .filter(step::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(step::Column::RunId.eq(run.to_string()))
-        .order_by_desc(step::Column::StartedAt)
-        .order_by_desc(step::Column::Id)
+    let last = step_row::Entity::find()
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.eq(run.to_string()))
+        .order_by_desc(step_row::Column::StartedAt)
+        .order_by_desc(step_row::Column::Id)
         .one(store.reader())
         .await?;
     let unfinished = last.filter(|row| row.outcome.is_none());
@@ -178,11 +180,11 @@ pub async fn steps_owned_by(
     taxpayer: TaxpayerId,
     run: RunId,
 ) -> Result<Vec<StepRecord>, StoreError> {
-    let rows = step::Entity::find()
-        .filter(step::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(step::Column::RunId.eq(run.to_string()))
-        .order_by_asc(step::Column::StartedAt)
-        .order_by_asc(step::Column::Id)
+    let rows = step_row::Entity::find()
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.eq(run.to_string()))
+        .order_by_asc(step_row::Column::StartedAt)
+        .order_by_asc(step_row::Column::Id)
         .all(store.reader())
         .await?;
     rows.into_iter().map(StepRecord::try_from).collect()
@@ -194,14 +196,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::clock;
-    use crate::domain::irn::Irn;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::clock;
     use crate::domain::pipeline::{Request, ResolvedBy};
     use crate::store::testing::stores;
 
     const ID: TaxpayerId = TaxpayerId(1);
 
-    async fn execute(connection: &crate::store::database::Pool, sql: &str) {
+    async fn execute(connection: &crate::store::db::database::Pool, sql: &str) {
         connection.execute_unprepared(sql).await.unwrap();
     }
 

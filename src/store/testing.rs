@@ -9,9 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use sea_orm::{ConnectionTrait, Database};
 use tempfile::TempDir;
 
-use crate::domain::clock;
-use crate::store::database::{PoolSettings, Store};
-use crate::store::vault::{KEY_LEN, Vault};
+use crate::domain::kernel::clock;
+use crate::store::db::database::{PoolSettings, Store};
+use crate::store::db::vault::{KEY_LEN, Vault};
 
 static SKIPPED: Once = Once::new();
 

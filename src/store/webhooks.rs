@@ -1,6 +1,19 @@
 //! Webhook endpoints and their signing secrets. The secrets are sealed on the way in and opened only for
 //! the delivery that signs with them.
 
+pub mod attempt_row;
+pub mod crashed_deliveries;
+pub mod deliveries;
+pub mod delivery_heads;
+pub mod delivery_log;
+pub mod delivery_queue;
+pub mod delivery_row;
+pub mod integration_row;
+pub mod integrations;
+pub mod replay_row;
+pub mod replays;
+pub mod webhook_row;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -12,17 +25,15 @@ use sea_orm::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::domain::circuit::Failing;
-use crate::domain::delivery::Endpoint;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint_health::Failing;
 use crate::domain::integration::Integration;
-use crate::store::database::{Join, Store, Transaction, looked_up, numbers};
-use crate::store::entity::column::{Row, json, named};
-use crate::store::entity::integration;
-use crate::store::entity::webhook::{Column, Entity, Model};
-use crate::store::failure::StoreError;
-use crate::store::integrations;
-use crate::store::vault::Vault;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::{Row, json, named};
+use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers};
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::Vault;
+use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
 /// Replaced secrets that sign along at most: a signature header has an end.
 const OVERLAPPING_MAX: usize = 10;
@@ -54,7 +65,7 @@ fn recipients_of(backend: DbBackend) -> String {
          AND r.state = 'running') AS is_replaying \
          FROM {} AS given {} {}",
         named::<Column>("w"),
-        named::<integration::Column>("i"),
+        named::<integration_row::Column>("i"),
         numbers(backend),
         looked_up(backend, Join::Some, ("webhooks", "w"), "w.taxpayer_id = given.value"),
         looked_up(backend, Join::Any, ("integrations", "i"), "i.taxpayer_id = given.value"),
@@ -80,7 +91,7 @@ pub async fn recipients(
 
 fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<Recipient, StoreError> {
     let row = Model::from_query_result(found, "w_")?;
-    let settings = integration::Model::from_query_result_optional(found, "i_")?;
+    let settings = integration_row::Model::from_query_result_optional(found, "i_")?;
     let owner = row.taxpayer_id.to_string();
     let previous = previous(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-use crate::domain::network::{AllowedNetwork, NetworkFault, is_never_called};
+use crate::domain::integration::network::{AllowedNetwork, NetworkFault, is_never_called};
 
 /// IPv4 networks that are not public, each with its name.
 const SPECIAL_V4: [(Ipv4Net, &str); 17] = [

@@ -20,7 +20,7 @@ use super::kept_hosts::KeptHosts;
 use super::passage::{GateLayer, Passage};
 use super::resolver::{GuardedResolver, Lookup, SystemLookup};
 use super::retry_after::retry_after;
-use crate::domain::network::AllowedNetwork;
+use crate::domain::integration::network::AllowedNetwork;
 
 /// The longest wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);

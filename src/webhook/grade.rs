@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::attempt::Attempt;
 use super::explanation;
-use crate::domain::codes::words;
+use crate::domain::kernel::codes::words;
 
 words! {
     /// What is looked at, in the order in which it is sent. Speed is of all that was sent.

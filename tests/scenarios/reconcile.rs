@@ -3,8 +3,8 @@
 use std::process::Output;
 use std::time::Duration;
 
-use einvoice::domain::clock::{Clock, SystemClock};
-use einvoice::domain::reconciled_day::day_of;
+use einvoice::domain::kernel::clock::{Clock, SystemClock};
+use einvoice::domain::reconciliation::day::day_of;
 use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};

@@ -92,7 +92,7 @@ mod tests {
             said,
             ["`sandbox` is named only in src/app, src/cli, src/http/openapi/trying, sandbox/src"]
         );
-        let said = complaints("sandbox/src/lib.rs", "use einvoice::domain::irn::Irn;");
+        let said = complaints("sandbox/src/lib.rs", "use einvoice::domain::invoice::irn::Irn;");
         assert_eq!(said, ["`sandbox/src` must not see `einvoice`"]);
     }
 

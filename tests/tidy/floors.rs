@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn outside_rooms_do_not_import_each_other() {
-        let said = complaints("src/webhook/client.rs", "use crate::store::deliveries::Delivery;");
+        let said = complaints("src/webhook/client.rs", "use crate::store::webhooks::deliveries::Delivery;");
         assert_eq!(said, ["`webhook` imports its sibling `store`"]);
         let said = complaints("src/store/lanes.rs", "use crate::authority::Client;");
         assert_eq!(said, ["`store` imports its sibling `authority`"]);

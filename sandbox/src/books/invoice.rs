@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Ledger;
-use crate::{clock, route::Operation};
+use crate::clock;
+use crate::route::Operation;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PaymentStatus {

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::{JsonBody, answer};
-use crate::{books::PartyEnrolment, state::State};
+use crate::books::PartyEnrolment;
+use crate::state::State;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

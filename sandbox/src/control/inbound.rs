@@ -9,7 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{JsonBody, answer};
-use crate::{clock, document, operations, state::State};
+use crate::clock;
+use crate::document;
+use crate::operations;
+use crate::state::State;
 
 /// Business of the supplier nobody enrolled.
 const SUPPLIER_BUSINESS: &str = "5a0d0000-0000-4000-8000-000000000001";

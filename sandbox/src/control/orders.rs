@@ -5,7 +5,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::{JsonBody, refuse};
-use crate::{dialect::Dialect, faults::FaultOrder, latencies::LatencyOrder, state::State};
+use crate::dialect::Dialect;
+use crate::faults::FaultOrder;
+use crate::latencies::LatencyOrder;
+use crate::state::State;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

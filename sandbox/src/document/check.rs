@@ -8,7 +8,8 @@ use super::{
     parties::{self, Named},
     taxes, totals,
 };
-use crate::{irn::Irn, lists};
+use crate::irn::Irn;
+use crate::lists;
 
 /// What a signature keeps of a document beside its text.
 #[derive(Debug, Clone)]

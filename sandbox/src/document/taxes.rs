@@ -3,7 +3,8 @@
 use rust_decimal::Decimal;
 
 use super::node::{Fault, Node};
-use crate::{decimal, lists};
+use crate::decimal;
+use crate::lists;
 
 /// Checks `tax_total` and gives the whole tax.
 pub(super) fn check(root: &Node<'_>) -> Result<Decimal, Fault> {

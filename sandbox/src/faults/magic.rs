@@ -5,7 +5,8 @@
 //! up. The table is what happens and what is told of it, here and wherever it is documented.
 
 use super::{Effect, FaultKind, FaultOrder, Moment};
-use crate::{irn::Irn, route::Operation};
+use crate::irn::Irn;
+use crate::route::Operation;
 
 /// A word and what happens to an invoice whose number holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use super::Effect;
-use crate::{decimal, route::Operation};
+use crate::decimal;
+use crate::route::Operation;
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,8 @@ use super::{
     draw::draw,
     order::{Checked, FaultOrder},
 };
-use crate::{clock, route::Operation};
+use crate::clock;
+use crate::route::Operation;
 
 /// The call a fault may hit.
 #[derive(Debug, Clone, Copy)]

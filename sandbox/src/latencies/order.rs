@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::spread::Spread;
-use crate::{faults::parse_operation, route::Operation};
+use crate::faults::parse_operation;
+use crate::route::Operation;
 
 /// No answer is made later than that.
 const LATENCY_MS_MAX: u64 = 3_600_000;

@@ -146,7 +146,8 @@ impl Drop for Turn {
 mod tests {
     use super::super::Uniform;
     use super::*;
-    use crate::{clock, route::Operation};
+    use crate::clock;
+    use crate::route::Operation;
 
     /// The times of twenty calls.
     fn drawn(seed: u64) -> Vec<u64> {

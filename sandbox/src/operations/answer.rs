@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{books::Invoice, call::Call, reply::Refusal, state::State};
+use crate::books::Invoice;
+use crate::call::Call;
+use crate::reply::Refusal;
+use crate::state::State;
 
 /// Data, or why not.
 pub(super) type Answer = Result<Value, Refusal>;

@@ -5,14 +5,12 @@
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use crate::{
-    books::{Business, Ledger, ServiceId},
-    call::Call,
-    lists,
-    reply::Refusal,
-    route::Subject,
-    state::State,
-};
+use crate::books::{Business, Ledger, ServiceId};
+use crate::call::Call;
+use crate::lists;
+use crate::reply::Refusal;
+use crate::route::Subject;
+use crate::state::State;
 
 /// How a business id begins whose entity is not known, lists another tax number, or does not answer.
 const UNKNOWN: &str = "00000404-";

@@ -3,7 +3,11 @@
 use serde_json::Value;
 
 use super::answer::{Answer, with_invoice};
-use crate::{books::Invoice, call::Call, crypto, reply::Refusal, state::State};
+use crate::books::Invoice;
+use crate::call::Call;
+use crate::crypto;
+use crate::reply::Refusal;
+use crate::state::State;
 
 pub(super) fn download(call: &Call, state: &State) -> Answer {
     let document = with_invoice(call, state, |invoice| Ok(with_payment(&invoice.document, invoice)))?;

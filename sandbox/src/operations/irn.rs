@@ -1,14 +1,12 @@
 //! Is this reference number free and well formed?
 
 use super::answer::{Answer, body, ok};
-use crate::{
-    books::ServiceId,
-    call::Call,
-    document::{Node, check_irn},
-    irn::Irn,
-    reply::Refusal,
-    state::State,
-};
+use crate::books::ServiceId;
+use crate::call::Call;
+use crate::document::{Node, check_irn};
+use crate::irn::Irn;
+use crate::reply::Refusal;
+use crate::state::State;
 
 pub(super) fn validate(call: &Call, state: &State) -> Answer {
     let root = Node::root("irnrequest", body(call)?);

@@ -1,7 +1,10 @@
 //! Changing the payment status of a signed invoice.
 
 use super::answer::{Answer, body, ok, with_invoice};
-use crate::{books::PaymentStatus, call::Call, reply::Refusal, state::State};
+use crate::books::PaymentStatus;
+use crate::call::Call;
+use crate::reply::Refusal;
+use crate::state::State;
 
 pub(super) fn update(call: &Call, state: &State) -> Answer {
     let body = body(call)?;

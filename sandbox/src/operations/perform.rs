@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::answer::Answer;
 use super::{catalog, download, irn, payment, report, search, sign, transmission};
-use crate::{call::Call, route::Operation, state::State};
+use crate::call::Call;
+use crate::route::Operation;
+use crate::state::State;
 
 pub(crate) fn perform(call: &Call, state: &State) -> Answer {
     match call.operation {

@@ -3,7 +3,11 @@
 //! Numbers come as strings. A report of the same invoice is accepted again: the authority keeps the last.
 
 use super::answer::{Answer, body};
-use crate::{call::Call, decimal, document::Node, reply::Refusal, state::State};
+use crate::call::Call;
+use crate::decimal;
+use crate::document::Node;
+use crate::reply::Refusal;
+use crate::state::State;
 
 const TEXTS: [&str; 8] = [
     "agent_tin",

@@ -8,7 +8,12 @@ use jiff::{Timestamp, civil::Date};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use crate::{books::Invoice, call::Call, clock, reply::Refusal, route::Subject, state::State};
+use crate::books::Invoice;
+use crate::call::Call;
+use crate::clock;
+use crate::reply::Refusal;
+use crate::route::Subject;
+use crate::state::State;
 
 const SIZE_DEFAULT: usize = 20;
 const SIZE_MAX: usize = 100;

@@ -8,15 +8,13 @@ use super::{
     answer::{Answer, body, ok, with_invoice},
     irn::belongs,
 };
-use crate::{
-    books::{Invoice, PaymentStatus, Transit},
-    call::Call,
-    clock,
-    document::{self, Essence},
-    faults::is_rejected,
-    reply::Refusal,
-    state::State,
-};
+use crate::books::{Invoice, PaymentStatus, Transit};
+use crate::call::Call;
+use crate::clock;
+use crate::document::{self, Essence};
+use crate::faults::is_rejected;
+use crate::reply::Refusal;
+use crate::state::State;
 
 pub(super) fn validate(call: &Call, state: &State) -> Answer {
     accept(body(call)?, state)?;

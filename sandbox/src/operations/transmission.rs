@@ -6,13 +6,11 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, ok, with_invoice};
-use crate::{
-    books::{Invoice, Ledger},
-    call::Call,
-    reply::Refusal,
-    route::Subject,
-    state::State,
-};
+use crate::books::{Invoice, Ledger};
+use crate::call::Call;
+use crate::reply::Refusal;
+use crate::route::Subject;
+use crate::state::State;
 
 /// Both parties of an invoice, or the one with a tax number.
 pub(super) fn lookup(call: &Call, state: &State) -> Answer {

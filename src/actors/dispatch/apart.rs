@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Dispatcher, Handled, POLL};
-use crate::store::crashes;
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::Claimed;
-use crate::store::turns::{Ask, START, Share};
+use crate::store::lanes::abandoned;
+use crate::store::lanes::fair_queue::{Ask, START, Share};
 
 /// How long one of them keeps the next waiting: what hangs must not hold up all others.
 const APART: Duration = Duration::from_secs(2);
@@ -63,7 +63,7 @@ impl Dispatcher {
         let (kind, owner, lease) = (self.duty.kind, self.duty.owner.as_str(), self.duty.lease);
         let share = Share::unlimited();
         let ask = Ask { kind, owner, lease, limit: 1, after: START, shut: &shut, share };
-        let Some(claimed) = crashes::take(&self.store, &ask).await? else { return Ok(false) };
+        let Some(claimed) = abandoned::take(&self.store, &ask).await? else { return Ok(false) };
         self.work_apart(claimed, slot, turn);
         Ok(true)
     }

@@ -7,13 +7,13 @@ use tokio::sync::Semaphore;
 
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, CryptoError, Failure as AuthorityFailure};
-use crate::domain::ids::TaxpayerId;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::supplier_invoice::OtherInvoice;
-use crate::domain::verification::VerificationPolicy;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::taxpayers::{self, TinHolder};
+use crate::store::accounts::taxpayers::{self, TinHolder};
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 
 /// Notices that are worked on at once; the next one is to be sent again. Who may send them is told by a token, so
 /// this bounds what even its holder can make us ask of the authority.

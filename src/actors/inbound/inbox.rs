@@ -9,12 +9,12 @@ use tokio::time::timeout;
 use crate::actors::inbound::desk::Inbound;
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::{Account, Failure as AuthorityFailure};
-use crate::domain::ids::TaxpayerId;
-use crate::domain::irn::Irn;
-use crate::domain::refusal::Refusal;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
-use crate::store::failure::StoreError;
-use crate::store::supplier_invoices;
+use crate::store::db::error::StoreError;
+use crate::store::operations::supplier_invoices;
 
 /// How long the authority may take over a document of which we have a copy.
 const LIVE_PATIENCE: Duration = Duration::from_secs(5);

@@ -7,14 +7,16 @@ use tokio::time::timeout;
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
 use crate::authority::Account;
-use crate::domain::codes::NoticeMessage;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::NoticeMessage;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, Step};
 use crate::domain::supplier_invoice::{SupplierDocument, buyer_tin};
-use crate::domain::transit::Transit;
+use crate::store::accounts::taxpayers;
 use crate::store::invoices::{self, Names};
-use crate::store::{runs, supplier_invoices, taxpayers};
+use crate::store::operations::supplier_invoices;
+use crate::store::runs;
 
 /// How long whoever sends a notice is kept waiting.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -10,13 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
 use crate::authority::{Failure as AuthorityFailure, PullQuery};
-use crate::domain::clock::SharedClock;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
+use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::pull_cursors::{self, Cursor};
-use crate::store::{crashes, leases};
+use crate::store::operations::pull_cursors::{self, Cursor};
 
 /// The only lane of its kind.
 const LANE: &str = "transit";
@@ -81,7 +82,7 @@ impl Pull {
     /// Makes the first turn due: who starts may have missed notices.
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
-        crashes::appoint(&tx, LaneKind::Pull, LANE).await?;
+        abandoned::appoint(&tx, LaneKind::Pull, LANE).await?;
         tx.commit().await
     }
 

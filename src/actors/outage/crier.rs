@@ -7,13 +7,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::domain::clock::SharedClock;
-use crate::domain::ids::{OutageId, TaxpayerId};
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{Outage, OutageNotice, Part};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::outages;
+use crate::store::operations::outages;
 
 /// Taxpayers that are told at once: so few that their actors and the database have room for others.
 const AT_ONCE: u64 = 32;
@@ -109,13 +109,15 @@ mod tests {
     use crate::actors::outage::Watch;
     use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::command::{Onboarding, WebhookChange};
-    use crate::domain::audit::Actor;
-    use crate::domain::clock::{Clock, MockClock};
-    use crate::domain::delivery::ScheduleChange;
-    use crate::domain::event::{Event, EventKind, Head};
+    use crate::domain::events::delivery::ScheduleChange;
+    use crate::domain::events::event::{Event, EventKind, Head};
+    use crate::domain::kernel::audit::Actor;
+    use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::domain::outage::{OutageEdge, Sighting};
+    use crate::store::events;
     use crate::store::testing::{TestStore, stores};
-    use crate::store::{deliveries, events, webhooks};
+    use crate::store::webhooks;
+    use crate::store::webhooks::deliveries;
 
     const QUIET: Duration = Duration::from_mins(1);
     const STARTED: &str = "authority.outage-started";

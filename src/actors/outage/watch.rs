@@ -4,12 +4,12 @@
 use jiff::SignedDuration;
 
 use crate::authority::{Authority, BreakerView};
-use crate::domain::clock::{self, SharedClock};
+use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::outage::{Look, Outage, Sighting};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
-use crate::store::outages;
+use crate::store::operations::outages;
 
 /// The only lane of its kind.
 const LANE: &str = "authority";

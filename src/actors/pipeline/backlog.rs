@@ -13,12 +13,12 @@ use tokio::sync::Mutex;
 use crate::actors::pipeline::gates;
 use crate::actors::pipeline::pace::Pace;
 use crate::authority::Authority;
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 use crate::domain::pipeline::Run;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
-use crate::store::turns;
+use crate::store::lanes::fair_queue;
 
 /// How long counts are good for.
 const FRESH: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ impl Backlog {
         let Some(step) = run.next_step().filter(|_| run.state.is_open()) else { return Ok(None) };
         let counts = self.counts().await?;
         let (taxpayer, deadline) = (run.taxpayer_id.0, run.deadline_at.as_microsecond());
-        let own = turns::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline).await?;
+        let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline).await?;
         let position = position(&counts.due, taxpayer, own);
         let now = self.clock.now();
         let start = gates::opens_at(&self.authority, step, run.taxpayer_id, now)
@@ -75,8 +75,8 @@ impl Backlog {
         {
             return Ok(Arc::clone(counts));
         }
-        let due = turns::due_by_taxpayer(&self.store, LaneKind::Run).await?;
-        let processes = turns::workers(&self.store, LaneKind::Run).await?;
+        let due = fair_queue::due_by_taxpayer(&self.store, LaneKind::Run).await?;
+        let processes = fair_queue::workers(&self.store, LaneKind::Run).await?;
         let counts = Arc::new(Counts { due, processes });
         *seen = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)

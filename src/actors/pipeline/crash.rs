@@ -4,12 +4,13 @@
 use crate::actors::dispatch::Handled;
 use crate::actors::pipeline::driver::{Gear, Stop, owner_and_run};
 use crate::actors::taxpayer::command::StepOutcome;
-use crate::domain::clock;
-use crate::domain::crash::QUARANTINED;
+use crate::domain::kernel::clock;
+use crate::domain::kernel::crash::QUARANTINED;
 use crate::domain::pipeline::{Run, RunState, Step, Verdict};
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{crashes, runs};
+use crate::store::runs;
 
 impl Gear {
     /// Counts the end of a process for the run of a lane, where that is still open. The lane then has nothing more to
@@ -23,7 +24,7 @@ impl Gear {
         if let Some(run) = run.map(Run::crashed) {
             runs::save(&tx, &[&run]).await?;
         }
-        crashes::settle(&tx, lease).await?;
+        abandoned::settle(&tx, lease).await?;
         tx.commit().await
     }
 

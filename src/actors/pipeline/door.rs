@@ -11,14 +11,15 @@ use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
 use crate::authority::{Account, Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
-use crate::domain::codes::UniqueNoType;
-use crate::domain::ids::{RunId, TaxpayerId};
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, Request, Run};
-use crate::domain::refusal::Refusal;
-use crate::store::database::Store;
-use crate::store::{invoices, runs};
+use crate::store::db::database::Store;
+use crate::store::invoices;
+use crate::store::runs;
 
 /// How often a waiting caller looks for a run that ended on another replica.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

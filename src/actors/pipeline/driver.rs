@@ -16,11 +16,11 @@ use crate::actors::pipeline::verdict::verdict;
 use crate::actors::taxpayer::command::StepOutcome;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Account, Authority, CryptoKeys, RetryPolicy};
-use crate::domain::clock::{self, SharedClock};
-use crate::domain::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::clock::{self, SharedClock};
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, Verdict};
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::runs;
 

@@ -5,9 +5,9 @@
 use jiff::Timestamp;
 
 use crate::authority::{Account, Authority, BreakerView, Held, Operation};
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
-use crate::store::turns::ShutGate;
+use crate::store::lanes::fair_queue::ShutGate;
 
 /// The gates that are shut.
 pub(super) fn shut(authority: &Authority) -> Vec<ShutGate> {

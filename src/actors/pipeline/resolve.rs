@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::actors::pipeline::steps::{Caller, Trouble};
 use crate::actors::pipeline::witness::Sighting;
 use crate::authority::Failure;
+use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
-use crate::domain::signed_copy::{self, SIGNED_OTHERWISE};
 
 /// How an effect that happened became known, or `None` where it did not happen.
 pub(super) type Known = Result<Option<ResolvedBy>, Trouble>;
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::actors::pipeline::steps::Outcome;
     use crate::authority::testing::{PUBLIC_PART, Reaction, Server, encrypted, http};
-    use crate::domain::ids::{RunId, TaxpayerId};
-    use crate::domain::irn::Irn;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Request, Step};
     use crate::store::testing::{TestStore, stores};
 

@@ -9,7 +9,7 @@ use crate::actors::pipeline::witness::Sighting;
 use crate::authority::{Authority, Cause, CryptoKeys, Failure, IrnCheck};
 use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
-use crate::store::database::Store;
+use crate::store::db::database::Store;
 
 /// What a call came to.
 #[derive(Debug)]

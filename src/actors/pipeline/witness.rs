@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::actors::pipeline::steps::Caller;
 use crate::authority::{Confirmation, Failure, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 /// What a witness knows of a signed IRN. What it does not say is not known.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::actors::pipeline::gates;
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
 /// Takes the next step of the run of a lane.

@@ -8,9 +8,9 @@ use jiff::tz::Offset;
 use crate::actors::reconciliation::door::Reconciliations;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, Failure as AuthorityFailure};
-use crate::domain::clock::SharedClock;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::domain::kernel::clock::SharedClock;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 
 /// What a reconciler does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

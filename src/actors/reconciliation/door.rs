@@ -8,16 +8,18 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::actors::taxpayer::door::Failure;
-use crate::domain::audit::{AuditAction, AuditEntry, Order};
-use crate::domain::clock::{self, SharedClock};
-use crate::domain::fault::Fault;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::reconciled_day::{AskedBy, Reconciliation, ReconciliationState, day_of};
-use crate::domain::refusal::Refusal;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, Order};
+use crate::domain::kernel::clock::{self, SharedClock};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::reconciliation::day::{AskedBy, Reconciliation, ReconciliationState, day_of};
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
-use crate::store::{audit, reconciliations, taxpayers};
+use crate::store::operations::audit;
+use crate::store::operations::reconciliations;
 
 /// The only lane of its kind.
 pub(super) const LANE: &str = "search";

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
 use crate::authority::{Account, SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
-use crate::domain::reconciled_day::day_of;
 use crate::domain::reconciliation::Theirs;
+use crate::domain::reconciliation::day::day_of;
 use crate::domain::supplier_invoice::readable_irn;
 
 /// Lines of a page; the authority gives no more.

@@ -11,15 +11,19 @@ use tokio::time::timeout;
 
 use crate::actors::reconciliation::desk::{BrokenOff, Reconciler, Rhythm};
 use crate::actors::reconciliation::door::LANE;
-use crate::domain::clock;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::reconciled_day::{
+use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reconciliation::day::{
     ATTEMPTS_MAX, AskedBy, Counts, Finding, Reconciliation, ReconciliationState, day_of, is_due, recent_days,
     span,
 };
-use crate::store::failure::StoreError;
+use crate::store::accounts::taxpayers;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
+use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{crashes, leases, ledger_days, reconciliations, taxpayers};
+use crate::store::operations::ledger_days;
+use crate::store::operations::reconciliations;
 
 /// How long what was interrupted rests, at most.
 const REST_MAX: Duration = Duration::from_mins(5);
@@ -42,7 +46,7 @@ impl Reconciler {
     /// Makes the first turn due: what was compared lately is passed over.
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        crashes::appoint(&tx, LaneKind::Reconciliation, LANE).await?;
+        abandoned::appoint(&tx, LaneKind::Reconciliation, LANE).await?;
         tx.commit().await
     }
 

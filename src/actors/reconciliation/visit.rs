@@ -9,13 +9,17 @@ use crate::actors::reconciliation::search::Listed;
 use crate::actors::taxpayer::command::Reconsideration;
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::{Account, Failure as AuthorityFailure};
-use crate::domain::ids::TaxpayerId;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
-use crate::domain::reconciled_day::{Counts, Finding, FindingAction, Reconciliation, span};
+use crate::domain::reconciliation::day::{Counts, Finding, FindingAction, Reconciliation, span};
 use crate::domain::reconciliation::{Comparison, Difference, FindingKind, Mend, Ours, Theirs, compare};
+use crate::store::accounts::taxpayers;
+use crate::store::invoices;
 use crate::store::invoices::Names;
-use crate::store::{audit, invoices, ledger_days, runs, taxpayers};
+use crate::store::operations::audit;
+use crate::store::operations::ledger_days;
+use crate::store::runs;
 
 /// Invoices whose books are read together.
 const TOGETHER: usize = 128;

@@ -7,11 +7,11 @@ use tokio::time::sleep;
 
 use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
 use crate::authority::{Authority, ResourceList};
-use crate::domain::catalog::{Catalog, List, SharedCatalog};
-use crate::domain::clock::SharedClock;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::reference_lists;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::reference::catalog::{Catalog, List, SharedCatalog};
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::operations::reference_lists;
 
 /// How old the lists may grow.
 const REFRESH_EVERY: Duration = Duration::from_hours(6);
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
     use crate::authority::testing::authority;
-    use crate::domain::clock::{Clock, MockClock};
+    use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::store::testing::stores;
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::admission::Permit;
-use crate::domain::clock;
+use crate::domain::kernel::clock;
 
 /// One command's identity, the same however often it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -17,7 +17,7 @@ use super::node::{Leaf, Node};
 use super::observe::Counters;
 use super::quarantine::Quarantine;
 use super::watchdog::Level;
-use crate::domain::clock::SharedClock;
+use crate::domain::kernel::clock::SharedClock;
 
 /// The groups below the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -1,13 +1,15 @@
 //! What an actor keeps of its taxpayer between batches. It is good for as long as the lane's version says
 //! that nobody else has written; otherwise it is read again.
 
-use crate::domain::delivery::Endpoint;
-use crate::domain::event::Head;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::event::Head;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
-use crate::store::database::Transaction;
-use crate::store::failure::StoreError;
-use crate::store::{events, taxpayers, webhooks};
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Transaction;
+use crate::store::db::error::StoreError;
+use crate::store::events;
+use crate::store::webhooks;
 
 /// The standing part of a taxpayer's books.
 #[derive(Debug, Clone)]

@@ -10,28 +10,40 @@ use serde_json::Value;
 use crate::actors::dispatch::Place;
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::api_key::{KeyOwner, NewKey};
-use crate::domain::audit::AuditEntry;
-use crate::domain::batch::Batch;
-use crate::domain::caller::KeyKind;
-use crate::domain::delivery::Delivery;
-use crate::domain::event::{Event, EventKind};
-use crate::domain::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
-use crate::domain::irn::Irn;
+use crate::domain::access::api_key::{KeyOwner, NewKey};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::event::{Event, EventKind};
+use crate::domain::events::replay::Replay;
+use crate::domain::invoice::batch::Batch;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::AuditEntry;
+use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, Verdict};
-use crate::domain::replay::Replay;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::database::{Store, Transaction};
-use crate::store::entity::{contact, payment_entry};
-use crate::store::failure::StoreError;
+use crate::store::accounts::contact_row;
+use crate::store::accounts::keys;
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::events;
 use crate::store::idempotency::{self, Entry};
+use crate::store::invoices;
+use crate::store::invoices::batches;
+use crate::store::invoices::customers;
+use crate::store::invoices::items;
+use crate::store::invoices::payment_row;
+use crate::store::lanes::fair_queue::{self, Waiting};
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::outages::News;
-use crate::store::turns::{self, Waiting};
-use crate::store::{
-    audit, batches, customers, deliveries, events, integrations, invoices, items, keys, outages, replays,
-    runs, supplier_invoices, taxpayers, webhooks,
-};
+use crate::store::operations::audit;
+use crate::store::operations::outages;
+use crate::store::operations::outages::News;
+use crate::store::operations::supplier_invoices;
+use crate::store::runs;
+use crate::store::webhooks;
+use crate::store::webhooks::deliveries;
+use crate::store::webhooks::integrations;
+use crate::store::webhooks::replays;
 use crate::webhook::Secret;
 
 /// How long a replaced signing secret signs along.
@@ -52,7 +64,7 @@ pub(crate) struct Changes {
     pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
-    pub(crate) postings: Vec<payment_entry::Model>,
+    pub(crate) postings: Vec<payment_row::Model>,
     pub(crate) ended_steps: Vec<EndedStep>,
     /// New in the inbox, with their documents.
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
@@ -197,8 +209,8 @@ impl Desk {
         Ok(())
     }
 
-    fn contact(&self, person: &NewContact) -> contact::Model {
-        contact::Model {
+    fn contact(&self, person: &NewContact) -> contact_row::Model {
+        contact_row::Model {
             taxpayer_id: self.id.0,
             id: self.ids.contact,
             first_name: person.first_name.clone(),
@@ -245,7 +257,7 @@ impl Desk {
         }
         let due: Vec<_> =
             self.runs.iter().filter(|run| changes.due_runs.contains(&run.id)).map(waiting).collect();
-        turns::queue(tx, LaneKind::Run, &due).await
+        fair_queue::queue(tx, LaneKind::Run, &due).await
     }
 
     async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {

@@ -10,23 +10,23 @@ use crate::actors::taxpayer::command::{
     Command, Created, FoundOut, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate,
     Reconsideration, RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
 };
-use crate::domain::api_key::NewKey;
-use crate::domain::audit::Actor;
-use crate::domain::batch::{Batch, Candidate};
-use crate::domain::codes::{SettableStatus, Subscription};
-use crate::domain::delivery::Endpoint;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::access::api_key::NewKey;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::replay::{Replay, ReplayScope};
 use crate::domain::integration::Integration;
+use crate::domain::invoice::batch::{Batch, Candidate};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::revision::Revision;
 use crate::domain::invoice::{Draft, Invoice};
-use crate::domain::irn::Irn;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::{SettableStatus, Subscription};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::pipeline::{Request, Run};
-use crate::domain::refusal::Refusal;
-use crate::domain::replay::{Replay, ReplayScope};
-use crate::domain::revision::Revision;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
 use crate::webhook::Secret;
 
 /// Why the books did not change.

@@ -7,25 +7,32 @@ use crate::actors::supervision::Task;
 use crate::actors::taxpayer::books::Books;
 use crate::actors::taxpayer::command::{Command, Order, PaymentUpdate, Which};
 use crate::actors::taxpayer::desk::{Desk, FreshIds};
-use crate::domain::codes::SettableStatus;
-use crate::domain::deadline::DeadlinePolicy;
-use crate::domain::event::EventKind;
-use crate::domain::fault::Faults;
-use crate::domain::ids::{CommandId, TaxpayerId};
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::revision::RevisedLine;
 use crate::domain::invoice::{Invoice, Line};
-use crate::domain::irn::Irn;
+use crate::domain::kernel::codes::SettableStatus;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::party::CustomerDetails;
-use crate::domain::revision::RevisedLine;
-use crate::domain::verification::VerificationPolicy;
-use crate::store::database::{Store, Transaction};
-use crate::store::failure::StoreError;
-use crate::store::ids::IdKind;
+use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::ids::IdKind;
+use crate::store::events;
+use crate::store::invoices;
 use crate::store::invoices::Names;
-use crate::store::items::ItemNames;
-use crate::store::outages::News;
-use crate::store::{
-    customers, events, integrations, invoices, items, outages, replays, runs, supplier_invoices, taxpayers,
-};
+use crate::store::invoices::customers;
+use crate::store::invoices::items;
+use crate::store::invoices::items::ItemNames;
+use crate::store::operations::outages;
+use crate::store::operations::outages::News;
+use crate::store::operations::supplier_invoices;
+use crate::store::runs;
+use crate::store::webhooks::integrations;
+use crate::store::webhooks::replays;
 
 /// Takes the ids that the commands may use.
 pub(crate) async fn fresh_ids(store: &Store, tasks: &[Task<Order>]) -> Result<FreshIds, StoreError> {

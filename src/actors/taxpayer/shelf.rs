@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::domain::ids::{CustomerId, InvoiceId};
 use crate::domain::invoice::Invoice;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::party::{Customer, CustomerDetails};
 
 /// Invoices by the names that no two of them share and that none of them changes.
@@ -104,7 +104,7 @@ impl FromIterator<Customer> for Customers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::codes::Category;
+    use crate::domain::kernel::codes::Category;
     use crate::domain::party::Address;
 
     fn details(no: &str, tin: Option<&str>) -> CustomerDetails {

@@ -7,12 +7,12 @@ use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
-use crate::domain::clock::SharedClock;
-use crate::domain::deadline::DeadlinePolicy;
-use crate::domain::fault::Faults;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
-use crate::domain::verification::VerificationPolicy;
-use crate::store::database::Store;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::store::db::database::Store;
 
 impl Taxpayers {
     /// The door to actors that work on these arbiters.

@@ -16,28 +16,31 @@ use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Rep
 use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::wake::Wakers;
-use crate::domain::audit::Actor;
-use crate::domain::caller::KeyKind;
-use crate::domain::claim::{Claim, KeptAnswer};
-use crate::domain::clock::{Clock, SharedClock, SystemClock};
-use crate::domain::codes::{Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType};
-use crate::domain::deadline::DeadlinePolicy;
-use crate::domain::delivery::ScheduleChange;
-use crate::domain::event::Head;
-use crate::domain::fault::Faults;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::claim::{Claim, KeptAnswer};
+use crate::domain::events::delivery::ScheduleChange;
+use crate::domain::events::event::Head;
+use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
-use crate::domain::irn::Irn;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock::{Clock, SharedClock, SystemClock};
+use crate::domain::kernel::codes::{
+    Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType,
+};
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
+use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Address, CustomerDetails, ProfileChange};
 use crate::domain::payment::Notice;
+use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, Request};
-use crate::domain::refusal::Refusal;
-use crate::domain::verification::VerificationPolicy;
+use crate::store::events;
+use crate::store::idempotency;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, Recipient};
-use crate::store::{events, idempotency};
 use crate::webhook::Secret;
 
 struct House {

@@ -23,15 +23,15 @@ use crate::actors::webhook::keyring::Keyring;
 use crate::actors::webhook::recipient::Recipient;
 use crate::actors::webhook::recorder::{Noted, Recorder, Report};
 use crate::actors::webhook::scout::{Found, Scout};
-use crate::domain::circuit::{CircuitPolicy, Failing, Passage};
-use crate::domain::clock::SharedClock;
-use crate::domain::delivery::Delivery;
-use crate::domain::event::Event;
-use crate::domain::ids::TaxpayerId;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint_health::{CircuitPolicy, Failing, Passage};
+use crate::domain::events::event::Event;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
-use crate::store::replays;
+use crate::store::webhooks::replays;
 use crate::webhook::{self, GuardedClient, Post, Schedule};
 
 /// How long to wait before looking for what has become due while attempts are under way; it doubles with each look

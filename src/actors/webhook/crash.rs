@@ -8,10 +8,11 @@ use crate::actors::dispatch::Handled;
 use crate::actors::incidents::DeathCause;
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::flight::most_held;
-use crate::domain::ids::TaxpayerId;
-use crate::store::failure::StoreError;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, Claimed, Lease};
-use crate::store::{crashed_deliveries, crashes};
+use crate::store::webhooks::crashed_deliveries;
 
 /// Deliveries that were held when the process ended have been due for longest, but for those that an ended one of
 /// their IRN had kept waiting: so many times as many are counted.
@@ -40,7 +41,7 @@ impl Satchel {
         let limit = most_held(self.at_once).saturating_mul(MARGIN);
         let alone = working_on.as_deref();
         let dead = crashed_deliveries::count_crash(&tx, taxpayer, alone, limit, now).await?;
-        crashes::settle(&tx, lease).await?;
+        abandoned::settle(&tx, lease).await?;
         tx.commit().await?;
         if let Some((delivery, kind)) = dead {
             let why = (DeathCause::Quarantined, "the process ended twice while it was under way");
@@ -52,7 +53,7 @@ impl Satchel {
     /// Writes down which delivery an endpoint is worked on alone.
     pub(super) async fn write_down(&self, lease: &Lease, delivery: Uuid) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        crashes::work_on(&tx, lease, Some(&delivery.to_string())).await?;
+        abandoned::work_on(&tx, lease, Some(&delivery.to_string())).await?;
         tx.commit().await
     }
 }

@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::actors::webhook::courier::Stop;
 use crate::actors::webhook::recorder::Noted;
-use crate::domain::delivery::{Delivery, Endpoint};
-use crate::domain::event::EventKind;
-use crate::domain::replay::Replay;
-use crate::store::failure::StoreError;
+use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::event::EventKind;
+use crate::domain::events::replay::Replay;
+use crate::store::db::error::StoreError;
 use crate::webhook::Attempt;
 
 /// An attempt that has ended.
@@ -179,9 +179,9 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::domain::delivery::DeliveryState;
-    use crate::domain::ids::TaxpayerId;
-    use crate::domain::replay::ReplayRange;
+    use crate::domain::events::delivery::DeliveryState;
+    use crate::domain::events::replay::ReplayRange;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::webhook::{Outcome, Phases};
 
     fn delivery(number: u128) -> Delivery {

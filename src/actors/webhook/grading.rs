@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::recipient::Recipient;
 use crate::actors::webhook::rehearsal::{NotSent, test_of};
-use crate::domain::clock;
-use crate::domain::event::Event;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::events::event::Event;
+use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::webhook::{self, Attempt, Check, Graded, Message, Post, Secret};
 
 /// How long the battery may take in all.

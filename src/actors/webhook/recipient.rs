@@ -1,6 +1,6 @@
 //! Whom an attempt is made to: the endpoint, what signs for it, and how its ERP takes notifications.
 
-use crate::domain::delivery::Endpoint;
+use crate::domain::events::delivery::Endpoint;
 use crate::domain::integration::Integration;
 use crate::store::webhooks;
 use crate::webhook::{Secret, SecretFault};

@@ -13,16 +13,19 @@ use crate::actors::supervision::{
 };
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::together::{self, Together};
-use crate::domain::circuit::{Failing, Passage};
-use crate::domain::clock::SharedClock;
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
-use crate::domain::event::EventKind;
-use crate::domain::ids::TaxpayerId;
-use crate::store::database::{Store, Transaction};
-use crate::store::failure::StoreError;
+use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
+use crate::domain::events::endpoint_health::{Failing, Passage};
+use crate::domain::events::event::EventKind;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
+use crate::store::lanes::leases::{self, Rest};
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::leases::{self, Rest};
-use crate::store::{crashes, deliveries, delivery_queue, webhooks};
+use crate::store::webhooks;
+use crate::store::webhooks::deliveries;
+use crate::store::webhooks::delivery_queue;
 use crate::webhook::Outcome;
 
 /// Endpoints in one transaction at most.
@@ -135,7 +138,7 @@ impl Together for Writer {
                 delivery_queue::hurry(&tx, report.taxpayer, now).await?;
             }
             if report.was_alone {
-                crashes::work_on(&tx, &report.lease, None).await?;
+                abandoned::work_on(&tx, &report.lease, None).await?;
             }
         }
         let rests = rests(&tx, &ours, now).await?;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::recipient::Recipient;
-use crate::domain::clock;
-use crate::domain::delivery::Endpoint;
-use crate::domain::event::{Event, EventKind};
-use crate::domain::ids::TaxpayerId;
-use crate::domain::refusal::Refusal;
-use crate::store::failure::StoreError;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::event::{Event, EventKind};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::store::db::error::StoreError;
 use crate::store::webhooks;
 use crate::webhook::{self, Post};
 

@@ -3,12 +3,12 @@
 //! replay has still to come to waits for it, and so that the order within an IRN holds, what is newer does too.
 
 use crate::actors::webhook::courier::Satchel;
-use crate::domain::delivery::{Delivery, Endpoint};
-use crate::domain::event::Event;
-use crate::domain::replay::Replay;
-use crate::store::failure::StoreError;
+use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::event::Event;
+use crate::domain::events::replay::Replay;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, Lease};
-use crate::store::replays;
+use crate::store::webhooks::replays;
 
 impl Satchel {
     /// Puts aside what a replay has still to come to, and what is newer about the same IRNs.

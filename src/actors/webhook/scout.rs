@@ -12,11 +12,12 @@ use crate::actors::supervision::{
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::flight::most_held;
 use crate::actors::webhook::together::{self, Together};
-use crate::domain::delivery::Delivery;
-use crate::domain::event::Event;
-use crate::domain::ids::TaxpayerId;
-use crate::store::failure::StoreError;
-use crate::store::{delivery_queue, webhooks};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::event::Event;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::error::StoreError;
+use crate::store::webhooks;
+use crate::store::webhooks::delivery_queue;
 
 /// Endpoints in one query at most.
 const TOGETHER_MAX: usize = 128;

@@ -1,7 +1,7 @@
 //! Work for all endpoints in one go, which must not fail for all because of what only one of them brings.
 
 use crate::actors::supervision::{Batch, CommandId, Limits};
-use crate::store::failure::StoreError;
+use crate::store::db::error::StoreError;
 
 /// Works for several at once.
 pub(super) trait Together {

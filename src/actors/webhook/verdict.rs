@@ -7,10 +7,10 @@ use rand::RngExt;
 
 use crate::actors::webhook::courier::Satchel;
 use crate::actors::webhook::flight::Landed;
-use crate::domain::circuit::{self, Failing};
-use crate::domain::clock;
-use crate::domain::delivery::{Attempt, Delivery, DeliveryState, Endpoint, Phases};
-use crate::domain::event::EventKind;
+use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint, Phases};
+use crate::domain::events::endpoint_health::{self, Failing};
+use crate::domain::events::event::EventKind;
+use crate::domain::kernel::clock;
 use crate::webhook::{self, Outcome, Schedule};
 
 impl Satchel {
@@ -30,7 +30,7 @@ impl Satchel {
             }
             let jitter = clock::chance().random();
             let asked = attempt.retry_after.map(|asked| asked.wait(at));
-            let failure = circuit::Failure { at, asked, jitter };
+            let failure = endpoint_health::Failure { at, asked, jitter };
             Some(Failing::after(before, failure, &self.circuit))
         })
     }

@@ -11,8 +11,8 @@ use crate::actors::supervision::{
 use crate::actors::webhook::courier::{Courier, Satchel, Stop};
 use crate::actors::webhook::recorder::Recorder;
 use crate::actors::webhook::scout::Scout;
-use crate::domain::ids::TaxpayerId;
-use crate::store::failure::StoreError;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
 /// Delivers what is due to the endpoint of a lane.

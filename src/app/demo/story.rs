@@ -15,7 +15,7 @@ use crate::app::demo::client::{Answer, Client};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
 use crate::app::first_start::{Accounts, BUSINESS_ID, SERVICE_ID, invoice};
-use crate::domain::clock::{Clock, SystemClock};
+use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::webhook::{Message, Secret};
 
 /// How long the notifications may take.

@@ -6,10 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::crash;
-use crate::domain::digest;
-use crate::domain::ids::{RunId, TaxpayerId};
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::crash;
+use crate::domain::kernel::digest;
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
 
 /// The numbers of a report.

@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::Caller;
+use crate::domain::access::caller::Caller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::state::State;

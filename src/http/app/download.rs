@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::actors::pipeline::door::RelayFailure;
 use crate::authority::Failure;
-use crate::domain::caller::Caller;
+use crate::domain::access::caller::Caller;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

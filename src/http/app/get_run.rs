@@ -2,9 +2,9 @@
 
 use actix_web::web;
 
-use crate::domain::caller::Caller;
+use crate::domain::access::caller::Caller;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
-use crate::domain::refusal::Refusal;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::Caller;
+use crate::domain::access::caller::Caller;
 use crate::http::acting::{self, Hint};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;

@@ -3,7 +3,7 @@
 use actix_web::web;
 use serde_json::json;
 
-use crate::domain::caller::Caller;
+use crate::domain::access::caller::Caller;
 use crate::domain::pipeline::{Operation, Request};
 use crate::http::acting::{self, Hint};
 use crate::http::body::Body;

@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 
 use crate::authority::{Account, Failure};
-use crate::domain::caller::Caller;
+use crate::domain::access::caller::Caller;
 use crate::domain::party::Taxpayer;
 use crate::http::acting::{self, Hint};
 use crate::http::body::Body;

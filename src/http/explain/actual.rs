@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::fault::json_pointer;
+use crate::domain::kernel::fault::json_pointer;
 
 /// Characters of a text that are shown.
 const CHARS_SHOWN_MAX: usize = 64;

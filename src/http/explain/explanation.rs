@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::fault::{Fault, Faults};
+use crate::domain::kernel::fault::{Fault, Faults};
 
 /// The rule of a sentence that nothing is known about.
 pub(crate) const UNTRANSLATED: &str = "authority";

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::fault::{Fault, Faults};
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::error::ApiError;
 use crate::http::explain::actual;
 use crate::http::explain::explanation::{EINVOICE, Explained, Explanation};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::domain::batch::{Candidate, INVOICES_MAX};
-use crate::domain::fault::Faults;
+use crate::domain::invoice::batch::{Candidate, INVOICES_MAX};
+use crate::domain::kernel::fault::Faults;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
@@ -133,7 +133,7 @@ mod tests {
     fn the_faults_of_an_item_are_few_however_odd_it_is() {
         let lines: Vec<_> = (0..5_000).map(|_| json!({})).collect();
         let said = faults(&changed(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
-        assert_eq!(said.len(), crate::domain::batch::ITEM_FAULTS_MAX);
+        assert_eq!(said.len(), crate::domain::invoice::batch::ITEM_FAULTS_MAX);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use crate::domain::catalog::List;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::report::Report;
 
 /// A rule that a value breaks: its id and the rest of the sentence.

@@ -1,6 +1,6 @@
 //! The customer block of the standard endpoints (spec.md, "Customer (write shape, standard endpoints)").
 
-use crate::domain::codes::Category;
+use crate::domain::kernel::codes::Category;
 use crate::domain::party::{Address, CustomerDetails};
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;

@@ -1,6 +1,6 @@
 //! Which dead letters an operator wants delivered again, and why: those of a taxpayer, from a place in its log on.
 
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::since::Since;

@@ -1,8 +1,8 @@
 //! The parties, totals, taxes and lines of an authority document (spec.md, "Submit" and "Validate").
 
-use crate::domain::catalog::List;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::unit;

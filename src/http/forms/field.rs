@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 
-use crate::domain::catalog::List;
-use crate::domain::email::is_email;
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
+use crate::domain::party::email::is_email;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::broken::{Broken, CONTROL, chars, drawn_as, fails, line, listed, strict_date};
 use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};

@@ -1,6 +1,6 @@
 //! The customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
 
-use crate::domain::codes::Category;
+use crate::domain::kernel::codes::Category;
 use crate::domain::party::{Address, CustomerDetails};
 use crate::http::forms::customer::DESCRIPTION_MIN;
 use crate::http::forms::field::TEXT_MAX;

@@ -4,12 +4,12 @@
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentStatus};
-use crate::domain::fault::Faults;
+use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
-use crate::domain::irn::Irn;
+use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentStatus};
+use crate::domain::kernel::fault::Faults;
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::as_sent::as_sent;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::document::{self, Totals};

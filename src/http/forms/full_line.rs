@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::catalog::List;
-use crate::domain::codes::ItemType;
 use crate::domain::invoice::Line;
+use crate::domain::kernel::codes::ItemType;
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};

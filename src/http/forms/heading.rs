@@ -3,8 +3,8 @@
 
 use jiff::civil::Date;
 
-use crate::domain::codes::CREDIT_NOTE_CODE;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;

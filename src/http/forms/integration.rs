@@ -4,11 +4,11 @@
 
 use url::Url;
 
+use crate::domain::integration::network::AllowedNetwork;
+use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
 };
-use crate::domain::network::AllowedNetwork;
-use crate::domain::origin::Origin;
 use crate::http::forms::field::{Field, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;

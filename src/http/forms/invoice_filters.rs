@@ -7,13 +7,13 @@ use jiff::civil::{Date, DateTime};
 use jiff::{Timestamp, tz::TimeZone};
 use url::form_urlencoded;
 
-use crate::domain::codes::{Category, PaymentStatus, WorkflowStatus};
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::ids::InvoiceId;
+use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::InvoiceId;
 use crate::http::forms::broken::strict_date;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::query::{Page, Query};
-use crate::store::invoice_list::{Filters, Place, Start};
+use crate::store::invoices::list::{Filters, Place, Start};
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The parameters that say what is listed, not where in the list; nothing else goes into an address of ours.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
-use crate::domain::fault::{Fault, Faults};
+use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::query::Query;

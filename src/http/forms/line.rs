@@ -2,9 +2,9 @@
 
 use serde_json::Map;
 
-use crate::domain::catalog::List;
-use crate::domain::codes::ItemType;
 use crate::domain::invoice::Line;
+use crate::domain::kernel::codes::ItemType;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;

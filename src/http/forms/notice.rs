@@ -1,7 +1,7 @@
 //! The authority's notice (docs/contract.md, "Supplier invoices"): which invoice, and what is said of it.
 
-use crate::domain::codes::NoticeMessage;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::NoticeMessage;
 use crate::http::forms::reader::Reader;
 
 /// The longest notice, in bytes: it is two short texts, and the path is open to whoever has its token.

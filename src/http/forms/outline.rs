@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use serde_json::Map;
 
-use crate::domain::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::Report;

@@ -2,9 +2,9 @@
 //! taxpayer that is acted for.
 //! Without a taxpayer, where an integrator named none, only the other faults are of interest.
 
-use crate::domain::irn::Irn;
-use crate::domain::normal_form::is_same_tin;
+use crate::domain::invoice::irn::Irn;
 use crate::domain::party::Taxpayer;
+use crate::domain::party::normal_form::is_same_tin;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer;

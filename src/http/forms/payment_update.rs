@@ -2,7 +2,7 @@
 //! which the latter wins; a partial payment needs its amount.
 
 use crate::actors::taxpayer::command::PaymentUpdate;
-use crate::domain::codes::PaymentStatus;
+use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::payment::Notice;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::fault::Fault;
+use crate::domain::kernel::fault::Fault;
 use crate::http::forms::field::Field;
 use crate::http::forms::outline::{Need, Sketch};
 use crate::http::forms::report::Report;
@@ -120,7 +120,7 @@ impl<'r> Reader<'r> {
         self.report.note(warning);
     }
 
-    pub(crate) fn catalog(&self) -> &'r crate::domain::catalog::Catalog {
+    pub(crate) fn catalog(&self) -> &'r crate::domain::reference::catalog::Catalog {
         self.report.catalog
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 

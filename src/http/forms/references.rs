@@ -1,7 +1,7 @@
 //! The parts of an authority document beside its parties, lines and totals, shaped as in Create Invoice
 //! (Full): periods, references to other documents, charges; and one of the payment means.
 
-use crate::domain::catalog::List;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;

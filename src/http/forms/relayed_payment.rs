@@ -1,6 +1,6 @@
 //! Update Payment Status of the access point surface (spec.md): a status of its own set, and why.
 
-use crate::domain::codes::RelayedPaymentStatus;
+use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::PaymentOrder;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;

@@ -1,7 +1,7 @@
 //! What of a webhook's log is delivered once more (docs/contract.md, "Added paths"). A mistake would send a lot, so that
 //! both fields of a replay are required.
 
-use crate::domain::replay::{AfterEnable, ReplayScope};
+use crate::domain::events::replay::{AfterEnable, ReplayScope};
 use crate::http::forms::reader::Reader;
 use crate::http::since::Since;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::domain::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM};
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::fault::{FAULTS_MAX, Fault, Faults};
+use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM};
+use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::reader::{Place, Reader};
 
 /// Unknown fields that a warning names; the rest it counts.

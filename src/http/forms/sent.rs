@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::http::forms::as_sent::as_sent;
 
 /// The authority takes countries in capital letters only.

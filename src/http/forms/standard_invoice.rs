@@ -4,14 +4,14 @@
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::command::Which;
-use crate::domain::catalog::List;
-use crate::domain::codes::{
+use crate::domain::invoice::totals;
+use crate::domain::invoice::{Draft, Line};
+use crate::domain::kernel::codes::{
     CREDIT_NOTE_CODE, CREDIT_NOTE_WORD, Category, DeclaredPaymentStatus, UniqueNoType,
 };
-use crate::domain::invoice::{Draft, Line};
 use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
-use crate::domain::totals;
+use crate::domain::reference::catalog::List;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
 use crate::http::forms::own::is_taken_by_authority;
@@ -335,8 +335,12 @@ mod tests {
     #[test]
     fn a_list_that_was_never_fetched_accepts_with_a_warning() {
         let body = crate::http::forms::testing::object(standard_invoice());
-        let form = crate::http::forms::report::read(&body, &crate::domain::catalog::Catalog::default(), read)
-            .unwrap();
+        let form = crate::http::forms::report::read(
+            &body,
+            &crate::domain::reference::catalog::Catalog::default(),
+            read,
+        )
+        .unwrap();
         assert_eq!(form.warnings.len(), 4, "{:?}", form.warnings);
         assert!(
             form.warnings

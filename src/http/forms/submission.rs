@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::codes::{Category, DeclaredPaymentStatus};
-use crate::domain::fault::Faults;
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, Request};
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::document;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
@@ -101,7 +101,7 @@ fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fault::FAULTS_MAX;
+    use crate::domain::kernel::fault::FAULTS_MAX;
     use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
 
     fn read_body(body: Value) -> Result<Accepted<Request>, Faults> {

@@ -1,6 +1,6 @@
 //! Get and Acknowledge Supplier Invoice (spec.md): which invoice of the inbox.
 
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
 use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Irn> {

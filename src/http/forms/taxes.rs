@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::catalog::Catalog;
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::reader::Reader;
 

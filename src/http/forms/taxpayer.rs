@@ -2,8 +2,8 @@
 
 use secrecy::SecretString;
 
-use crate::domain::irn::is_service_id;
-use crate::domain::normal_form;
+use crate::domain::invoice::irn::is_service_id;
+use crate::domain::party::normal_form;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 

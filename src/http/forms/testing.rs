@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::fault::Faults;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::report::{self, Accepted};
 

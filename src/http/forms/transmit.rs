@@ -1,6 +1,6 @@
 //! Transmit (spec.md): which invoice.
 
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
 use crate::domain::party::Taxpayer;
 use crate::http::forms::own;
 use crate::http::forms::reader::Reader;

@@ -1,7 +1,7 @@
 //! How a body names an invoice: `unique_no` and `unique_no_type`.
 
 use crate::actors::taxpayer::command::Which;
-use crate::domain::codes::UniqueNoType;
+use crate::domain::kernel::codes::UniqueNoType;
 use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::actors::taxpayer::command::Which;
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::codes::{CREDIT_NOTE_CODE, Category, ItemType};
-use crate::domain::ids::ItemId;
-use crate::domain::revision::{RevisedLine, Revision};
+use crate::domain::invoice::revision::{RevisedLine, Revision};
+use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, ItemType};
+use crate::domain::kernel::ids::ItemId;
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{IRN_MAX, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};

@@ -1,7 +1,7 @@
 //! Update Invoice Status (spec.md): the status to set, and why.
 
 use crate::actors::taxpayer::command::Which;
-use crate::domain::codes::SettableStatus;
+use crate::domain::kernel::codes::SettableStatus;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;

@@ -4,13 +4,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::codes::{Category, DeclaredPaymentStatus};
-use crate::domain::email::is_email;
-use crate::domain::fault::Faults;
-use crate::domain::irn::Irn;
-use crate::domain::normal_form::is_same_tin;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
+use crate::domain::party::email::is_email;
+use crate::domain::party::normal_form::is_same_tin;
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::document::{self, is_telephone};
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::codes::VatStatus;
+use crate::domain::kernel::codes::VatStatus;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, Request};

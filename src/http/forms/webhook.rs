@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::delivery::{ScheduleChange, SecretType};
-use crate::domain::event::EventKind;
+use crate::domain::events::delivery::{ScheduleChange, SecretType};
+use crate::domain::events::event::EventKind;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::webhook::{AddressPolicy, UrlFault};

@@ -7,7 +7,7 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 
-use crate::domain::claim::KeptAnswer;
+use crate::domain::access::claim::KeptAnswer;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 

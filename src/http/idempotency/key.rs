@@ -2,7 +2,7 @@
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::domain::fault::Fault;
+use crate::domain::kernel::fault::Fault;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How faults name it.

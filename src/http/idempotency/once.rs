@@ -10,7 +10,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
 use crate::actors::taxpayer::command::{Once, Reply, Tell};
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::domain::claim::Claim;
+use crate::domain::access::claim::Claim;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::idempotency::kept::{self, InTheBooks};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use crate::domain::claim::Claim;
+use crate::domain::access::claim::Claim;
 
 /// Fingerprints by the id of their claim.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::caller::KeyKind;
+    use crate::domain::access::caller::KeyKind;
 
     #[test]
     fn a_key_is_in_one_hand_at_a_time() {

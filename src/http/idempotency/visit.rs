@@ -7,7 +7,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
 use jiff::Timestamp;
 
-use crate::domain::claim::{Claim, KeptAnswer};
+use crate::domain::access::claim::{Claim, KeptAnswer};
 use crate::http::access_log::LoggedFailure;
 use crate::http::acting::TAXPAYER_ID;
 use crate::http::auth::Account;

@@ -151,7 +151,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::domain::caller::KeyKind;
+    use crate::domain::access::caller::KeyKind;
 
     fn bodies() -> Bodies {
         Bodies::new(BodyBytes { process_max: 100_000, account_max: 40_000 })

@@ -63,7 +63,7 @@ impl CallKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::caller::KeyKind;
+    use crate::domain::access::caller::KeyKind;
 
     #[test]
     fn relays_take_no_place_of_a_read_or_a_write() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-use crate::domain::ids::IntegratorId;
+use crate::domain::kernel::ids::IntegratorId;
 use crate::http::auth::Account;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};

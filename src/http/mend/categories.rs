@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::domain::fault::json_pointer;
+use crate::domain::kernel::fault::json_pointer;
 use crate::http::mend::fix::{Change, Fix};
 use crate::http::mend::mending::Wrong;
 

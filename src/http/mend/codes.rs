@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::fault::json_pointer;
+use crate::domain::kernel::fault::json_pointer;
 use crate::domain::money::Amount;
-use crate::domain::nearest::{Likeness, Near, nearest};
+use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::fuzzy_code::{Likeness, Near, nearest};
 use crate::http::mend::fix::Fix;
 use crate::http::mend::mending::Wrong;
 use crate::http::mend::units;

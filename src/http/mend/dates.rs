@@ -3,8 +3,8 @@
 use jiff::tz::Offset;
 use serde_json::{Value, json};
 
-use crate::domain::fault::json_pointer;
-use crate::domain::written_date;
+use crate::domain::kernel::fault::json_pointer;
+use crate::domain::reference::lenient_date;
 use crate::http::mend::fix::Fix;
 use crate::http::mend::mending::Wrong;
 
@@ -15,7 +15,7 @@ pub(super) fn fix(body: &Value, wrong: &Wrong, zone: Offset) -> Option<Fix> {
     }
     let pointer = json_pointer(&wrong.path);
     let text = body.pointer(&pointer)?.as_str()?;
-    let date = written_date::read(text, zone)?.to_string();
+    let date = lenient_date::read(text, zone)?.to_string();
     let why = format!("can be read as {date} only");
     Some(Fix::set(pointer, json!(date), why))
 }

@@ -3,8 +3,8 @@
 use jiff::tz::Offset;
 use serde_json::{Map, Value};
 
-use crate::domain::catalog::Catalog;
-use crate::domain::fault::Fault;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::explain::explanation::Explanation;
 use crate::http::mend::fix::{Change, Fix};
 use crate::http::mend::{categories, codes, dates, totals};

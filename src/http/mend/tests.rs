@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::mending::{Lights, Mending, Wrong};
 use super::totals;
-use crate::domain::catalog::{Catalog, List};
-use crate::domain::fault::Faults;
+use crate::domain::kernel::fault::Faults;
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::{Catalog, List};
 use crate::http::forms::testing::{changed, number, object, validation as sample};
 use crate::http::forms::validation;
 

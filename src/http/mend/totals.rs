@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::catalog::Catalog;
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::mend::fix::Fix;
 use crate::http::mend::mending::Wrong;
 use crate::http::mend::sums::{Lines, amount, items, parts};

@@ -1,7 +1,7 @@
 //! Units of quantity as people write them. The list has codes and full names; what stands on most invoices is neither.
 
-use crate::domain::catalog::{Catalog, List, folded};
-use crate::domain::nearest::{Likeness, Near, nearest};
+use crate::domain::reference::catalog::{Catalog, List, folded};
+use crate::domain::reference::fuzzy_code::{Likeness, Near, nearest};
 
 /// Common words, in lower case and in the singular, with the codes of UN/ECE Recommendation 20. A word that means
 /// two units, as `ton` does, is left out.

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::verification::VerificationStatus;
+use crate::domain::party::verification::VerificationStatus;
 use crate::http::cached::Cached;
-use crate::store::database::Store;
-use crate::store::failure::StoreError;
-use crate::store::leases::{self, LaneCount};
-use crate::store::{deliveries, outages, reconciliations, reference_lists, taxpayers};
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::leases::{self, LaneCount};
+use crate::store::operations::outages;
+use crate::store::operations::reconciliations;
+use crate::store::operations::reference_lists;
+use crate::store::webhooks::deliveries;
 
 /// How long what was counted is shown.
 const LASTS: Duration = Duration::from_secs(5);

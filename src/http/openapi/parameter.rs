@@ -5,7 +5,7 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::domain::catalog::List;
+use crate::domain::reference::catalog::List;
 
 /// What a query parameter may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

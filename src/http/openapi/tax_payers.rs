@@ -6,8 +6,8 @@ use jiff::civil::Date;
 use utoipa::openapi::path::HttpMethod::{Get, Patch, Post, Put};
 use utoipa::openapi::schema::ObjectBuilder;
 
-use crate::domain::catalog::Catalog;
-use crate::domain::object::InvoiceObject;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::code::Code;
 use crate::http::forms::full_invoice::Account;
 use crate::http::forms::outline::Outline;

@@ -4,9 +4,9 @@
 use actix_web::web;
 use secrecy::ExposeSecret;
 
-use crate::domain::api_key::{KeyOwner, NewKey};
-use crate::domain::audit::Actor;
-use crate::domain::caller::{KeyKind, OperatorCaller};
+use crate::domain::access::api_key::{KeyOwner, NewKey};
+use crate::domain::access::caller::{KeyKind, OperatorCaller};
+use crate::domain::kernel::audit::Actor;
 use crate::http::body::Body;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;

@@ -4,8 +4,8 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 
-use crate::domain::audit::Order;
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::Order;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -14,7 +14,7 @@ use crate::http::ops::get_reconciliation::FINDINGS_MAX;
 use crate::http::patience::Patience;
 use crate::http::state::State;
 use crate::http::views::reconciliation::ReconciliationWithFindings;
-use crate::store::reconciliations;
+use crate::store::operations::reconciliations;
 
 pub(crate) async fn create_reconciliation(
     state: web::Data<State>,

@@ -2,13 +2,13 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::erp_settings::ErpSettings;
-use crate::store::integrations;
+use crate::store::webhooks::integrations;
 
 pub(crate) async fn get_integration(
     state: web::Data<State>,

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -10,7 +10,7 @@ use crate::http::ident;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::reconciliation::ReconciliationWithFindings;
-use crate::store::reconciliations;
+use crate::store::operations::reconciliations;
 
 /// Findings shown at once; the counts say how many there are.
 pub(crate) const FINDINGS_MAX: u64 = 100;

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;

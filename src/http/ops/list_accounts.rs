@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::{KeyKind, OperatorCaller};
+use crate::domain::access::caller::{KeyKind, OperatorCaller};
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;

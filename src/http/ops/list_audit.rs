@@ -2,15 +2,15 @@
 
 use actix_web::web;
 
-use crate::domain::audit::ActorKind;
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::ActorKind;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::audit::AuditView;
 use crate::http::views::paginator::Paginator;
-use crate::store::audit::{self, AuditFilter};
+use crate::store::operations::audit::{self, AuditFilter};
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

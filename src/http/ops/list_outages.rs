@@ -2,14 +2,14 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::outage::OutageView;
 use crate::http::views::paginator::Paginator;
-use crate::store::outages;
+use crate::store::operations::outages;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

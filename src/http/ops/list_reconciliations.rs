@@ -2,14 +2,14 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::reconciliation::ReconciliationView;
-use crate::store::reconciliations::{self, ReconciliationFilter};
+use crate::store::operations::reconciliations::{self, ReconciliationFilter};
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

@@ -2,8 +2,8 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
-use crate::domain::fault::Faults;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::fault::Faults;
 use crate::domain::pipeline::{Operation, RunState};
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -2,16 +2,16 @@
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
-use crate::domain::fault::Faults;
-use crate::domain::verification::VerificationStatus;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::party::verification::VerificationStatus;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::taxpayer::OperatedTaxpayer;
-use crate::store::taxpayers::{self, TaxpayerFilter};
+use crate::store::accounts::taxpayers::{self, TaxpayerFilter};
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

@@ -2,7 +2,7 @@
 
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::error::ApiError;
 use crate::http::metrics as page;
 use crate::http::state::State;

@@ -4,9 +4,9 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::RunOrder;
-use crate::domain::audit::Order;
-use crate::domain::caller::OperatorCaller;
-use crate::domain::run_move::RunMove;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::Order;
+use crate::domain::pipeline::operator_action::RunMove;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

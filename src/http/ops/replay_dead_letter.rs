@@ -3,10 +3,10 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::ReplayOrder;
-use crate::domain::audit::Order;
-use crate::domain::caller::OperatorCaller;
-use crate::domain::refusal::Refusal;
-use crate::domain::replay::ReplayRange;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::kernel::audit::Order;
+use crate::domain::kernel::refusal::Refusal;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -14,7 +14,7 @@ use crate::http::forms::{reason, report};
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
-use crate::store::delivery_log;
+use crate::store::webhooks::delivery_log;
 
 pub(crate) async fn replay_dead_letter(
     state: web::Data<State>,

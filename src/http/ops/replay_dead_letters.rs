@@ -3,16 +3,16 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::ReplayOrder;
-use crate::domain::audit::Order;
-use crate::domain::caller::OperatorCaller;
-use crate::domain::replay::{ReplayRange, ReplayScope};
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::events::replay::{ReplayRange, ReplayScope};
+use crate::domain::kernel::audit::Order;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::{dead_letters, report};
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 pub(crate) async fn replay_dead_letters(
     state: web::Data<State>,

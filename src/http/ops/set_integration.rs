@@ -3,8 +3,8 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::IntegrationOrder;
-use crate::domain::audit::Order;
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::Order;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::web;
 
-use crate::domain::caller::OperatorCaller;
+use crate::domain::access::caller::OperatorCaller;
 use crate::http::envelope::Answer;
 use crate::http::state::State;
 

@@ -3,9 +3,9 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::FoundOut;
-use crate::domain::audit::Actor;
-use crate::domain::caller::OperatorCaller;
-use crate::domain::verification::{ConfirmedBy, Verification};
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::party::verification::{ConfirmedBy, Verification};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -13,7 +13,7 @@ use crate::http::forms::{reason, report};
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::taxpayer::TaxpayerView;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 pub(crate) async fn verify_taxpayer(
     state: web::Data<State>,

@@ -3,8 +3,8 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::replay::ReplayState;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::replay::ReplayState;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;

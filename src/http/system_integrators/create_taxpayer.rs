@@ -4,9 +4,9 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::fault::Faults;
-use crate::domain::ids::{IntegratorId, TaxpayerId};
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
@@ -17,8 +17,8 @@ use crate::http::idempotency::Keyed;
 use crate::http::limits;
 use crate::http::state::State;
 use crate::http::views::taxpayer::CreatedTaxpayer;
-use crate::store::ids::IdKind;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
+use crate::store::db::ids::IdKind;
 
 pub(crate) async fn create_taxpayer(
     state: web::Data<State>,

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -10,7 +10,7 @@ use crate::http::forms::{replay, report};
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::Enabled;
-use crate::store::integrations;
+use crate::store::webhooks::integrations;
 
 pub(crate) async fn enable_webhook(
     state: web::Data<State>,

@@ -2,16 +2,17 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::refusal::Refusal;
-use crate::domain::replay::Replay;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::replay::Replay;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
-use crate::store::{replays, webhooks};
+use crate::store::webhooks;
+use crate::store::webhooks::replays;
 
 pub(crate) async fn find_replay(
     state: web::Data<State>,

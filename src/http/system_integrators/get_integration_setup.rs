@@ -2,13 +2,13 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::taxpayer::TaxpayerView;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 pub(crate) async fn get_integration_setup(
     state: web::Data<State>,

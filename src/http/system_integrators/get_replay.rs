@@ -2,13 +2,14 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
-use crate::store::{replays, webhooks};
+use crate::store::webhooks;
+use crate::store::webhooks::replays;
 
 pub(crate) async fn get_replay(
     state: web::Data<State>,

@@ -2,14 +2,15 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::refusal::Refusal;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::refusal::Refusal;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::integration::Integration;
-use crate::store::{integrations, webhooks};
+use crate::store::webhooks;
+use crate::store::webhooks::integrations;
 
 pub(crate) async fn get_webhook(
     state: web::Data<State>,

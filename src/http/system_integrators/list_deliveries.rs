@@ -2,9 +2,9 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::delivery::DeliveryState;
-use crate::domain::fault::Faults;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::kernel::fault::Faults;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
@@ -13,7 +13,7 @@ use crate::http::since::Since;
 use crate::http::state::State;
 use crate::http::views::delivery::DeliveryView;
 use crate::http::views::paginator::Paginator;
-use crate::store::delivery_log::{self, DeliveryFilter};
+use crate::store::webhooks::delivery_log::{self, DeliveryFilter};
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

@@ -2,14 +2,14 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::audit::IntegratorAuditView;
 use crate::http::views::paginator::Paginator;
-use crate::store::audit::{self, AuditFilter};
+use crate::store::operations::audit::{self, AuditFilter};
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

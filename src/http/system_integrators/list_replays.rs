@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
@@ -10,7 +10,8 @@ use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::replay::ReplayView;
-use crate::store::{replays, webhooks};
+use crate::store::webhooks;
+use crate::store::webhooks::replays;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use actix_web::web;
 
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::{Contact, Taxpayer};
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -13,7 +13,7 @@ use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::taxpayer::TaxpayerView;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

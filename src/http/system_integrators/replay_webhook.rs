@@ -3,8 +3,8 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::ReplayOrder;
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::replay::{Replay, ReplayRange, ReplayScope};
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -4,9 +4,9 @@
 use actix_web::web;
 use secrecy::ExposeSecret;
 
-use crate::domain::api_key::NewKey;
-use crate::domain::audit::Actor;
-use crate::domain::caller::{IntegratorCaller, KeyKind};
+use crate::domain::access::api_key::NewKey;
+use crate::domain::access::caller::{IntegratorCaller, KeyKind};
+use crate::domain::kernel::audit::Actor;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::key_terms;

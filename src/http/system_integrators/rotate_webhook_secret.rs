@@ -4,8 +4,8 @@
 use actix_web::web;
 use secrecy::ExposeSecret;
 
-use crate::domain::audit::Actor;
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::audit::Actor;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -4,7 +4,7 @@
 use actix_web::web;
 
 use crate::actors::webhook::Grading;
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;

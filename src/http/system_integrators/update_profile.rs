@@ -3,8 +3,8 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::door::Taxpayers;
-use crate::domain::audit::Actor;
-use crate::domain::caller::IntegratorCaller;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::audit::Actor;
 use crate::domain::party::Taxpayer;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
@@ -14,7 +14,7 @@ use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::taxpayer::ProfileView;
-use crate::store::taxpayers;
+use crate::store::accounts::taxpayers;
 
 pub(crate) async fn update_profile(
     state: web::Data<State>,

@@ -4,9 +4,9 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::WebhookChange;
 use crate::actors::taxpayer::door::Taxpayers;
-use crate::domain::audit::Actor;
-use crate::domain::caller::IntegratorCaller;
-use crate::domain::delivery::Endpoint;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::kernel::audit::Actor;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -16,7 +16,7 @@ use crate::http::idempotency::Keyed;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::integration::Integration;
-use crate::store::integrations;
+use crate::store::webhooks::integrations;
 
 pub(crate) async fn update_webhook(
     state: web::Data<State>,

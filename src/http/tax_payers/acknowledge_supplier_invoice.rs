@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -4,10 +4,10 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 
-use crate::domain::batch::{Batch, Candidate};
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::catalog::Catalog;
-use crate::domain::fault::Faults;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::batch::{Batch, Candidate};
+use crate::domain::kernel::fault::Faults;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::Created;
-use crate::domain::caller::TaxpayerCaller;
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -3,8 +3,8 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::{Created, Which};
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -2,13 +2,13 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::state::State;
 use crate::http::views::batch::BatchView;
-use crate::store::batches;
+use crate::store::invoices::batches;
 
 pub(crate) async fn get_batch(
     state: web::Data<State>,

@@ -2,8 +2,8 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::object::InvoiceObject;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -2,14 +2,15 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::invoice::{Included, InvoiceView};
-use crate::store::{invoices, payments};
+use crate::store::invoices;
+use crate::store::invoices::payments;
 
 pub(crate) async fn get_invoice(
     state: web::Data<State>,

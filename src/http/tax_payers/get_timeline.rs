@@ -2,14 +2,15 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::timeline::ENTRIES_MAX;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::timeline::ENTRIES_MAX;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::timeline::TimelineView;
-use crate::store::{invoices, timeline};
+use crate::store::invoices;
+use crate::store::invoices::timeline;
 
 pub(crate) async fn get_timeline(
     state: web::Data<State>,

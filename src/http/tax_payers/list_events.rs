@@ -2,8 +2,8 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::fault::Faults;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::kernel::fault::Faults;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;

@@ -2,15 +2,15 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::object::InvoiceObject;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::forms::invoice_filters;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::paginator::Paginator;
-use crate::store::invoice_list;
+use crate::store::invoices::list;
 
 pub(crate) async fn list_invoices(
     state: web::Data<State>,
@@ -19,7 +19,7 @@ pub(crate) async fn list_invoices(
 ) -> Result<Answer, ApiError> {
     let asked = invoice_filters::read(&query)?;
     let span = (asked.start, asked.page.per_page);
-    let part = invoice_list::owned_by(&state.store, id, &asked.filters, span).await?;
+    let part = list::owned_by(&state.store, id, &asked.filters, span).await?;
     let items = part.invoices.iter().map(InvoiceObject::from).collect();
     let answer = Answer::ok("Invoice retrieved successfully", Paginator::new(asked.page, part.total, items));
     let Some(place) = part.next else { return Ok(answer) };

@@ -2,14 +2,14 @@
 
 use actix_web::web;
 
-use crate::domain::caller::TaxpayerCaller;
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::http::state::State;
 use crate::http::views::inbox::InboxLine;
 use crate::http::views::paginator::Paginator;
-use crate::store::supplier_invoices;
+use crate::store::operations::supplier_invoices;
 
 const PER_PAGE_DEFAULT: u64 = 10;
 

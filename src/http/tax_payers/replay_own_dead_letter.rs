@@ -3,15 +3,15 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::ReplayOrder;
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::refusal::Refusal;
-use crate::domain::replay::ReplayRange;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::kernel::refusal::Refusal;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::ident;
 use crate::http::state::State;
 use crate::http::views::replay::ReplayView;
-use crate::store::delivery_log;
+use crate::store::webhooks::delivery_log;
 
 pub(crate) async fn replay_own_dead_letter(
     state: web::Data<State>,

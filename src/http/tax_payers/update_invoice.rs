@@ -4,11 +4,11 @@ use actix_web::web;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::command::Revised;
-use crate::domain::caller::TaxpayerCaller;
-use crate::domain::fault::Faults;
-use crate::domain::ids::TaxpayerId;
-use crate::domain::lifecycle::Move;
-use crate::domain::object::InvoiceObject;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::invoice::lifecycle::Move;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

@@ -3,9 +3,9 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::PaymentUpdate;
-use crate::domain::caller::TaxpayerCaller;
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
-use crate::domain::object::InvoiceObject;
+use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;

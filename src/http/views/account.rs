@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::api_key::{ApiKey, KeyHolder, KeyScope};
-use crate::domain::object::precise;
+use crate::domain::access::api_key::{ApiKey, KeyHolder, KeyScope};
+use crate::domain::invoice::invoice_view::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Account)]

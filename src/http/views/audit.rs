@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::audit::{ActorKind, AuditAction, AuditEntry};
-use crate::domain::ids::{IntegratorId, TaxpayerId};
-use crate::domain::object::precise;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditEntry)]

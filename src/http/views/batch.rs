@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::batch::{Batch, BatchItem, ItemOutcome};
-use crate::domain::ids::InvoiceId;
+use crate::domain::invoice::batch::{Batch, BatchItem, ItemOutcome};
+use crate::domain::kernel::ids::InvoiceId;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BatchCreated<'a> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::authority::{Account, BreakerView, Held, LimitView};
-use crate::domain::object::precise;
+use crate::domain::invoice::invoice_view::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Breaker {

@@ -4,11 +4,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::delivery::{Attempt, DeliveryState, Phases};
-use crate::domain::event::EventKind;
-use crate::domain::ids::{EventId, TaxpayerId};
-use crate::domain::object::precise;
-use crate::store::delivery_log::Logged;
+use crate::domain::events::delivery::{Attempt, DeliveryState, Phases};
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::{EventId, TaxpayerId};
+use crate::store::webhooks::delivery_log::Logged;
 use crate::webhook::Remedy;
 
 #[derive(Debug, Serialize, ToSchema)]

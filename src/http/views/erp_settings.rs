@@ -3,11 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::TaxpayerId;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, Integration, Kinds,
 };
-use crate::domain::object::plain;
+use crate::domain::invoice::invoice_view::plain;
+use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErpSettings {

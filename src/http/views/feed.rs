@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::domain::event::{Event, EventKind};
-use crate::domain::ids::EventId;
-use crate::domain::object::precise;
-use crate::store::failure::StoreError;
+use crate::domain::events::event::{Event, EventKind};
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::EventId;
+use crate::store::db::error::StoreError;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventFeed)]
@@ -68,8 +68,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::event::{Head, Occurrence, Seal};
-    use crate::domain::ids::TaxpayerId;
+    use crate::domain::events::event::{Head, Occurrence, Seal};
+    use crate::domain::kernel::ids::TaxpayerId;
 
     fn log(count: u128) -> Vec<Event> {
         let mut head = Head::default();

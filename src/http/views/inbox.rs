@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::codes::NoticeMessage;
-use crate::domain::irn::Irn;
-use crate::domain::object::plain;
+use crate::domain::invoice::invoice_view::plain;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::forms::notice::Notice;
 

@@ -4,11 +4,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::circuit::Failing;
-use crate::domain::delivery::Endpoint;
-use crate::domain::ids::TaxpayerId;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint_health::Failing;
 use crate::domain::integration::{AuthType, DataFormat, Kinds};
-use crate::domain::object::{plain, precise};
+use crate::domain::invoice::invoice_view::{plain, precise};
+use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Integration<'a> {

@@ -5,11 +5,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::codes::PaymentStatus;
-use crate::domain::ids::ItemId;
+use crate::domain::invoice::invoice_view::{InvoiceObject, precise};
 use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::codes::PaymentStatus;
+use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
-use crate::domain::object::{InvoiceObject, precise};
 use crate::domain::payment::Entry;
 
 /// What `include` asks for.

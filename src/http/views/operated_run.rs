@@ -3,10 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::{RunId, TaxpayerId};
-use crate::domain::object::precise;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::pipeline::operator_action::RunMove;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
-use crate::domain::run_move::RunMove;
 use crate::http::views::run::StepView;
 
 #[derive(Debug, Serialize, ToSchema)]

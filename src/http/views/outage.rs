@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::OutageId;
-use crate::domain::object::precise;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::OutageId;
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::outages::Told;
+use crate::store::operations::outages::Told;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outage)]

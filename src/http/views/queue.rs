@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::actors::pipeline::backlog::Place;
-use crate::domain::object::precise;
+use crate::domain::invoice::invoice_view::precise;
 use crate::domain::pipeline::Run;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

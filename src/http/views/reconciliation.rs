@@ -3,10 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::TaxpayerId;
-use crate::domain::object::precise;
-use crate::domain::reconciled_day::{AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState};
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::FindingKind;
+use crate::domain::reconciliation::day::{
+    AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
+};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Reconciliation)]

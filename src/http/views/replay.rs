@@ -3,10 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::delivery::Endpoint;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::integration::Kinds;
-use crate::domain::object::precise;
-use crate::domain::replay::{Replay, ReplayScope, ReplayState};
+use crate::domain::invoice::invoice_view::precise;
 use crate::http::views::integration::Integration;
 
 const DISABLED: &str = "the webhook is disabled: enable it, or cancel the replay";

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::codes::RelayedPaymentStatus;
-use crate::domain::object::{plain, precise};
+use crate::domain::invoice::invoice_view::{plain, precise};
+use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::PaymentOrder;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 use crate::http::views::queue::QueueView;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::TaxpayerId;
+use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RotatedKey<'a> {

@@ -4,10 +4,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::{IntegratorId, TaxpayerId};
-use crate::domain::object::{plain, precise};
+use crate::domain::invoice::invoice_view::{plain, precise};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
-use crate::domain::verification::VerificationStatus;
 
 /// As Create Taxpayer answers.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::irn::Irn;
-use crate::domain::object::precise;
-use crate::domain::timeline::{Entry, EntryKind, Timeline};
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::timeline::{Entry, EntryKind, Timeline};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Timeline)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::irn::Irn;
+use crate::domain::invoice::irn::Irn;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Validated<'a> {

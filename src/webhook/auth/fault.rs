@@ -1,7 +1,7 @@
 //! Why a request could not authenticate itself, in sentences that say what to do and hold nothing of what was sent
 //! or answered.
 
-use crate::domain::codes::words;
+use crate::domain::kernel::codes::words;
 use crate::webhook::destination::UrlFault;
 
 words! {

@@ -1,8 +1,8 @@
 //! /ops/reconciliations: our ledger beside the authority's. Most cases need an authority that tells nothing by
 //! itself, so that only the comparison can.
 
-use einvoice::domain::clock::{Clock, SystemClock};
-use einvoice::domain::reconciled_day::day_of;
+use einvoice::domain::kernel::clock::{Clock, SystemClock};
+use einvoice::domain::reconciliation::day::day_of;
 use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use einvoice::domain::clock::{Clock, SystemClock};
+use einvoice::domain::kernel::clock::{Clock, SystemClock};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;

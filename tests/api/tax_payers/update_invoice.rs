@@ -122,7 +122,7 @@ fn an_account_that_may_not_create_may_still_correct() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        world.set_subscription(taxpayer.id, einvoice::domain::codes::Subscription::Inactive);
+        world.set_subscription(taxpayer.id, einvoice::domain::kernel::codes::Subscription::Inactive);
         taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
     });
 }

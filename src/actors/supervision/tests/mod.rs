@@ -17,7 +17,7 @@ use super::serial;
 use super::{
     Admission, Arbiters, Batch, Kind, Limits, Policy, Refused, Registry, Settings, Tree, Worker, install_hook,
 };
-use crate::domain::clock::SystemClock;
+use crate::domain::kernel::clock::SystemClock;
 
 /// What a clerk is asked to do; a number is written to the ledger.
 #[derive(Debug, Clone, Copy)]

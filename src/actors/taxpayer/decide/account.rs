@@ -6,18 +6,18 @@ use jiff::Timestamp;
 
 use crate::actors::taxpayer::command::{Onboarding, Reply, WebhookChange};
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::api_key::NewKey;
-use crate::domain::audit::{Actor, AuditAction, AuditEntry};
-use crate::domain::clock;
-use crate::domain::codes::Subscription;
-use crate::domain::delivery::Endpoint;
-use crate::domain::event::EventKind;
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::ids::{CommandId, TaxpayerId};
-use crate::domain::origin::Origin;
+use crate::domain::access::api_key::NewKey;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::event::EventKind;
+use crate::domain::integration::origin::Origin;
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::codes::Subscription;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::verification::Verification;
 use crate::domain::party::{Place, ProfileChange, Taxpayer};
-use crate::domain::refusal::Refusal;
-use crate::domain::verification::Verification;
 use crate::webhook::Secret;
 
 impl Onboarding {

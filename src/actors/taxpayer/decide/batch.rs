@@ -6,13 +6,13 @@ use serde_json::json;
 use crate::actors::taxpayer::command::Reply;
 use crate::actors::taxpayer::decide::create;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
-use crate::domain::clock;
-use crate::domain::event::EventKind;
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::ids::CommandId;
+use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Draft;
-use crate::domain::refusal::Refusal;
+use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 
 pub(super) fn create_batch(
     desk: &mut Desk,

@@ -7,14 +7,14 @@ use serde_json::json;
 use crate::actors::taxpayer::command::{Created, Duplicate, Reply};
 use crate::actors::taxpayer::decide::matching;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::event::EventKind;
-use crate::domain::fault::Fault;
-use crate::domain::ids::CommandId;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Identity, Invoice};
-use crate::domain::irn::Irn;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
-use crate::domain::refusal::Refusal;
-use crate::store::entity::payment_entry;
+use crate::store::invoices::payment_row;
 
 pub(super) fn create(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Reply, Refusal> {
     Ok(Reply::Created(Box::new(add(desk, cause, draft)?)))
@@ -42,7 +42,7 @@ pub(super) fn add(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Cr
     let sequence =
         desk.emit_about(cause, EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
     if let Some(posting) = posting {
-        desk.changes.postings.push(payment_entry::Model::of(&invoice, sequence, posting, desk.now));
+        desk.changes.postings.push(payment_row::Model::of(&invoice, sequence, posting, desk.now));
     }
     desk.put_invoice(invoice.clone());
     Ok(Created { invoice, duplicate: None })

@@ -4,12 +4,12 @@
 use crate::actors::taxpayer::command::{IntegrationOrder, RenewedToken, Reply};
 use crate::actors::taxpayer::decide::account::announce;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::ids::CommandId;
+use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{AuthType, Integration, Kinds};
-use crate::domain::origin::Origin;
-use crate::domain::refusal::Refusal;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 
 /// Secrets that were not sent stay, of the same type of authentication and for the same origin.
 pub(super) fn set(desk: &mut Desk, cause: CommandId, order: &IntegrationOrder) -> Result<Reply, Refusal> {

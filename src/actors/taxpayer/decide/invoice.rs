@@ -5,13 +5,13 @@ use serde_json::json;
 use crate::actors::taxpayer::command::{PaymentUpdate, Reply, Which};
 use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::{AuthorityStatus, SettableStatus};
-use crate::domain::event::EventKind;
-use crate::domain::ids::CommandId;
+use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
-use crate::domain::lifecycle::Move;
+use crate::domain::invoice::lifecycle::Move;
+use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunState};
-use crate::domain::refusal::Refusal;
 
 pub(super) fn set_status(
     desk: &mut Desk,

@@ -1,9 +1,9 @@
 //! The customer and the items that an invoice speaks of: those the books have, else new ones.
 
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::Category;
 use crate::domain::invoice::Line;
-use crate::domain::item::Item;
+use crate::domain::invoice::item::Item;
+use crate::domain::kernel::codes::Category;
 use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer};
 
 /// The stored customer, with its tax number filled in where it had none; else a new one.

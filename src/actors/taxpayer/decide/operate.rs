@@ -5,12 +5,12 @@ use crate::actors::taxpayer::command::{Reply, RunOrder};
 use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::decide::pipeline::{permit, show, stop};
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::codes::AuthorityStatus;
-use crate::domain::ids::CommandId;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::pipeline::operator_action::RunMove;
 use crate::domain::pipeline::{Operation, Request, Run, Verdict};
-use crate::domain::refusal::Refusal;
-use crate::domain::run_move::RunMove;
 
 const CANCELLED: &str = "the run was cancelled by an operator";
 

@@ -2,7 +2,7 @@
 
 use crate::actors::taxpayer::command::Reply;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::ids::CommandId;
+use crate::domain::kernel::ids::CommandId;
 use crate::domain::outage::OutageNotice;
 
 pub(super) fn tell(desk: &mut Desk, cause: CommandId, notice: &OutageNotice) -> Reply {

@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
-use crate::domain::event::EventKind;
-use crate::domain::ids::CommandId;
+use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::{Notice, PaymentOrder, Posting};
 use crate::domain::pipeline::{Operation, Request, Run, RunState, Verdict};
-use crate::domain::refusal::Refusal;
-use crate::store::entity::payment_entry;
+use crate::store::invoices::payment_row;
 
 /// What the ledger keeps beside an amount.
 #[derive(Debug, Default)]
@@ -40,8 +40,8 @@ pub(super) fn post(
         let extra = json!({ "previous_status": previous });
         desk.emit_about(cause, EventKind::InvoiceStatusUpdated, invoice, extra);
     }
-    let entry = payment_entry::Model::of(invoice, sequence, posting, desk.now);
-    desk.changes.postings.push(payment_entry::Model {
+    let entry = payment_row::Model::of(invoice, sequence, posting, desk.now);
+    desk.changes.postings.push(payment_row::Model {
         reference: note.reference,
         remark: note.remark,
         ..entry

@@ -7,15 +7,15 @@ use crate::actors::taxpayer::changes::{EndedStep, Released};
 use crate::actors::taxpayer::command::{Reply, StepOutcome};
 use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::clock;
-use crate::domain::codes::{AuthorityStatus, WorkflowStatus};
-use crate::domain::event::EventKind;
-use crate::domain::ids::CommandId;
+use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
-use crate::domain::irn::Irn;
-use crate::domain::lifecycle::{Move, Stage};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::{Move, Stage};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Request, Run, RunState, Step, Verdict};
-use crate::domain::refusal::Refusal;
 
 /// Opens a run, joins the one that is open, or goes on with one that had ended without success.
 pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal> {

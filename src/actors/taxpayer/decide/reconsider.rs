@@ -4,9 +4,9 @@
 use crate::actors::taxpayer::command::{Reconsideration, Reply};
 use crate::actors::taxpayer::decide::pipeline::{permit, show};
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::AuthorityStatus;
+use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Request, RunState};
-use crate::domain::refusal::Refusal;
 
 pub(super) fn reconsider(desk: &mut Desk, order: &Reconsideration) -> Result<Reply, Refusal> {
     let run = desk.runs.iter().find(|run| run.id == order.run).cloned().ok_or(Refusal::RunNotFound)?;

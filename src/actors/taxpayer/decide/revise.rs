@@ -6,18 +6,18 @@ use serde_json::json;
 use crate::actors::taxpayer::command::{Reply, Revised, Which};
 use crate::actors::taxpayer::decide::matching;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::{AuthorityStatus, WorkflowStatus};
-use crate::domain::event::EventKind;
-use crate::domain::fault::{Fault, Faults};
-use crate::domain::ids::CommandId;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::Move;
+use crate::domain::invoice::revision::{Revision, Rewritten};
+use crate::domain::invoice::totals;
 use crate::domain::invoice::{Invoice, Line};
-use crate::domain::irn::Irn;
-use crate::domain::lifecycle::Move;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::Payment;
 use crate::domain::pipeline::{Operation, Run, RunState};
-use crate::domain::refusal::Refusal;
-use crate::domain::revision::{Revision, Rewritten};
-use crate::domain::totals;
 
 pub(super) fn revise(
     desk: &mut Desk,

@@ -6,8 +6,8 @@ use crate::actors::taxpayer::decide::{
     transit, verification, webhook,
 };
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::ids::CommandId;
-use crate::domain::refusal::Refusal;
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 
 /// Decides one command against the desk.
 pub(crate) fn decide(desk: &mut Desk, cause: CommandId, command: &Command) -> Result<Reply, Refusal> {

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::Reply;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::event::EventKind;
-use crate::domain::ids::CommandId;
-use crate::domain::irn::Irn;
-use crate::domain::object::precise;
-use crate::domain::refusal::Refusal;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::supplier_invoice::SupplierDocument;
 
 pub(super) fn receive(desk: &mut Desk, cause: CommandId, sent: &SupplierDocument) -> Result<Reply, Refusal> {

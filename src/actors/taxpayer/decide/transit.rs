@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::actors::taxpayer::command::Reply;
 use crate::actors::taxpayer::decide::pipeline::{reach, reach_unknown};
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::codes::AuthorityStatus;
-use crate::domain::event::EventKind;
-use crate::domain::ids::CommandId;
-use crate::domain::irn::Irn;
-use crate::domain::lifecycle::Stage;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::Stage;
+use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::ids::CommandId;
 use crate::domain::pipeline::{Operation, Step};
 
 /// Records that an invoice was transmitted and, where it is so, that its receipt was confirmed.

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::{FoundOut, Reply};
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::event::EventKind;
-use crate::domain::ids::CommandId;
-use crate::domain::refusal::Refusal;
-use crate::domain::verification::{Verification, VerificationPolicy};
+use crate::domain::events::event::EventKind;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::verification::{Verification, VerificationPolicy};
 
 pub(super) fn record(desk: &mut Desk, cause: CommandId, what: &FoundOut) -> Result<Reply, Refusal> {
     let mut taxpayer = desk.taxpayer()?.clone();

@@ -4,11 +4,11 @@
 use crate::actors::taxpayer::command::{ReplayOrder, Reply};
 use crate::actors::taxpayer::decide::account::put_endpoint;
 use crate::actors::taxpayer::desk::Desk;
-use crate::domain::audit::{AuditAction, AuditEntry};
-use crate::domain::clock;
-use crate::domain::delivery::{DeliveryState, Endpoint};
-use crate::domain::refusal::Refusal;
-use crate::domain::replay::{OPEN_REPLAYS_MAX, Replay, ReplayRange, ReplayScope};
+use crate::domain::events::delivery::{DeliveryState, Endpoint};
+use crate::domain::events::replay::{OPEN_REPLAYS_MAX, Replay, ReplayRange, ReplayScope};
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::refusal::Refusal;
 
 /// Dead letters are replayed whenever they died, what is missing since the endpoint was last disabled; where it
 /// never was, from the beginning of the log.

@@ -1,6 +1,6 @@
 //! Who may create invoices.
 
-use einvoice::domain::codes::Subscription;
+use einvoice::domain::kernel::codes::Subscription;
 use serde_json::json;
 
 use crate::support::bodies;

@@ -1,0 +1,68 @@
+//! Who calls. A handler that needs a right takes one of these as a parameter; without it there is no
+//! value to call with.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::SecretString;
+
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+
+/// A taxpayer, by its `tpk_` key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaxpayerCaller(pub TaxpayerId);
+
+/// An integrator, by its `sik_` key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntegratorCaller(pub IntegratorId);
+
+/// Either of them, on the core and access point surfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    Taxpayer(TaxpayerId),
+    Integrator(IntegratorId),
+}
+
+/// An operator of the service, by its `opk_` key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperatorCaller(pub i64);
+
+words! {
+    /// The account type that a key's prefix names.
+    KeyKind { Taxpayer = "taxpayer", Integrator = "integrator", Operator = "operator" }
+}
+
+impl KeyKind {
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Taxpayer => "tpk_",
+            Self::Integrator => "sik_",
+            Self::Operator => "opk_",
+        }
+    }
+
+    pub fn of(key: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| key.starts_with(kind.prefix()))
+    }
+}
+
+/// A new key out of 32 random bytes: the prefix of its kind and URL-safe base64.
+pub fn new_key(kind: KeyKind, random: [u8; 32]) -> SecretString {
+    format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(random)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn a_new_key_says_what_it_is_a_key_of() {
+        for kind in KeyKind::ALL {
+            let key = new_key(*kind, [255; 32]);
+            assert_eq!(KeyKind::of(key.expose_secret()), Some(*kind));
+            assert_eq!(key.expose_secret().len(), 4 + 43);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The claim that a request lays to its `Idempotency-Key`: of all requests of one caller with this key, one is
+//! carried out. The claim knows neither key nor caller, only what tells them apart from all others; the
+//! fingerprint tells whether a later request is the same one again.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::domain::access::caller::KeyKind;
+
+/// A key that a request wants for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// SHA-256 of caller and key, in hexadecimal.
+    pub id: String,
+    /// SHA-256 of what makes the request what it is, in hexadecimal.
+    pub fingerprint: String,
+    /// From then on the key is free again.
+    pub expires_at: Timestamp,
+}
+
+impl Claim {
+    /// The request is given as its parts in order, as many as its kind has.
+    pub fn new((kind, owner): (KeyKind, i64), key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
+        let id = digest(&[kind.as_str().as_bytes(), &owner.to_be_bytes(), key.as_bytes()]);
+        Self { id, fingerprint: digest(request), expires_at }
+    }
+}
+
+/// SHA-256 of parts, each preceded by its length, so that none runs into the next.
+fn digest(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hex::encode(hash.finalize())
+}
+
+/// An answer as it was given, so that it can be given again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptAnswer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(owner: (KeyKind, i64), key: &str, request: [&str; 3]) -> Claim {
+        Claim::new(owner, key, &request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_key_belongs_to_its_caller() {
+        let request = ["POST", "/a", "{}"];
+        let one = claim((KeyKind::Taxpayer, 7), "k", request);
+        assert_eq!(one, claim((KeyKind::Taxpayer, 7), "k", request));
+        assert_ne!(one.id, claim((KeyKind::Taxpayer, 8), "k", request).id);
+        assert_ne!(one.id, claim((KeyKind::Integrator, 7), "k", request).id);
+        assert_ne!(one.id, claim((KeyKind::Taxpayer, 7), "K", request).id);
+    }
+
+    #[test]
+    fn another_method_path_or_body_is_another_request() {
+        let of = |request| claim((KeyKind::Taxpayer, 7), "k", request).fingerprint;
+        let one = of(["POST", "/a", "{}"]);
+        for other in [["PUT", "/a", "{}"], ["POST", "/b", "{}"], ["POST", "/a", "{ }"], ["POST", "/a{}", ""]]
+        {
+            assert_ne!(of(other), one, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Checkpoints: the ends of taxpayers' event chains, signed with a key that is not in the database. Whoever rewrites a
+//! chain cannot sign its end of before.
+//!
+//! A checkpoint is a line of text, `einvoice-checkpoint/1 NUMBER TIME PREVIOUS HEADS SIGNATURE`. PREVIOUS is the SHA-256
+//! of the line before, so lines cannot be left out or put in between; HEADS are `TAXPAYER:SEQUENCE:HASH`, with commas;
+//! SIGNATURE is Ed25519 over all of the line before it, in base64.
+
+use std::fmt;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::domain::events::event::Head;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::TaxpayerId;
+
+const FORM: &str = "einvoice-checkpoint/1";
+const KEY_LEN: usize = 32;
+
+/// The end of a taxpayer's chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainHead {
+    pub taxpayer_id: TaxpayerId,
+    pub head: Head,
+}
+
+/// The ends that chains had at a moment: of those that had grown since the checkpoint before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub number: u64,
+    pub at: Timestamp,
+    pub heads: Vec<ChainHead>,
+}
+
+/// The end of a list of checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tail {
+    pub number: u64,
+    /// The SHA-256 of the last line.
+    pub hash: String,
+}
+
+/// Signs checkpoints.
+pub struct CheckpointKey(Ed25519KeyPair);
+
+/// Tells whether a checkpoint was signed with the key that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointPublicKey(Vec<u8>);
+
+/// A text that is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a key of checkpoints is {KEY_LEN} bytes in base64")]
+pub struct KeyFault;
+
+/// Why a line is not the next checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CheckpointFault {
+    #[error("it is no checkpoint")]
+    Form,
+    #[error("its signature is not of this key")]
+    Signature,
+    #[error("it does not follow the line before it")]
+    Order,
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self { number: 0, hash: hex::encode([0; 32]) }
+    }
+}
+
+impl CheckpointKey {
+    /// Reads base64 of 32 bytes.
+    pub fn parse(text: &str) -> Result<Self, KeyFault> {
+        let seed = STANDARD.decode(text.trim()).map_err(|_| KeyFault)?;
+        Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| KeyFault)
+    }
+
+    pub fn public(&self) -> CheckpointPublicKey {
+        CheckpointPublicKey(self.0.public_key().as_ref().to_vec())
+    }
+}
+
+impl CheckpointPublicKey {
+    /// Reads base64 of 32 bytes.
+    pub fn parse(text: &str) -> Result<Self, KeyFault> {
+        let bytes = STANDARD.decode(text.trim()).map_err(|_| KeyFault)?;
+        if bytes.len() == KEY_LEN { Ok(Self(bytes)) } else { Err(KeyFault) }
+    }
+}
+
+impl fmt::Display for CheckpointPublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl Tail {
+    /// Signs the next checkpoint. Returns its line, without an end.
+    pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
+        let number = self.number + 1;
+        let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
+        let signed = format!("{FORM} {number} {} {} {}", precise(at), self.hash, heads.join(","));
+        let line = format!("{signed} {}", STANDARD.encode(key.0.sign(signed.as_bytes())));
+        *self = Self { number, hash: digest(&line) };
+        line
+    }
+
+    /// Reads the next checkpoint from its line.
+    pub fn accept(&mut self, line: &str, key: &CheckpointPublicKey) -> Result<Checkpoint, CheckpointFault> {
+        let (signed, signature) = line.rsplit_once(' ').ok_or(CheckpointFault::Form)?;
+        let signature = STANDARD.decode(signature).map_err(|_| CheckpointFault::Form)?;
+        let verified = UnparsedPublicKey::new(&ED25519, &key.0).verify(signed.as_bytes(), &signature);
+        verified.map_err(|_| CheckpointFault::Signature)?;
+        let parts: Vec<_> = signed.split(' ').collect();
+        let [FORM, number, at, previous, heads] = parts[..] else { return Err(CheckpointFault::Form) };
+        let number = number.parse().map_err(|_| CheckpointFault::Form)?;
+        let at = at.parse().map_err(|_| CheckpointFault::Form)?;
+        let heads = heads.split(',').map(parse_head).collect::<Option<_>>().ok_or(CheckpointFault::Form)?;
+        if number != self.number + 1 || previous != self.hash {
+            return Err(CheckpointFault::Order);
+        }
+        *self = Self { number, hash: digest(line) };
+        Ok(Checkpoint { number, at, heads })
+    }
+}
+
+impl fmt::Display for ChainHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.taxpayer_id, self.head.sequence, self.head.hash)
+    }
+}
+
+fn parse_head(text: &str) -> Option<ChainHead> {
+    let (taxpayer, rest) = text.split_once(':')?;
+    let (sequence, hash) = rest.split_once(':')?;
+    let head = Head { sequence: sequence.parse().ok()?, hash: hash.to_owned() };
+    Some(ChainHead { taxpayer_id: TaxpayerId(taxpayer.parse().ok()?), head })
+}
+
+fn digest(line: &str) -> String {
+    hex::encode(Sha256::digest(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> CheckpointKey {
+        CheckpointKey::parse(&STANDARD.encode([byte; KEY_LEN])).unwrap()
+    }
+
+    fn heads(sequence: i64) -> Vec<ChainHead> {
+        let head = |taxpayer| ChainHead {
+            taxpayer_id: TaxpayerId(taxpayer),
+            head: Head { sequence, hash: hex::encode([7; 32]) },
+        };
+        vec![head(1), head(2)]
+    }
+
+    fn lines(count: i64) -> Vec<String> {
+        let mut tail = Tail::default();
+        (1..=count).map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1))).collect()
+    }
+
+    fn accepted(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
+        let mut tail = Tail::default();
+        lines.iter().map(|line| tail.accept(line, &key.public())).collect()
+    }
+
+    #[test]
+    fn what_was_signed_is_read_again() {
+        let read = accepted(&lines(3), &key(1)).unwrap();
+        assert_eq!(read.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!((read[1].at, &read[1].heads), (Timestamp::UNIX_EPOCH, &heads(2)));
+        let public = key(1).public();
+        assert_eq!(CheckpointPublicKey::parse(&public.to_string()), Ok(public));
+    }
+
+    #[test]
+    fn a_line_that_was_changed_left_out_moved_or_signed_by_another_is_found() {
+        let all = lines(3);
+        let fault = |lines: &[String], key| accepted(lines, &key).unwrap_err();
+        assert_eq!(fault(&all, key(2)), CheckpointFault::Signature);
+        let changed = vec![all[0].clone(), all[1].replacen("1:2:", "1:1:", 1), all[2].clone()];
+        assert_eq!(fault(&changed, key(1)), CheckpointFault::Signature);
+        assert_eq!(fault(&all[1..], key(1)), CheckpointFault::Order);
+        let left_out = [all[0].clone(), all[2].clone()];
+        assert_eq!(fault(&left_out, key(1)), CheckpointFault::Order);
+        let twice = [all[0].clone(), all[0].clone()];
+        assert_eq!(fault(&twice, key(1)), CheckpointFault::Order);
+        for odd in ["", "x", "a b", &format!("{FORM} 1 {}", all[0])] {
+            let found = Tail::default().accept(odd, &key(1).public()).unwrap_err();
+            assert_ne!(found, CheckpointFault::Order, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_32_bytes() {
+        assert!(CheckpointKey::parse("c2hvcnQ=").is_err() && CheckpointKey::parse("").is_err());
+        assert!(CheckpointPublicKey::parse("c2hvcnQ=").is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! The event log: gapless per taxpayer and hash-chained. The feed, the webhooks and the audit read the
+//! same events. An event is sealed when it gets its number and its hash; nothing changes it afterwards.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{CommandId, EventId, TaxpayerId};
+
+words! {
+    /// The catalog of events (docs/contract.md, "Events").
+    EventKind {
+        InvoiceCreated = "invoice.created",
+        InvoiceUpdated = "invoice.updated",
+        InvoiceStatusUpdated = "invoice.status-updated",
+        InvoiceValidated = "invoice.validated",
+        InvoiceSubmitted = "invoice.submitted",
+        InvoiceTransmitted = "invoice.transmitted",
+        InvoiceAcknowledged = "invoice.acknowledged",
+        InvoiceReported = "invoice.reported",
+        InvoiceRejected = "invoice.rejected",
+        InvoiceFailed = "invoice.failed",
+        InvoiceBatchCompleted = "invoice.batch-completed",
+        PaymentStatusUpdated = "payment.status-updated",
+        SupplierInvoiceReceived = "supplier-invoice.received",
+        SupplierInvoiceAcknowledged = "supplier-invoice.acknowledged",
+        ApiKeyRotated = "api-key.rotated",
+        TaxpayerVerified = "taxpayer.verified",
+        TaxpayerUnverified = "taxpayer.unverified",
+        AuthorityOutageStarted = "authority.outage-started",
+        AuthorityOutageEnded = "authority.outage-ended",
+        WebhookUpdated = "webhook.updated",
+        WebhookTest = "webhook.test",
+    }
+}
+
+/// What happened, before it has a place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Occurrence {
+    pub kind: EventKind,
+    pub irn: Option<String>,
+    pub data: Value,
+}
+
+/// An event of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub id: EventId,
+    pub taxpayer_id: TaxpayerId,
+    pub sequence: i64,
+    pub kind: EventKind,
+    pub timestamp: Timestamp,
+    pub irn: Option<String>,
+    /// The JSON text exactly as it was hashed.
+    pub data: String,
+    pub hash: String,
+    /// The command that caused it.
+    pub command_id: CommandId,
+}
+
+/// The end of a taxpayer's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub sequence: i64,
+    pub hash: String,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self { sequence: 0, hash: hex::encode([0; 32]) }
+    }
+}
+
+/// What an event gets when it is sealed, besides its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Seal {
+    pub id: EventId,
+    pub taxpayer_id: TaxpayerId,
+    pub command_id: CommandId,
+    pub now: Timestamp,
+}
+
+impl Head {
+    /// Appends an event to the log.
+    pub fn append(&mut self, occurrence: Occurrence, seal: Seal) -> Event {
+        let mut event = Event {
+            id: seal.id,
+            taxpayer_id: seal.taxpayer_id,
+            sequence: self.sequence + 1,
+            kind: occurrence.kind,
+            timestamp: seal.now,
+            irn: occurrence.irn,
+            data: occurrence.data.to_string(),
+            hash: String::new(),
+            command_id: seal.command_id,
+        };
+        event.hash = event.hash_after(&self.hash);
+        *self = Self { sequence: event.sequence, hash: event.hash.clone() };
+        event
+    }
+
+    /// Whether an event is the next one of this log; moves on if so.
+    pub fn accept(&mut self, event: &Event) -> bool {
+        let follows = event.sequence == self.sequence + 1 && event.hash == event.hash_after(&self.hash);
+        if follows {
+            *self = Self { sequence: event.sequence, hash: event.hash.clone() };
+        }
+        follows
+    }
+}
+
+impl Event {
+    /// SHA-256 over the previous hash and the event, a line a field, in hexadecimal.
+    fn hash_after(&self, previous: &str) -> String {
+        let text = format!(
+            "{previous}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            self.taxpayer_id,
+            self.sequence,
+            self.id,
+            self.kind,
+            precise(self.timestamp),
+            self.irn.as_deref().unwrap_or_default(),
+            self.data
+        );
+        hex::encode(Sha256::digest(text))
+    }
+
+    /// The notification that a webhook delivers (docs/contract.md, "Delivery of webhooks"), with the hash of the feed: whoever keeps it can
+    /// tell later whether the log was rewritten.
+    pub fn notification(&self) -> String {
+        // A test notification is of no log and has no hash.
+        let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };
+        // The data is spliced in as it was hashed; the other parts hold nothing that needs escaping.
+        format!(
+            r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}"data":{}}}"#,
+            self.id,
+            self.kind,
+            precise(self.timestamp),
+            self.sequence,
+            self.taxpayer_id,
+            self.data
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn log(count: u128) -> Vec<Event> {
+        let mut head = Head::default();
+        (1..=count)
+            .map(|n| {
+                let occurrence = Occurrence {
+                    kind: EventKind::InvoiceCreated,
+                    irn: Some(format!("I{n}")),
+                    data: json!({ "n": n.to_string() }),
+                };
+                let id = Uuid::from_u128(n);
+                head.append(
+                    occurrence,
+                    Seal { id, taxpayer_id: TaxpayerId(7), command_id: id, now: Timestamp::UNIX_EPOCH },
+                )
+            })
+            .collect()
+    }
+
+    fn verified(events: &[Event]) -> usize {
+        let mut head = Head::default();
+        events.iter().take_while(|event| head.accept(event)).count()
+    }
+
+    #[test]
+    fn a_log_is_gapless_and_verifies() {
+        let events = log(5);
+        assert_eq!(events.iter().map(|e| e.sequence).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(verified(&events), 5);
+    }
+
+    #[test]
+    fn any_change_to_an_event_breaks_the_chain_there() {
+        for change in 0..5 {
+            let mut events = log(4);
+            let event = &mut events[2];
+            match change {
+                0 => event.data = r#"{"n":"9"}"#.into(),
+                1 => event.kind = EventKind::InvoiceUpdated,
+                2 => event.irn = None,
+                3 => event.timestamp = Timestamp::MAX,
+                _ => event.taxpayer_id = TaxpayerId(8),
+            }
+            assert_eq!(verified(&events), 2, "change {change}");
+        }
+        let mut events = log(4);
+        events.remove(1);
+        assert_eq!(verified(&events), 1, "a missing event");
+    }
+
+    #[test]
+    fn a_notification_is_json_with_the_fields_of_the_contract() {
+        let body: Value = strict_json::from_trusted(&log(1)[0].notification()).unwrap();
+        let fields: Vec<_> = body.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(fields, ["data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
+        assert_eq!(body["data"], json!({ "n": "1" }));
+    }
+}

@@ -1,0 +1,7 @@
+//! The event log of a taxpayer: its events, their delivery to an endpoint, and the signed ends of its hash chain.
+
+pub mod checkpoint;
+pub mod delivery;
+pub mod endpoint_health;
+pub mod event;
+pub mod replay;

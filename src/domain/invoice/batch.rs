@@ -1,0 +1,121 @@
+//! A batch: invoices that were sent together. Each is judged alone, a fault of one is nothing to the others, and
+//! all of them are written at once with what became of each (spec.md, "Create Invoices (Bulk)").
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::invoice::{Draft, Invoice};
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+
+/// Invoices of a batch.
+pub const INVOICES_MAX: usize = 1_000;
+/// Faults of an item that are kept, so that what became of a batch never grows beyond measure.
+pub const ITEM_FAULTS_MAX: usize = 20;
+/// Where faults stand that are of an item as a whole.
+pub const WHOLE_ITEM: &str = "invoice";
+
+words! {
+    /// What became of an item.
+    ItemOutcome { Created = "created", Duplicate = "duplicate", Failed = "failed" }
+}
+
+/// An item as it was read.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// As it was sent, where it may be a number of an invoice.
+    pub invoice_no: Option<String>,
+    pub draft: Result<Box<Draft>, Faults>,
+}
+
+/// A batch and what became of its items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub taxpayer_id: TaxpayerId,
+    pub batch_no: String,
+    /// In the order they were sent.
+    pub items: Vec<BatchItem>,
+    pub created_at: Timestamp,
+}
+
+/// What became of one item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchItem {
+    pub invoice_no: Option<String>,
+    pub outcome: ItemOutcome,
+    /// Of the invoice that was made, or of the one that had the number before.
+    pub id: Option<InvoiceId>,
+    pub irn: Option<String>,
+    /// Sentences by the dot path in the item, where it failed.
+    pub errors: Option<BTreeMap<String, Vec<String>>>,
+}
+
+impl Batch {
+    /// How many items came to this.
+    pub fn count(&self, outcome: ItemOutcome) -> usize {
+        self.items.iter().filter(|item| item.outcome == outcome).count()
+    }
+}
+
+impl BatchItem {
+    pub fn of_invoice(invoice: &Invoice, outcome: ItemOutcome) -> Self {
+        Self {
+            invoice_no: Some(invoice.invoice_no.clone()),
+            outcome,
+            id: Some(invoice.id),
+            irn: Some(invoice.irn.to_string()),
+            errors: None,
+        }
+    }
+
+    pub fn failed(invoice_no: Option<String>, faults: &Faults) -> Self {
+        let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for fault in faults.iter().take(ITEM_FAULTS_MAX) {
+            errors.entry(fault.path.clone()).or_default().push(fault.message.clone());
+        }
+        if faults.iter().count() >= ITEM_FAULTS_MAX {
+            let more = format!("Only the first {ITEM_FAULTS_MAX} errors are listed.");
+            errors.entry(WHOLE_ITEM.to_owned()).or_default().push(more);
+        }
+        Self { invoice_no, outcome: ItemOutcome::Failed, id: None, irn: None, errors: Some(errors) }
+    }
+}
+
+/// A number for a batch: its day, and what nobody guesses.
+pub fn draw_number(now: Timestamp, chance: &mut impl rand::CryptoRng) -> String {
+    format!("B{}-{:016X}", now.strftime("%Y%m%d"), chance.random::<u64>())
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::domain::kernel::fault::Fault;
+
+    #[test]
+    fn a_number_begins_with_its_day_and_is_never_drawn_twice() {
+        let mut chance = StdRng::from_seed([7; 32]);
+        let one = draw_number(Timestamp::UNIX_EPOCH, &mut chance);
+        assert_eq!((&one[..10], one.len()), ("B19700101-", 26));
+        assert_ne!(one, draw_number(Timestamp::UNIX_EPOCH, &mut chance));
+    }
+
+    #[test]
+    fn a_failed_item_lists_its_first_errors_and_says_so() {
+        let faults = |count| {
+            let mut faults = Faults::up_to(ITEM_FAULTS_MAX);
+            (0..count).for_each(|n| faults.push(Fault::new(format!("f{n}"), "required", "Missing.")));
+            BatchItem::failed(None, &faults).errors.unwrap()
+        };
+        assert_eq!(faults(19).len(), 19);
+        let many = faults(1_000);
+        assert_eq!(many.len(), 20 + 1);
+        assert_eq!(many[WHOLE_ITEM], ["Only the first 20 errors are listed."]);
+    }
+}

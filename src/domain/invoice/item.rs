@@ -1,0 +1,140 @@
+//! The items a taxpayer sells: a catalog that nobody keeps by hand. It is filled from the lines of every invoice,
+//! and an invoice that is updated may name an item instead of spelling it out. An item is known by its number, or by
+//! its name and type where a line has no number. As with customers the stored one stays as it is; only a category
+//! that it lacks is filled in.
+
+use std::collections::HashMap;
+
+use crate::domain::invoice::Line;
+use crate::domain::kernel::codes::ItemType;
+use crate::domain::kernel::ids::ItemId;
+
+/// One item of a taxpayer's catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub id: ItemId,
+    pub item_no: Option<String>,
+    pub name: String,
+    pub item_type: ItemType,
+    pub tax_category: String,
+    pub product_category: Option<String>,
+    pub service_category: Option<String>,
+}
+
+impl Item {
+    /// The item that a line speaks of for the first time.
+    pub fn of(id: ItemId, line: &Line) -> Self {
+        Self {
+            id,
+            item_no: line.item_no.clone(),
+            name: line.item_name.clone(),
+            item_type: line.item_type,
+            tax_category: line.tax_category.clone(),
+            product_category: line.product_category.clone(),
+            service_category: line.service_category.clone(),
+        }
+    }
+
+    /// Whether an invoice may name it without saying its category.
+    pub fn has_category(&self) -> bool {
+        self.product_category.is_some() || self.service_category.is_some()
+    }
+
+    /// Takes over the category of a line where none was known; whether anything changed.
+    pub fn fill_category(&mut self, line: &Line) -> bool {
+        if self.has_category() || self.item_type != line.item_type {
+            return false;
+        }
+        self.product_category.clone_from(&line.product_category);
+        self.service_category.clone_from(&line.service_category);
+        self.has_category()
+    }
+}
+
+/// Items, found by each of their names.
+#[derive(Debug, Default)]
+pub struct Items {
+    known: HashMap<ItemId, Item>,
+    numbers: HashMap<String, ItemId>,
+    names: HashMap<(String, ItemType), ItemId>,
+}
+
+impl Items {
+    pub fn get(&self, id: ItemId) -> Option<&Item> {
+        self.known.get(&id)
+    }
+
+    /// The item that a line means.
+    pub fn of_line(&self, line: &Line) -> Option<&Item> {
+        let id = match (line.item_id, &line.item_no) {
+            (Some(id), _) => id,
+            (None, Some(no)) => *self.numbers.get(no)?,
+            (None, None) => *self.names.get(&(line.item_name.clone(), line.item_type))?,
+        };
+        self.get(id)
+    }
+
+    /// Of several items with one name and type, the one that was put first is known by them.
+    pub fn put(&mut self, item: Item) {
+        if let Some(no) = &item.item_no {
+            self.numbers.insert(no.clone(), item.id);
+        }
+        self.names.entry((item.name.clone(), item.item_type)).or_insert(item.id);
+        self.known.insert(item.id, item);
+    }
+}
+
+impl FromIterator<Item> for Items {
+    fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
+        let mut all = Self::default();
+        for item in items {
+            all.put(item);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(no: Option<&str>, name: &str) -> Line {
+        Line { item_no: no.map(str::to_owned), item_name: name.to_owned(), ..Line::sample() }
+    }
+
+    fn items() -> Items {
+        let numbered = Item::of(ItemId(1), &line(Some("R-1"), "Rice"));
+        let twin = Item::of(ItemId(2), &line(Some("R-2"), "Rice"));
+        let plain = Item::of(ItemId(3), &line(None, "Beans"));
+        [numbered, twin, plain].into_iter().collect()
+    }
+
+    fn found(line: &Line) -> Option<i64> {
+        items().of_line(line).map(|item| item.id.0)
+    }
+
+    #[test]
+    fn an_item_is_known_by_its_number_and_else_by_name_and_type() {
+        assert_eq!(found(&line(Some("R-2"), "Anything")), Some(2));
+        assert_eq!(found(&line(Some("R-3"), "Rice")), None, "a new number is a new item");
+        assert_eq!(found(&line(None, "Rice")), Some(1), "the first of that name");
+        assert_eq!(found(&line(None, "Beans")), Some(3));
+        let service = Line { item_type: ItemType::Service, ..line(None, "Beans") };
+        assert_eq!(found(&service), None);
+        assert_eq!(found(&Line { item_id: Some(ItemId(3)), ..line(Some("R-1"), "Rice") }), Some(3));
+    }
+
+    #[test]
+    fn only_a_missing_category_of_the_same_type_is_filled_in() {
+        let bare = Item::of(ItemId(1), &line(Some("R-1"), "Rice"));
+        let told = Line { product_category: Some("1006.30".into()), ..line(Some("R-1"), "Brown rice") };
+        let mut item = bare.clone();
+        assert!(item.fill_category(&told));
+        assert_eq!((item.name.as_str(), item.product_category.as_deref()), ("Rice", Some("1006.30")));
+        let other = Line { product_category: Some("1006.40".into()), ..told.clone() };
+        assert!(!item.fill_category(&other));
+        let mut item = bare;
+        assert!(!item.fill_category(&Line { item_type: ItemType::Service, ..told }));
+        assert!(!item.has_category());
+    }
+}

@@ -1,0 +1,177 @@
+//! The life of an invoice: every state, every move, and what each refuses (spec.md, "States and
+//! transitions"; docs/contract.md, "Statuses"). A move returns the state after it or the refusal.
+
+use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
+use crate::domain::kernel::refusal::Refusal;
+
+use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Reported, Submitted, Transmitted, Validated};
+
+/// What may be asked of an invoice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// Update Invoice Status.
+    Set(SettableStatus),
+    /// Update Invoice: new customer, lines and details.
+    Edit,
+    /// The whole payable is paid.
+    Pay,
+    /// A part of the payable is paid; an invoice that is partly paid already may receive more.
+    PayPart { partly_paid: bool },
+    /// The payment is pending again, or was rejected.
+    NotePayment,
+    /// The pipeline starts to submit it.
+    Submit,
+    /// The pipeline has reached a stage.
+    Reach(Stage),
+}
+
+/// What the pipeline makes of an invoice, in order; it never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    Validated,
+    Submitted,
+    Transmitted,
+    Reported,
+}
+
+impl From<Stage> for WorkflowStatus {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Validated => Validated,
+            Stage::Submitted => Submitted,
+            Stage::Transmitted => Transmitted,
+            Stage::Reported => Reported,
+        }
+    }
+}
+
+impl WorkflowStatus {
+    /// The state after a move.
+    pub fn after(self, step: Move) -> Result<Self, Refusal> {
+        match step {
+            Move::Set(status) => self.set(status),
+            Move::Edit => self.edit(),
+            Move::Pay => self.pay(),
+            Move::PayPart { partly_paid } => self.pay_part(partly_paid),
+            Move::Submit if self == Cancelled => {
+                Err(Refusal::InvalidTransition { from: self, to: "be submitted" })
+            }
+            Move::Submit | Move::NotePayment => Ok(self),
+            Move::Reach(stage) => self.reach(stage),
+        }
+    }
+
+    /// The stage the pipeline has brought it to; `None` before the first.
+    pub fn stage(self) -> Option<Stage> {
+        match self {
+            Draft | Approved | Cancelled | Paid => None,
+            Validated => Some(Stage::Validated),
+            Submitted => Some(Stage::Submitted),
+            Transmitted => Some(Stage::Transmitted),
+            Reported => Some(Stage::Reported),
+        }
+    }
+
+    /// Whether the pipeline has locked the invoice against edits.
+    pub fn is_locked(self) -> bool {
+        self.stage().is_some()
+    }
+
+    fn set(self, status: SettableStatus) -> Result<Self, Refusal> {
+        if self.is_locked() {
+            return Err(Refusal::InvoiceLocked(self));
+        }
+        if self == Paid {
+            return Err(Refusal::InvalidTransition { from: self, to: "be given another status" });
+        }
+        Ok(match status {
+            SettableStatus::Draft => Draft,
+            SettableStatus::Approved => Approved,
+            SettableStatus::Cancelled => Cancelled,
+        })
+    }
+
+    fn edit(self) -> Result<Self, Refusal> {
+        match self {
+            Draft | Approved => Ok(self),
+            Paid | Cancelled => Err(Refusal::InvalidTransition { from: self, to: "be edited" }),
+            Validated | Submitted | Transmitted | Reported => Err(Refusal::InvoiceLocked(self)),
+        }
+    }
+
+    fn pay(self) -> Result<Self, Refusal> {
+        match self {
+            Approved | Paid => Ok(Paid),
+            Validated | Submitted | Transmitted | Reported => Ok(self),
+            Draft | Cancelled => Err(Refusal::InvoiceNotApproved(self)),
+        }
+    }
+
+    fn pay_part(self, partly_paid: bool) -> Result<Self, Refusal> {
+        match self {
+            Draft if partly_paid => Ok(self),
+            Draft | Cancelled => Err(Refusal::InvoiceNotApproved(self)),
+            _ => Ok(self),
+        }
+    }
+
+    /// Forward only: a stage that was passed already changes nothing. A cancelled invoice stays so.
+    fn reach(self, stage: Stage) -> Result<Self, Refusal> {
+        if self == Cancelled {
+            return Err(Refusal::InvalidTransition { from: self, to: "go through the pipeline" });
+        }
+        Ok(if self.stage() < Some(stage) { stage.into() } else { self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOVES: [(&str, Move); 13] = [
+        ("set draft", Move::Set(SettableStatus::Draft)),
+        ("set approved", Move::Set(SettableStatus::Approved)),
+        ("set cancelled", Move::Set(SettableStatus::Cancelled)),
+        ("edit", Move::Edit),
+        ("pay", Move::Pay),
+        ("pay part", Move::PayPart { partly_paid: false }),
+        ("pay more", Move::PayPart { partly_paid: true }),
+        ("note", Move::NotePayment),
+        ("submit", Move::Submit),
+        ("reach validated", Move::Reach(Stage::Validated)),
+        ("reach submitted", Move::Reach(Stage::Submitted)),
+        ("reach transmitted", Move::Reach(Stage::Transmitted)),
+        ("reach reported", Move::Reach(Stage::Reported)),
+    ];
+
+    /// Every state times every move: `=` stays, `x:` refuses, else the state after it.
+    #[test]
+    fn every_state_times_every_move() {
+        let mut table = String::new();
+        for state in WorkflowStatus::ALL {
+            for (name, step) in MOVES {
+                let outcome = match state.after(step) {
+                    Ok(after) if after == *state => "=".to_owned(),
+                    Ok(after) => after.to_string(),
+                    Err(Refusal::InvoiceLocked(_)) => "x: locked".to_owned(),
+                    Err(Refusal::InvoiceNotApproved(_)) => "x: not approved".to_owned(),
+                    Err(Refusal::InvalidTransition { .. }) => "x: invalid transition".to_owned(),
+                    Err(other) => other.to_string(),
+                };
+                table.extend([state.as_str(), " | ", name, " | ", &outcome, "\n"]);
+            }
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn the_pipeline_never_goes_back() {
+        for state in WorkflowStatus::ALL {
+            for stage in [Stage::Validated, Stage::Submitted, Stage::Transmitted, Stage::Reported] {
+                if let Ok(after) = state.after(Move::Reach(stage)) {
+                    assert!(after.stage() >= state.stage());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What Update Invoice makes of an invoice (spec.md): another customer, other lines, other details. Number, IRN, date
+//! and currency stay; the payable is computed again from the lines. What was said about the old lines in sum is
+//! dropped, everything else that the invoice keeps stays.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::item::{Item, Items};
+use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::codes::{Category, ItemType, UniqueNoType};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::ItemId;
+use crate::domain::money::Amount;
+use crate::domain::party::{CustomerDetails, InvoiceCustomer};
+use crate::domain::payment::Payment;
+use crate::domain::reference::catalog::Catalog;
+
+/// An update that has passed every rule of its form.
+#[derive(Debug, Clone)]
+pub struct Revision {
+    pub category: Category,
+    pub invoice_type: String,
+    /// The IRN of the invoice that this one corrects, as it was sent.
+    pub original: Option<String>,
+    pub due_date: Date,
+    pub note: Option<String>,
+    pub customer: CustomerDetails,
+    pub lines: Vec<RevisedLine>,
+    /// What the tax categories and the currency come to.
+    pub catalog: Arc<Catalog>,
+}
+
+/// A line that names an item or spells it out. Without an item the form has seen to name, type and tax category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevisedLine {
+    pub item_id: Option<ItemId>,
+    pub item_name: Option<String>,
+    pub item_no: Option<String>,
+    pub item_type: Option<ItemType>,
+    pub unit_price: Amount,
+    pub quantity: Amount,
+    pub price_unit: String,
+    pub tax_category: Option<String>,
+    pub product_category: Option<String>,
+    pub service_category: Option<String>,
+    pub discount_rate: Option<Amount>,
+    pub discount_amount: Option<Amount>,
+    pub description: Option<String>,
+}
+
+impl Revision {
+    /// The lines, each completed by the item it names; else all that is wrong with them.
+    pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
+        let mut faults = Faults::default();
+        let lines = self.lines.iter().enumerate();
+        let complete = |(at, line): (usize, &RevisedLine)| {
+            line.complete(items).map_err(|(name, rule, what)| {
+                let path = format!("lines.{at}.{name}");
+                faults.push(Fault::new(path.clone(), rule, format!("The {path} field {what}.")));
+            })
+        };
+        let lines: Vec<_> = lines.map(complete).filter_map(Result::ok).collect();
+        if faults.is_empty() { Ok(lines) } else { Err(faults) }
+    }
+}
+
+/// The field, the rule it breaks, and how.
+type Wrong = (&'static str, &'static str, &'static str);
+
+impl RevisedLine {
+    /// What the line says goes before what its item says.
+    fn complete(&self, items: &Items) -> Result<Line, Wrong> {
+        let item = self.item(items)?;
+        let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
+        let item_type = self.item_type.or(item.map(|item| item.item_type));
+        let item_type = item_type.ok_or(("item_type", "required", "is required"))?;
+        self.refuse_other(item, item_type)?;
+        let name = said(&self.item_name, item.map(|item| &item.name));
+        let tax_category = said(&self.tax_category, item.map(|item| &item.tax_category));
+        Ok(Line {
+            item_id: self.item_id,
+            item_name: name.ok_or(("item_name", "required", "is required"))?,
+            item_no: said(&self.item_no, item.and_then(|item| item.item_no.as_ref())),
+            item_type,
+            unit_price: self.unit_price,
+            quantity: self.quantity,
+            price_unit: self.price_unit.clone(),
+            tax_category: tax_category.ok_or(("tax_category", "required", "is required"))?,
+            product_category: said(
+                &self.product_category,
+                item.and_then(|item| item.product_category.as_ref()),
+            ),
+            service_category: said(
+                &self.service_category,
+                item.and_then(|item| item.service_category.as_ref()),
+            ),
+            discount_rate: self.discount_rate,
+            discount_amount: self.discount_amount,
+            extras: self.extras(),
+        })
+    }
+
+    fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, Wrong> {
+        let Some(id) = self.item_id else { return Ok(None) };
+        let item =
+            items.get(id).ok_or(("item_id", "exists", "must be the id of one of the account's items"))?;
+        if item.has_category() {
+            Ok(Some(item))
+        } else {
+            let what = "must be of an item that already carries a product or service category";
+            Err(("item_id", "item_category", what))
+        }
+    }
+
+    /// A line is of its item's type and carries the category of that type only.
+    fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), Wrong> {
+        if item.is_some_and(|item| item.item_type != item_type) {
+            return Err(("item_type", "item_type", "must be the type of the item"));
+        }
+        match item_type {
+            ItemType::Product if self.service_category.is_some() => {
+                Err(("service_category", "prohibited", "is for SERVICE lines"))
+            }
+            ItemType::Service if self.product_category.is_some() => {
+                Err(("product_category", "prohibited", "is for PRODUCT lines"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn extras(&self) -> Map<String, Value> {
+        let description =
+            self.description.clone().map(|text| ("description".to_owned(), Value::String(text)));
+        description.into_iter().collect()
+    }
+}
+
+/// What the books make of a revision.
+#[derive(Debug, Clone)]
+pub struct Rewritten {
+    pub customer: InvoiceCustomer,
+    pub lines: Vec<Line>,
+    pub payment: Payment,
+}
+
+/// What is replaced, or was a sum over what is.
+const REPLACED: [&str; 7] = [
+    "accounting_customer_party",
+    "invoice_type_code",
+    "legal_monetary_total",
+    "note",
+    "original_invoice_reference",
+    "original_invoice_reference_type",
+    "tax_total",
+];
+
+impl Invoice {
+    /// The invoice after an update; that it may be edited was decided before.
+    #[must_use]
+    pub fn revised(mut self, revision: &Revision, rewritten: Rewritten, now: Timestamp) -> Self {
+        self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));
+        self.extras.extend(details(revision));
+        self.category = revision.category;
+        self.invoice_type.clone_from(&revision.invoice_type);
+        self.due_date = Some(revision.due_date);
+        self.customer = rewritten.customer;
+        self.lines = rewritten.lines;
+        self.payment = rewritten.payment;
+        self.updated_at = now;
+        self.edited_at = Some(now);
+        self
+    }
+}
+
+/// What is stored with the invoice and not echoed.
+fn details(revision: &Revision) -> Map<String, Value> {
+    let by_irn = revision.original.as_ref().map(|_| UniqueNoType::Irn.to_string());
+    let all = [
+        ("invoice_type_code", Some(revision.invoice_type.clone())),
+        ("original_invoice_reference", revision.original.clone()),
+        ("original_invoice_reference_type", by_irn),
+        ("note", revision.note.clone()),
+    ];
+    all.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::String(text?)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_item(id: i64) -> RevisedLine {
+        RevisedLine {
+            item_id: Some(ItemId(id)),
+            item_name: None,
+            item_no: None,
+            item_type: None,
+            unit_price: 5.into(),
+            quantity: 2.into(),
+            price_unit: "EA".into(),
+            tax_category: None,
+            product_category: None,
+            service_category: None,
+            discount_rate: None,
+            discount_amount: None,
+            description: Some("As before".into()),
+        }
+    }
+
+    fn items() -> Items {
+        let with = Line { product_category: Some("8471.30".into()), ..Line::sample() };
+        let without = Line { item_no: Some("L-2".into()), ..Line::sample() };
+        [Item::of(ItemId(1), &with), Item::of(ItemId(2), &without)].into_iter().collect()
+    }
+
+    #[test]
+    fn an_item_completes_its_line() {
+        let line = by_item(1).complete(&items()).unwrap();
+        assert_eq!((line.item_id, line.item_name.as_str()), (Some(ItemId(1)), "Laptop"));
+        assert_eq!(
+            (line.item_no.as_deref(), line.product_category.as_deref()),
+            (Some("L-1"), Some("8471.30"))
+        );
+        assert_eq!((line.tax_category.as_str(), line.unit_price), ("STANDARD_VAT", 5.into()));
+        assert_eq!(line.extras["description"], "As before");
+        let named = RevisedLine { item_name: Some("Old laptop".into()), ..by_item(1) };
+        assert_eq!(named.complete(&items()).unwrap().item_name, "Old laptop");
+    }
+
+    #[test]
+    fn an_item_that_does_not_fit_is_refused() {
+        let rule =
+            |line: RevisedLine| line.complete(&items()).map_err(|(name, rule, _)| (name, rule)).unwrap_err();
+        assert_eq!(rule(by_item(3)), ("item_id", "exists"));
+        assert_eq!(rule(by_item(2)), ("item_id", "item_category"));
+        let service = RevisedLine { item_type: Some(ItemType::Service), ..by_item(1) };
+        assert_eq!(rule(service), ("item_type", "item_type"));
+        let other = RevisedLine { service_category: Some("6201".into()), ..by_item(1) };
+        assert_eq!(rule(other), ("service_category", "prohibited"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What happened to one invoice, in the order of time: the events of the log, the exchanges with the authority,
+//! the attempts to notify (docs/contract.md, "Added paths").
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::domain::kernel::codes::words;
+
+/// Entries of a timeline; of a longer life the newest are shown.
+pub const ENTRIES_MAX: usize = 1_000;
+
+words! {
+    /// Which log an entry is from.
+    EntryKind { Event = "event", Step = "step", Delivery = "delivery" }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub at: Timestamp,
+    pub kind: EntryKind,
+    /// The event's, the step's, or that of the event that is delivered.
+    pub name: String,
+    /// Of a step or an attempt; none while it is under way.
+    pub outcome: Option<String>,
+    pub attempt: Option<u32>,
+    pub duration_ms: Option<i64>,
+    pub detail: Map<String, Value>,
+}
+
+/// The entries of an invoice in the order of time, the newest of them where there are too many.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timeline {
+    pub entries: Vec<Entry>,
+    /// Whether older ones are left out.
+    pub is_cut: bool,
+}
+
+impl Timeline {
+    /// Of the newest entries of each log, in any order; what happened in the same moment stays as it is given.
+    pub fn of(mut entries: Vec<Entry>) -> Self {
+        entries.sort_by_key(|entry| entry.at);
+        let surplus = entries.len().saturating_sub(ENTRIES_MAX);
+        entries.drain(..surplus);
+        Self { entries, is_cut: surplus > 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Entry {
+        Entry {
+            at: Timestamp::from_second(second).unwrap(),
+            kind: EntryKind::Event,
+            name: second.to_string(),
+            outcome: None,
+            attempt: None,
+            duration_ms: None,
+            detail: Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_timeline_is_in_order_and_keeps_the_newest() {
+        let timeline = Timeline::of(vec![at(3), at(1), at(2)]);
+        let names: Vec<_> = timeline.entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!((names, timeline.is_cut), (vec!["1", "2", "3"], false));
+        let many = Timeline::of((0..=1_000).map(at).collect());
+        assert_eq!((many.entries.len(), many.entries[0].name.as_str(), many.is_cut), (1_000, "1", true));
+    }
+}

@@ -1,0 +1,84 @@
+//! What an invoice comes to when the caller does not say so: quantity × unit price, less the discounts,
+//! not below zero, plus the tax category's percent; rounded half up to the currency's digits at the end.
+
+use crate::domain::invoice::Line;
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+
+/// The sum is beyond what an amount can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the total of the lines is too large")]
+pub struct TotalTooLarge;
+
+/// The payable amount of lines in a currency.
+pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amount, TotalTooLarge> {
+    let gross = |line: &Line| {
+        let net = net(line)?;
+        net.plus(catalog.percent(&line.tax_category).percent_of(net)?)
+    };
+    let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| sum.plus(gross(line)?)).ok_or(TotalTooLarge)?;
+    let digits = catalog.currency_digits(currency);
+    let rounded = sum.round_half_up(digits).with_digits(digits);
+    Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)
+}
+
+/// A line before tax.
+fn net(line: &Line) -> Option<Amount> {
+    let whole = line.quantity.times(line.unit_price)?;
+    let rate = line.discount_rate.unwrap_or_default().percent_of(whole)?;
+    let left = whole.minus(rate)?.minus(line.discount_amount.unwrap_or_default())?;
+    Some(left.max(Amount::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::reference::catalog::List;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        catalog.load(
+            List::TaxCategories,
+            &json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 }]),
+        );
+        catalog.load(
+            List::Currencies,
+            &json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]),
+        );
+        catalog
+    }
+
+    fn line(quantity: &str, price: &str, tax: &str) -> Line {
+        Line {
+            quantity: Amount::parse(quantity).unwrap(),
+            unit_price: Amount::parse(price).unwrap(),
+            tax_category: tax.to_owned(),
+            ..Line::sample()
+        }
+    }
+
+    #[test]
+    fn tax_is_added_and_the_total_rounded_half_up() {
+        let lines = [line("2", "500.00", "STANDARD_VAT"), line("1", "0.1", "STANDARD_VAT")];
+        assert_eq!(payable(&lines, "NGN", &catalog()).unwrap().to_string(), "1075.11");
+        assert_eq!(payable(&lines, "JPY", &catalog()).unwrap().to_string(), "1075");
+    }
+
+    #[test]
+    fn discounts_come_off_before_tax_and_stop_at_zero() {
+        let mut discounted = line("1", "100", "ZERO_VAT");
+        discounted.discount_rate = Some(10.into());
+        discounted.discount_amount = Some(15.into());
+        assert_eq!(payable(&[discounted.clone()], "NGN", &catalog()).unwrap().to_string(), "75.00");
+        discounted.discount_amount = Some(500.into());
+        assert_eq!(payable(&[discounted], "NGN", &catalog()).unwrap(), Amount::ZERO);
+    }
+
+    #[test]
+    fn a_total_beyond_the_limit_is_refused() {
+        let lines = [line("999999999999999", "999999999999999", "ZERO_VAT")];
+        assert_eq!(payable(&lines, "NGN", &catalog()), Err(TotalTooLarge));
+    }
+}

@@ -1,0 +1,133 @@
+//! The audit: security changes and operator actions, with who made them. An entry is written in the transaction of
+//! the change it describes, and never changed.
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::clock;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+
+words! {
+    /// Audited actions.
+    AuditAction {
+        PauseRun = "run.pause",
+        ResumeRun = "run.resume",
+        RetryRun = "run.retry",
+        CancelRun = "run.cancel",
+        ReplayDelivery = "delivery.replay",
+        ReplayDeadLetters = "dead-letters.replay",
+        Reconcile = "taxpayer.reconcile",
+        SetIntegration = "taxpayer.set-integration",
+        VerifyTaxpayer = "taxpayer.verify",
+        CreateTaxpayer = "taxpayer.create",
+        UpdateProfile = "taxpayer.update-profile",
+        SetSubscription = "taxpayer.set-subscription",
+        RotateTaxpayerKey = "taxpayer.rotate-key",
+        UpdateWebhook = "webhook.update",
+        RotateWebhookSecret = "webhook.rotate-secret",
+        CreateIntegrator = "integrator.create",
+        CreateOperator = "operator.create",
+        RotateIntegratorKey = "integrator.rotate-key",
+        RevokeIntegratorKeys = "integrator.revoke-keys",
+        RotateOperatorKey = "operator.rotate-key",
+        RevokeOperatorKeys = "operator.revoke-keys",
+    }
+}
+
+words! {
+    /// The kinds of actors.
+    ActorKind { Operator = "operator", Integrator = "integrator", CommandLine = "command-line" }
+}
+
+/// Who makes a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    Operator(i64),
+    Integrator(IntegratorId),
+    /// Whoever can run the program beside its database.
+    CommandLine,
+}
+
+impl Actor {
+    pub fn kind(self) -> ActorKind {
+        match self {
+            Self::Operator(_) => ActorKind::Operator,
+            Self::Integrator(_) => ActorKind::Integrator,
+            Self::CommandLine => ActorKind::CommandLine,
+        }
+    }
+
+    pub fn operator_id(self) -> Option<i64> {
+        if let Self::Operator(id) = self { Some(id) } else { None }
+    }
+
+    pub fn integrator_id(self) -> Option<IntegratorId> {
+        if let Self::Integrator(id) = self { Some(id) } else { None }
+    }
+}
+
+/// An operator's wish: who and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    pub operator_id: i64,
+    pub reason: Option<String>,
+}
+
+/// An entry of the audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    pub id: uuid::Uuid,
+    pub at: Timestamp,
+    pub actor: Actor,
+    pub action: AuditAction,
+    /// The integrator that may read the entry: the actor itself, or the one whose account was changed.
+    pub integrator_id: Option<IntegratorId>,
+    pub taxpayer_id: Option<TaxpayerId>,
+    /// The id of the run, the delivery, the reconciliation, the taxpayer, the integrator or the operator.
+    pub subject: String,
+    pub from_state: Option<String>,
+    pub to_state: Option<String>,
+    pub reason: Option<String>,
+}
+
+impl AuditEntry {
+    /// An entry with no more than its actor, action and subject. An integrator reads what it did itself.
+    pub fn new(actor: Actor, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
+        Self {
+            id: clock::new_id(),
+            at,
+            actor,
+            action,
+            integrator_id: actor.integrator_id(),
+            taxpayer_id: None,
+            subject: subject.to_string(),
+            from_state: None,
+            to_state: None,
+            reason: None,
+        }
+    }
+
+    /// An operator's action, with its reason.
+    pub fn ordered(order: &Order, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
+        let reason = order.reason.clone();
+        Self { reason, ..Self::new(Actor::Operator(order.operator_id), action, subject, at) }
+    }
+
+    /// The same about a taxpayer's things.
+    #[must_use]
+    pub fn of_taxpayer(self, taxpayer: TaxpayerId) -> Self {
+        Self { taxpayer_id: Some(taxpayer), ..self }
+    }
+
+    /// The same about an integrator's account, which the integrator may read.
+    #[must_use]
+    pub fn of_integrator(self, integrator: IntegratorId) -> Self {
+        Self { integrator_id: Some(integrator), ..self }
+    }
+
+    /// The same with the state before and after.
+    #[must_use]
+    pub fn between(self, from: Option<String>, to: Option<String>) -> Self {
+        Self { from_state: from, to_state: to, ..self }
+    }
+}

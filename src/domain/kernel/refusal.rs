@@ -1,0 +1,81 @@
+//! Why a command or a query is refused. One value a reason; the sentence is for the caller. The HTTP
+//! floor gives each its status and code (docs/contract.md, "Errors"); nothing here knows of HTTP.
+
+use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::pipeline::operator_action::RunMove;
+use crate::domain::pipeline::{RunState, Step};
+
+/// A refusal that the caller can understand and act on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{}", .0.summary())]
+    Invalid(Faults),
+    #[error("Invoice not found")]
+    InvoiceNotFound,
+    #[error("Taxpayer not found")]
+    TaxpayerNotFound,
+    #[error("No pipeline run exists for this IRN")]
+    RunNotFound,
+    #[error("The subscription of this taxpayer is not active")]
+    SubscriptionInactive,
+    #[error("The business profile is incomplete: {} missing", .0.join(", "))]
+    ProfileIncomplete(Vec<&'static str>),
+    #[error(
+        "The tax authority has not confirmed this taxpayer: ask the operator of this service to verify it"
+    )]
+    TaxpayerUnverified,
+    #[error("The invoice is {0} and can no longer be changed")]
+    InvoiceLocked(WorkflowStatus),
+    #[error("The invoice must be approved before it can be paid; it is {0}")]
+    InvoiceNotApproved(WorkflowStatus),
+    #[error("An invoice that is {from} cannot {to}")]
+    InvalidTransition { from: WorkflowStatus, to: &'static str },
+    #[error("{}", .0.message)]
+    PaymentExceedsPayable(Fault),
+    #[error("{}", .0.message)]
+    IrnServiceIdMismatch(Fault),
+    #[error("This IRN was already sent with other content")]
+    IrnContentChanged,
+    #[error("Another payment update of this invoice is under way; send it again once that has ended")]
+    PaymentUnderWay,
+    #[error("The invoice has not been signed")]
+    InvoiceNotSigned,
+    #[error("No webhook is configured for this taxpayer")]
+    WebhookNotConfigured,
+    #[error("This supplier invoice was not addressed to you")]
+    NotAddressedToCaller,
+    #[error("The supplier invoice has already been acknowledged")]
+    AlreadyAcknowledged,
+    #[error("The webhook is disabled: enable it before anything is replayed")]
+    WebhookDisabled,
+    #[error("Too many replays of this webhook are under way: wait for one of them to end")]
+    TooManyReplays,
+    #[error("Replay not found")]
+    ReplayNotFound,
+    #[error("The replay has ended already")]
+    ReplayEnded,
+    #[error("Delivery not found")]
+    DeliveryNotFound,
+    #[error("A run that is {from} takes no {to}")]
+    RunMove { from: RunState, to: RunMove },
+    #[error(
+        "What came of the step {0} is not known yet: let the run go on until the authority has answered, \
+         or pause it"
+    )]
+    RunUnsettled(Step),
+    #[error("The authority has taken this invoice already: the run can only go on")]
+    RunTookEffect,
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Invalid(fault.into())
+    }
+}
+
+impl From<Faults> for Refusal {
+    fn from(faults: Faults) -> Self {
+        Self::Invalid(faults)
+    }
+}

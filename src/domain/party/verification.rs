@@ -1,0 +1,173 @@
+//! Whether the tax authority knows a taxpayer under the business id and the tax number that it was onboarded with.
+
+use crate::domain::kernel::codes::words;
+use crate::domain::party::normal_form::is_same_tin;
+
+words! {
+    /// How far the verification of a taxpayer has come.
+    VerificationStatus { Pending = "pending", Verified = "verified", Unverified = "unverified" }
+}
+
+words! {
+    /// Who confirmed a taxpayer.
+    ConfirmedBy { Authority = "confirmed_by_authority", Operator = "confirmed_by_operator" }
+}
+
+words! {
+    /// Why a taxpayer is not confirmed.
+    Doubt {
+        TinMismatch = "tin_mismatch",
+        BusinessUnknown = "business_unknown",
+        NoAnswer = "no_answer",
+    }
+}
+
+words! {
+    /// What an unverified taxpayer may do: `accounts.verification`.
+    VerificationPolicy { Warn = "warn", Require = "require" }
+}
+
+/// What is known of a taxpayer's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verification {
+    /// The authority has not been asked yet.
+    Pending,
+    Verified(ConfirmedBy),
+    Unverified(Doubt),
+}
+
+/// A business as the authority lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedBusiness<'a> {
+    pub id: &'a str,
+    pub tin: Option<&'a str>,
+}
+
+impl Verification {
+    /// Compares the businesses that the authority lists with a taxpayer's own claim.
+    pub fn compare<'a>(
+        business_id: &str,
+        tin: &str,
+        listed: impl IntoIterator<Item = ListedBusiness<'a>>,
+    ) -> Self {
+        let own = listed.into_iter().find(|business| business.id.eq_ignore_ascii_case(business_id));
+        match own.map(|business| business.tin) {
+            None | Some(None) => Self::Unverified(Doubt::BusinessUnknown),
+            Some(Some(listed)) if is_same_tin(listed, tin) => Self::Verified(ConfirmedBy::Authority),
+            Some(Some(_)) => Self::Unverified(Doubt::TinMismatch),
+        }
+    }
+
+    /// What this becomes once something was found out; none where it stays. Who is confirmed stays so, and an authority
+    /// that is silent takes back nothing that it said.
+    pub fn after(self, found: Self) -> Option<Self> {
+        let is_silence = found == Self::Unverified(Doubt::NoAnswer);
+        let stays = match self {
+            Self::Pending => found == Self::Pending,
+            Self::Verified(_) => true,
+            Self::Unverified(_) => is_silence || found == Self::Pending || found == self,
+        };
+        (!stays).then_some(found)
+    }
+
+    pub fn status(self) -> VerificationStatus {
+        match self {
+            Self::Pending => VerificationStatus::Pending,
+            Self::Verified(_) => VerificationStatus::Verified,
+            Self::Unverified(_) => VerificationStatus::Unverified,
+        }
+    }
+
+    /// Who confirmed it, or what speaks against it.
+    pub fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Pending => None,
+            Self::Verified(by) => Some(by.as_str()),
+            Self::Unverified(doubt) => Some(doubt.as_str()),
+        }
+    }
+
+    /// Reads what `status` and `reason` say.
+    pub fn parse(status: &str, reason: Option<&str>) -> Result<Self, String> {
+        match (status.parse()?, reason) {
+            (VerificationStatus::Pending, None) => Ok(Self::Pending),
+            (VerificationStatus::Verified, Some(reason)) => Ok(Self::Verified(reason.parse()?)),
+            (VerificationStatus::Unverified, Some(reason)) => Ok(Self::Unverified(reason.parse()?)),
+            (status, reason) => Err(format!("a taxpayer is not {status} because of {reason:?}")),
+        }
+    }
+
+    pub fn is_verified(self) -> bool {
+        matches!(self, Self::Verified(_))
+    }
+
+    /// Whether a taxpayer that is verified so may create and receive invoices.
+    pub fn satisfies(self, policy: VerificationPolicy) -> bool {
+        policy == VerificationPolicy::Warn || self.is_verified()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
+
+    fn compared(listed: &[(&str, Option<&str>)]) -> Verification {
+        let listed = listed.iter().map(|(id, tin)| ListedBusiness { id, tin: *tin });
+        Verification::compare(ID, "12345678-0001", listed)
+    }
+
+    #[test]
+    fn only_a_listed_business_with_the_same_tin_is_confirmed() {
+        let upper = ID.to_uppercase();
+        let confirmed = Verification::Verified(ConfirmedBy::Authority);
+        assert_eq!(compared(&[("other", Some("1")), (&upper, Some("12345678 0001"))]), confirmed);
+        assert_eq!(compared(&[(ID, Some("12345678-0002"))]), Verification::Unverified(Doubt::TinMismatch));
+        let unknown = Verification::Unverified(Doubt::BusinessUnknown);
+        assert_eq!(compared(&[]), unknown);
+        assert_eq!(compared(&[("other", Some("12345678-0001"))]), unknown);
+        assert_eq!(compared(&[(ID, None)]), unknown);
+    }
+
+    #[test]
+    fn a_confirmation_stays_and_silence_takes_nothing_back() {
+        let pending = Verification::Pending;
+        let [mismatch, unknown, silent] =
+            [Doubt::TinMismatch, Doubt::BusinessUnknown, Doubt::NoAnswer].map(Verification::Unverified);
+        let [authority, operator] =
+            [ConfirmedBy::Authority, ConfirmedBy::Operator].map(Verification::Verified);
+        for found in [mismatch, unknown, silent, authority, operator] {
+            assert_eq!(pending.after(found), Some(found));
+            assert_eq!(authority.after(found), None);
+            assert_eq!(operator.after(found), None);
+        }
+        for before in [mismatch, unknown, silent] {
+            assert_eq!(before.after(silent), None);
+            assert_eq!(before.after(before), None);
+            assert_eq!(before.after(authority), Some(authority));
+        }
+        assert_eq!((silent.after(mismatch), mismatch.after(unknown)), (Some(mismatch), Some(unknown)));
+    }
+
+    #[test]
+    fn a_verification_is_read_as_it_is_written() {
+        let all = [Verification::Pending]
+            .into_iter()
+            .chain(ConfirmedBy::ALL.iter().copied().map(Verification::Verified))
+            .chain(Doubt::ALL.iter().copied().map(Verification::Unverified));
+        for one in all {
+            assert_eq!(Verification::parse(one.status().as_str(), one.reason()), Ok(one));
+            assert!(one.satisfies(VerificationPolicy::Warn));
+            assert_eq!(one.satisfies(VerificationPolicy::Require), one.is_verified());
+        }
+        for (status, reason) in [
+            ("pending", Some("no_answer")),
+            ("verified", None),
+            ("verified", Some("no_answer")),
+            ("odd", None),
+        ] {
+            assert!(Verification::parse(status, reason).is_err(), "{status} {reason:?}");
+        }
+    }
+}

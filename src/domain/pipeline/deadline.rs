@@ -1,0 +1,89 @@
+//! By when an invoice must be with the authority. The law counts from the moment of issue and gives each category of
+//! invoice a time of its own; the table is a setting (`deadlines.*`). A deadline orders work and is shown: nothing is
+//! refused for having missed it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::{Offset, TimeZone};
+use serde_json::Value;
+
+use crate::domain::kernel::codes::Category;
+
+/// The time each category has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadlinePolicy {
+    pub b2b: Duration,
+    pub b2c: Duration,
+    pub b2g: Duration,
+    /// The zone in which dates of issue are meant.
+    pub offset: Offset,
+}
+
+impl DeadlinePolicy {
+    /// The deadline of a document that was handed in now. What names no category is held to the shortest time.
+    pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
+        let text = |field: &str| document.get(field).and_then(Value::as_str);
+        let told = text("invoice_kind").and_then(Category::parse);
+        let issued = text("issue_date").and_then(|date| self.issued(date, text("issue_time")));
+        self.after(told.or(category), issued.map_or(now, |issued| issued.min(now)))
+    }
+
+    fn after(&self, category: Option<Category>, issued: Timestamp) -> Timestamp {
+        let given = match category {
+            Some(Category::B2B) => self.b2b,
+            Some(Category::B2C) => self.b2c,
+            Some(Category::B2G) => self.b2g,
+            None => self.b2b.min(self.b2c).min(self.b2g),
+        };
+        issued.saturating_add(given).unwrap_or(Timestamp::MAX)
+    }
+
+    /// The moment of issue; without a time, the last of its day.
+    fn issued(&self, date: &str, time: Option<&str>) -> Option<Timestamp> {
+        let date: Date = date.parse().ok()?;
+        let time: Time = time.map_or(Ok(Time::MAX), str::parse).ok()?;
+        let at = date.to_datetime(time).to_zoned(TimeZone::fixed(self.offset)).ok()?;
+        Some(at.timestamp())
+    }
+}
+
+impl Default for DeadlinePolicy {
+    fn default() -> Self {
+        let (day, three_days) = (Duration::from_hours(24), Duration::from_hours(72));
+        Self { b2b: three_days, b2c: day, b2g: three_days, offset: Offset::UTC }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_time_runs_from_the_issue_in_the_authoritys_zone_and_depends_on_the_category() {
+        let policy = DeadlinePolicy { offset: Offset::constant(1), ..DeadlinePolicy::default() };
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let of = |kind: &str, date: &str, time: Option<&str>| {
+            let document = json!({ "invoice_kind": kind, "issue_date": date, "issue_time": time });
+            policy.of_document(&document, None, now).to_string()
+        };
+        assert_eq!(of("B2C", "2026-11-21", Some("09:30:00")), "2026-11-22T08:30:00Z");
+        assert_eq!(of("B2B", "2026-11-21", Some("09:30:00")), "2026-11-24T08:30:00Z");
+        assert_eq!(of("B2G", "2026-11-19", Some("09:30:00")), "2026-11-22T08:30:00Z");
+        assert_eq!(of("B2C", "2026-11-20", None), "2026-11-21T22:59:59.999999999Z", "the end of its day");
+        assert_eq!(of("B2C", "2026-11-21", None), "2026-11-22T12:00:00Z", "no later than it was handed in");
+        assert_eq!(of("odd", "2026-11-21", Some("09:30:00")), "2026-11-22T08:30:00Z", "the shortest");
+        assert_eq!(of("B2B", "odd", None), "2026-11-24T12:00:00Z");
+    }
+
+    #[test]
+    fn what_a_document_does_not_tell_is_known_of_its_invoice() {
+        let policy = DeadlinePolicy::default();
+        let of = |category| policy.of_document(&json!({ "irn": "x" }), category, Timestamp::UNIX_EPOCH);
+        assert_eq!(of(Some(Category::B2B)).as_second(), 72 * 3_600);
+        assert_eq!(of(None).as_second(), 24 * 3_600);
+    }
+}

@@ -1,0 +1,189 @@
+//! What an operator may do to a run, as a table of its states. No move may leave it unknown whether the
+//! authority has an invoice.
+//!
+//! | State | pause | resume | retry | cancel |
+//! |---|---|---|---|---|
+//! | running | paused | | | cancelled |
+//! | waiting | paused | | running | cancelled |
+//! | paused | | running | running | cancelled |
+//! | refused, cancelled | | | running | |
+//! | succeeded | | | | |
+//!
+//! A step that was called before a pause is still heard. A run whose step took effect, or may have, is not
+//! cancelled: it can only go on.
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::pipeline::{Run, RunState};
+
+words! {
+    /// A move by an operator.
+    RunMove { Pause = "pause", Resume = "resume", Retry = "retry", Cancel = "cancel" }
+}
+
+impl RunState {
+    /// The state after a move; `None` where there is no such move.
+    pub fn after(self, to: RunMove) -> Option<Self> {
+        match (self, to) {
+            (Self::Running | Self::Waiting, RunMove::Pause) => Some(Self::Paused),
+            (Self::Paused, RunMove::Resume) => Some(Self::Running),
+            (Self::Waiting | Self::Paused | Self::Refused | Self::Cancelled, RunMove::Retry) => {
+                Some(Self::Running)
+            }
+            (Self::Running | Self::Waiting | Self::Paused, RunMove::Cancel) => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+impl Run {
+    /// The run after an operator's move.
+    pub fn moved(self, to: RunMove, now: Timestamp) -> Result<Self, Refusal> {
+        self.may_move(to)?;
+        Ok(match to {
+            RunMove::Pause => self.held(now),
+            RunMove::Resume | RunMove::Retry => self.reopened(now),
+            RunMove::Cancel => self.cancelled(now),
+        })
+    }
+
+    fn may_move(&self, to: RunMove) -> Result<(), Refusal> {
+        self.state.after(to).ok_or(Refusal::RunMove { from: self.state, to })?;
+        match (to, self.unsettled()) {
+            (RunMove::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
+            (RunMove::Cancel, None) if self.has_taken_effect() => Err(Refusal::RunTookEffect),
+            _ => Ok(()),
+        }
+    }
+
+    /// The moves it takes now.
+    pub fn moves(&self) -> Vec<RunMove> {
+        RunMove::ALL.iter().copied().filter(|to| self.may_move(*to).is_ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::pipeline::{Operation, Request, ResolvedBy, Step, Verdict, WaitReason};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn run(operation: Operation, state: RunState) -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = Request { operation, irn, document: json!({}) };
+        Run { state, ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
+    }
+
+    fn done() -> Verdict {
+        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    }
+
+    fn waits() -> Verdict {
+        Verdict::Wait { reason: WaitReason::AuthorityUnavailable, error: "down".into(), until: NOW }
+    }
+
+    #[test]
+    fn every_state_takes_the_moves_of_the_table_and_no_others() {
+        let mut table = Vec::new();
+        for state in RunState::ALL {
+            for to in RunMove::ALL {
+                let moved = run(Operation::Submit, *state).moved(*to, NOW);
+                let outcome = match &moved {
+                    Ok(run) => run.state.to_string(),
+                    Err(refusal) => {
+                        assert_eq!(*refusal, Refusal::RunMove { from: *state, to: *to });
+                        "-".to_owned()
+                    }
+                };
+                assert_eq!(moved.ok().map(|run| run.state), state.after(*to), "{state} {to}");
+                table.push(format!("{state} {to}: {outcome}"));
+            }
+        }
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            running pause: paused
+            running resume: -
+            running retry: -
+            running cancel: cancelled
+            waiting pause: paused
+            waiting resume: -
+            waiting retry: running
+            waiting cancel: cancelled
+            paused pause: -
+            paused resume: running
+            paused retry: running
+            paused cancel: cancelled
+            succeeded pause: -
+            succeeded resume: -
+            succeeded retry: -
+            succeeded cancel: -
+            refused pause: -
+            refused resume: -
+            refused retry: running
+            refused cancel: -
+            cancelled pause: -
+            cancelled resume: -
+            cancelled retry: running
+            cancelled cancel: -
+        "#);
+    }
+
+    #[test]
+    fn a_run_is_not_cancelled_while_a_signature_may_exist() {
+        let signing = run(Operation::Submit, RunState::Running).intending(Step::Sign, NOW);
+        for run in
+            [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().held(NOW)]
+        {
+            assert_eq!(run.clone().moved(RunMove::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Sign)));
+            assert!(!run.moves().contains(&RunMove::Cancel));
+        }
+        let signed = signing.after(Step::Sign, &done(), NOW);
+        assert_eq!(signed.moved(RunMove::Cancel, NOW), Err(Refusal::RunTookEffect));
+        let checking = run(Operation::Submit, RunState::Running).intending(Step::DataCheck, NOW);
+        assert_eq!(checking.moved(RunMove::Cancel, NOW).unwrap().state, RunState::Cancelled);
+    }
+
+    #[test]
+    fn a_refused_signature_is_none_and_can_be_tried_again() {
+        let refused = Verdict::Refused { error: "odd".into() };
+        let run = run(Operation::Submit, RunState::Running).intending(Step::Sign, NOW).after(
+            Step::Sign,
+            &refused,
+            NOW,
+        );
+        assert_eq!(run.moves(), [RunMove::Retry]);
+    }
+
+    #[test]
+    fn a_question_about_the_moment_does_not_make_a_lost_transmission_forgotten() {
+        let mut run = run(Operation::Transmit, RunState::Running);
+        for step in [Step::Health, Step::AccessPoints] {
+            run = run.intending(step, NOW).after(step, &done(), NOW);
+        }
+        let lost = run.intending(Step::Send, NOW).after(Step::Send, &waits(), NOW);
+        assert_eq!(lost.next_step(), Some(Step::Health));
+        let asked = lost.intending(Step::Health, NOW);
+        assert_eq!(asked.clone().moved(RunMove::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Send)));
+        let asked = asked.after(Step::Health, &done(), NOW).intending(Step::AccessPoints, NOW);
+        let asked = asked.after(Step::AccessPoints, &done(), NOW);
+        assert_eq!((asked.unsettled(), asked.next_step()), (Some(Step::Send), Some(Step::Send)));
+        let sent = asked.intending(Step::Send, NOW).after(Step::Send, &done(), NOW);
+        assert_eq!((sent.unsettled(), sent.state), (None, RunState::Succeeded));
+    }
+
+    #[test]
+    fn what_was_asked_about_the_moment_is_asked_again_after_a_pause() {
+        let run = run(Operation::Transmit, RunState::Running).intending(Step::Health, NOW);
+        let run = run.after(Step::Health, &done(), NOW).moved(RunMove::Pause, NOW).unwrap();
+        assert_eq!((run.next_attempt_at, run.moves().len()), (None, 3));
+        let run = run.moved(RunMove::Resume, NOW).unwrap();
+        assert_eq!((run.next_step(), run.next_attempt_at), (Some(Step::Health), Some(NOW)));
+    }
+}

@@ -1,0 +1,63 @@
+//! How the outcome of a call became known, and for which of its outcomes a run of several steps is known.
+
+use crate::domain::kernel::codes::words;
+use crate::domain::pipeline::{Run, Step};
+
+words! {
+    /// By the answer to the call; by asking, with `confirm` or, where that was silent, with a search; or by comparing
+    /// the authority's copy of the document with what was sent.
+    ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
+}
+
+impl ResolvedBy {
+    /// What a run is known for after a step: what was found out goes before what was answered, and of what was found
+    /// out the step with the effect decides.
+    #[must_use]
+    pub fn after(self, before: Option<Self>, step: Step) -> Self {
+        match before {
+            Some(before) if before != Self::Answer && (self == Self::Answer || !step.has_effect()) => before,
+            _ => self,
+        }
+    }
+}
+
+impl Run {
+    /// Whether an outcome of it became known by more than the answer to its call.
+    pub fn was_asked_about(&self) -> bool {
+        self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::pipeline::{Operation, Request, RunState, Verdict};
+
+    #[test]
+    fn a_run_is_known_for_how_its_effect_became_known() {
+        use ResolvedBy::{Answer, Download, Search};
+        let now = Timestamp::UNIX_EPOCH;
+        for (steps, known) in [
+            ([Answer, Answer, Answer, Answer], Answer),
+            ([Answer, Answer, Download, Answer], Download),
+            ([Answer, Answer, Answer, Search], Search),
+            ([Answer, Answer, Download, Search], Download),
+            ([Download, Answer, Search, Answer], Search),
+            ([Download, Answer, Answer, Answer], Download),
+        ] {
+            let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+            let request = Request { operation: Operation::Submit, irn, document: json!({}) };
+            let mut run = Run::open(RunId::nil(), TaxpayerId(7), request, now);
+            for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
+                let verdict = Verdict::Done { resolved_by, qr_code: None };
+                run = run.intending(*step, now).after(*step, &verdict, now);
+            }
+            assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Whether what the authority has signed under an IRN is what was sent. Its copy counts only in the fields that
+//! were sent: it may add its own, put them into another order, and spell a number in its own way. Absent, null and
+//! empty are one; a list is compared entry by entry, in whatever order its entries came (a very long one in its own).
+
+use jiff::civil::Date;
+use serde_json::{Map, Number, Value};
+
+use crate::domain::kernel::digest;
+use crate::domain::pipeline::Run;
+
+/// What a run is refused with whose IRN was signed with other content.
+pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
+    signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
+
+/// A copy shows the payment status of its day.
+const CHANGING: &str = "payment_status";
+/// Identifiers that are the same in any case.
+const CASELESS: [&str; 2] = ["business_id", "irn"];
+/// Entries of a list that are looked for in any order: each may be compared with each.
+const SEARCHED_MAX: usize = 256;
+/// Characters of a date, which a time may follow.
+const DATE_LEN: usize = 10;
+
+/// Whether the authority's copy holds what was sent.
+pub fn holds(copy: &Value, sent: &Value) -> bool {
+    let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else { return false };
+    let lasting = |fields: &Map<String, Value>| {
+        let lasting = fields.iter().filter(|(name, _)| *name != CHANGING);
+        Value::Object(lasting.map(|(name, value)| (name.clone(), plain(name, value))).collect())
+    };
+    let (copy, sent) = (lasting(copy), filled(&lasting(sent)));
+    digest::of(&reduced(&copy, &sent)) == digest::of(&sent)
+}
+
+/// Whether the dates that the authority tells are those of the document; `None` where they say nothing of it.
+pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
+    let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
+    let same = |told: Option<&str>, name: &str| Some(told.and_then(date)? == of(name)?);
+    match (same(issue_date, "issue_date"), same(due_date, "due_date")) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (issued, _) => issued,
+    }
+}
+
+/// Whether a run ended because something else was signed under its IRN.
+pub fn is_signed_otherwise(run: &Run) -> bool {
+    run.last_error.as_deref() == Some(SIGNED_OTHERWISE)
+}
+
+fn date(text: &str) -> Option<Date> {
+    text.get(..DATE_LEN)?.parse().ok()
+}
+
+/// An identifier in one case; everything else as it is.
+fn plain(name: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) if CASELESS.contains(&name) => text.to_lowercase().into(),
+        other => other.clone(),
+    }
+}
+
+/// The document without what is empty.
+fn filled(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let filled = fields.iter().map(|(name, value)| (name.clone(), filled(value)));
+            Value::Object(filled.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        Value::Array(entries) => entries.iter().map(filled).collect(),
+        Value::String(text) => text.trim().into(),
+        other => other.clone(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The copy with the fields that were sent and no others.
+fn reduced(copy: &Value, sent: &Value) -> Value {
+    match (copy, sent) {
+        (Value::Object(copy), Value::Object(sent)) => {
+            let kept =
+                sent.iter().filter_map(|(name, sent)| Some((name.clone(), reduced(copy.get(name)?, sent))));
+            Value::Object(kept.collect())
+        }
+        (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => paired(copy, sent),
+        (Value::String(copy), Value::Number(_)) => numeric(copy),
+        (Value::String(copy), Value::String(_)) => copy.trim().into(),
+        (copy, _) => copy.clone(),
+    }
+}
+
+/// The entries of the copy in the order in which they were sent, as far as they are found in it.
+fn paired(copy: &[Value], sent: &[Value]) -> Value {
+    let mut left: Vec<&Value> = copy.iter().collect();
+    let mut entries = Vec::with_capacity(sent.len());
+    for entry in sent {
+        let searched = if sent.len() > SEARCHED_MAX { 1 } else { left.len() };
+        let found = left[..searched].iter().position(|candidate| is_same(&reduced(candidate, entry), entry));
+        let candidate = left.remove(found.unwrap_or_default());
+        entries.push(reduced(candidate, entry));
+    }
+    Value::Array(entries)
+}
+
+fn is_same(copy: &Value, sent: &Value) -> bool {
+    copy == sent || digest::of(copy) == digest::of(sent)
+}
+
+/// A text in the place of a number is that number where it says it.
+fn numeric(copy: &str) -> Value {
+    copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sent() -> Value {
+        json!({
+            "irn": "INV1-94AD90FB-20260115", "business_id": "AAAAAAAA-1111-4111-8111-000000000001",
+            "issue_date": "2026-01-15", "payment_status": "PENDING",
+            "legal_monetary_total": { "payable_amount": 1075 },
+            "invoice_line": [
+                { "hsn_code": "8471.30", "line_extension_amount": 400 },
+                { "hsn_code": "8528.52", "line_extension_amount": 600, "item": { "name": "Monitor" } },
+            ],
+        })
+    }
+
+    fn changed(pointer: &str, value: Value) -> Value {
+        let mut copy = sent();
+        *copy.pointer_mut(pointer).unwrap() = value;
+        copy
+    }
+
+    #[test]
+    fn what_the_authority_adds_orders_and_spells_in_its_own_way_is_the_same() {
+        let number = |digits: &str| strict_json::from_trusted::<Value>(digits).unwrap();
+        let mut more = sent();
+        more["sync_date"] = json!("2026-01-16");
+        more["invoice_line"][0]["id"] = json!(1);
+        more["note"] = Value::Null;
+        let mut turned = sent();
+        turned["invoice_line"].as_array_mut().unwrap().reverse();
+        for copy in [
+            sent(),
+            more,
+            turned,
+            changed("/payment_status", json!("PAID")),
+            changed("/business_id", json!("aaaaaaaa-1111-4111-8111-000000000001")),
+            changed("/legal_monetary_total/payable_amount", number("1.0750e3")),
+            changed("/legal_monetary_total/payable_amount", json!("1075.00")),
+            changed("/invoice_line/1/item/name", json!(" Monitor ")),
+        ] {
+            assert!(holds(&copy, &sent()), "{copy}");
+        }
+    }
+
+    #[test]
+    fn a_very_long_list_is_compared_in_its_order() {
+        let lines = |numbers: Vec<usize>| json!({ "invoice_line": numbers });
+        let (short, long): (Vec<_>, Vec<_>) = ((0..SEARCHED_MAX).collect(), (0..20 * SEARCHED_MAX).collect());
+        let turned = |numbers: &[usize]| lines(numbers.iter().rev().copied().collect());
+        assert!(holds(&turned(&short), &lines(short.clone())));
+        assert!(!holds(&turned(&long), &lines(long.clone())));
+        assert!(holds(&lines(long.clone()), &lines(long)));
+    }
+
+    #[test]
+    fn absent_null_and_empty_are_one() {
+        for empty in [Value::Null, json!(""), json!(" "), json!([]), json!({}), json!({ "a": null })] {
+            let mut other = sent();
+            other["note"] = empty;
+            assert!(holds(&sent(), &other), "{other}");
+            assert!(holds(&other, &sent()), "{other}");
+        }
+    }
+
+    #[test]
+    fn other_content_is_not_the_same() {
+        let mut shorter = sent();
+        shorter["invoice_line"].as_array_mut().unwrap().pop();
+        let mut longer = sent();
+        longer["invoice_line"].as_array_mut().unwrap().push(sent()["invoice_line"][0].clone());
+        let mut twice = sent();
+        twice["invoice_line"][0] = sent()["invoice_line"][1].clone();
+        let mut without = sent();
+        without.as_object_mut().unwrap().remove("issue_date");
+        for copy in [
+            shorter,
+            longer,
+            twice,
+            without,
+            changed("/issue_date", json!("2026-01-16")),
+            changed("/legal_monetary_total/payable_amount", json!("1075.01")),
+            changed("/legal_monetary_total/payable_amount", json!("much")),
+            changed("/legal_monetary_total", json!(1075)),
+            changed("/invoice_line/1/item/name", json!("monitor")),
+            changed("/invoice_line/1/line_extension_amount", json!(600.01)),
+            changed("/irn", json!("INV2-94AD90FB-20260115")),
+            json!([]),
+            Value::Null,
+        ] {
+            assert!(!holds(&copy, &sent()), "{copy}");
+        }
+    }
+
+    #[test]
+    fn dates_agree_differ_or_say_nothing() {
+        let document = json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" });
+        for (issue_date, due_date, expected) in [
+            (Some("2026-01-15"), Some("2026-02-15"), Some(true)),
+            (Some("2026-01-15T00:00:00Z"), None, Some(true)),
+            (Some("2026-01-15"), Some("soon"), Some(true)),
+            (Some("2026-01-16"), Some("2026-02-15"), Some(false)),
+            (Some("2026-01-15"), Some("2026-02-16"), Some(false)),
+            (None, Some("2026-02-16"), Some(false)),
+            (None, Some("2026-02-15"), None),
+            (Some("15.01.2026"), None, None),
+            (None, None, None),
+        ] {
+            assert_eq!(agrees(&document, issue_date, due_date), expected, "{issue_date:?} {due_date:?}");
+        }
+        assert_eq!(
+            agrees(&json!({ "issue_date": "2026-01-15" }), Some("2026-01-15"), Some("2027-01-01")),
+            Some(true)
+        );
+    }
+}

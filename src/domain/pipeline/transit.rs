@@ -1,0 +1,34 @@
+//! How far the books know an invoice to be between its two sides. Notices, the authority's lists and its search are
+//! compared with this, so that each of them is recorded once.
+
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::lifecycle::Stage;
+use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::pipeline::{Operation, Run, Step};
+
+/// What the books say of a transmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transit {
+    /// The books say so, and no run that had stopped short of it.
+    pub is_transmitted: bool,
+    pub is_acknowledged: bool,
+}
+
+impl Transit {
+    /// Of an invoice, where it is stored, and of all the runs there are for its IRN.
+    pub fn of(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
+        let did = |step| runs.iter().any(|run: &Run| run.done.contains(&step));
+        let has_reached = match invoice {
+            Some(invoice) => invoice.status.stage() >= Some(Stage::Transmitted),
+            None => did(Step::Send),
+        };
+        let has_stopped = |run: &Run| {
+            run.operation == Operation::Transmit && !run.state.is_open() && !run.done.contains(&Step::Send)
+        };
+        let is_told = |invoice: &Invoice| invoice.authority.status == AuthorityStatus::Acknowledged;
+        Self {
+            is_transmitted: has_reached && !runs.iter().any(has_stopped),
+            is_acknowledged: did(Step::Receipt) || invoice.is_some_and(is_told),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! One reconciliation: a taxpayer's day, compared with the authority's, and what was found. It is a row that is
+//! asked for first and worked on later, so that a process that dies in it loses nothing: whoever holds the lane
+//! next does it again, which changes nothing more.
+//!
+//! | State | Means |
+//! |---|---|
+//! | queued | asked for |
+//! | running | somebody is at it, or died in it |
+//! | interrupted | the authority or the database failed: it is tried again |
+//! | done | compared to the end |
+//! | failed | given up, with the reason |
+
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use jiff::{Timestamp, ToSpan};
+
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reconciliation::FindingKind;
+
+words! {
+    ReconciliationState {
+        Queued = "queued",
+        Running = "running",
+        Interrupted = "interrupted",
+        Done = "done",
+        Failed = "failed",
+    }
+}
+
+impl ReconciliationState {
+    /// Whether it is still to be worked on.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Queued | Self::Running | Self::Interrupted)
+    }
+}
+
+words! {
+    /// Who asked for a reconciliation.
+    AskedBy { Timer = "timer", Operator = "operator", CommandLine = "command-line" }
+}
+
+words! {
+    /// What came of a finding.
+    FindingAction { Mended = "mended", Listed = "listed" }
+}
+
+/// How often a reconciliation that is interrupted is begun.
+pub const ATTEMPTS_MAX: u32 = 5;
+
+/// One day of one taxpayer, compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconciliation {
+    pub id: uuid::Uuid,
+    pub taxpayer_id: TaxpayerId,
+    /// A day of the authority's zone.
+    pub day: Date,
+    pub by: AskedBy,
+    pub state: ReconciliationState,
+    pub attempts: u32,
+    pub counts: Counts,
+    /// Why it was interrupted or given up.
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// How many invoices were compared, and what came of it. An invoice may have two findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub compared: u32,
+    pub agreed: u32,
+    pub under_way: u32,
+    pub mended: u32,
+    pub listed: u32,
+}
+
+/// One difference, and what was done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub kind: FindingKind,
+    pub irn: String,
+    pub ours: Option<String>,
+    pub theirs: Option<String>,
+    pub action: FindingAction,
+    pub detail: String,
+}
+
+impl Reconciliation {
+    pub fn asked(
+        taxpayer_id: TaxpayerId,
+        day: Date,
+        by: AskedBy,
+        (id, now): (uuid::Uuid, Timestamp),
+    ) -> Self {
+        Self {
+            id,
+            taxpayer_id,
+            day,
+            by,
+            state: ReconciliationState::Queued,
+            attempts: 0,
+            counts: Counts::default(),
+            error: None,
+            created_at: now,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    #[must_use]
+    pub fn begun(self, now: Timestamp) -> Self {
+        let (state, attempts) = (ReconciliationState::Running, self.attempts + 1);
+        Self { state, attempts, error: None, started_at: Some(now), ended_at: None, ..self }
+    }
+
+    #[must_use]
+    pub fn done(self, counts: Counts, now: Timestamp) -> Self {
+        Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
+    }
+
+    /// It is tried again, unless that would be of no use or it was tried often enough.
+    #[must_use]
+    pub fn broken_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
+        let state = if is_final || self.attempts >= ATTEMPTS_MAX {
+            ReconciliationState::Failed
+        } else {
+            ReconciliationState::Interrupted
+        };
+        Self { state, error: Some(error), ended_at: Some(now), ..self }
+    }
+}
+
+/// The first moment of a day of a zone and the first after it; none at the end of time.
+pub fn span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
+    let start = |day: Date| zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).ok();
+    Some((start(day)?, start(day.tomorrow().ok()?)?))
+}
+
+/// The day of a zone in which a moment lies.
+pub fn day_of(at: Timestamp, zone: Offset) -> Date {
+    zone.to_datetime(at).date()
+}
+
+/// The days the timer looks at: today and those before it, the newest first.
+pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
+    (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
+}
+
+/// Whether the timer compares a day: one that has ended once after its end, today again and again. `last` is when
+/// the last one that was done began.
+pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
+    match last {
+        None => true,
+        Some(last) if now >= end => last < end,
+        // One that is still to come was compared by a clock that has been set back since.
+        Some(last) => last > now || last.saturating_add(every).is_ok_and(|next| next <= now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::offset;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn day(text: &str) -> Date {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_day_is_the_authoritys() {
+        let (start, end) = span(day("2026-01-15"), offset(1)).unwrap();
+        assert_eq!((start, end), (at("2026-01-14T23:00:00Z"), at("2026-01-15T23:00:00Z")));
+        assert_eq!(day_of(at("2026-01-14T23:00:00Z"), offset(1)), day("2026-01-15"));
+        assert_eq!(span(Date::MAX, offset(1)), None);
+    }
+
+    #[test]
+    fn the_timer_looks_at_today_and_the_days_before_it() {
+        let days =
+            |count| recent_days(day("2026-03-01"), count).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(days(2), ["2026-03-01", "2026-02-28"]);
+        assert_eq!(days(0), ["2026-03-01"]);
+    }
+
+    #[test]
+    fn a_day_that_ended_is_compared_once_and_today_again_and_again() {
+        let (end, hour) = (at("2026-01-15T23:00:00Z"), Duration::from_hours(1));
+        let due = |last: Option<&str>, now: &str| is_due(end, last.map(at), hour, at(now));
+        assert!(due(None, "2026-01-15T10:00:00Z"));
+        assert!(!due(Some("2026-01-15T10:00:00Z"), "2026-01-15T10:59:59Z"));
+        assert!(due(Some("2026-01-15T10:00:00Z"), "2026-01-15T11:00:00Z"));
+        assert!(due(Some("2026-01-15T22:59:59Z"), "2026-01-15T23:00:00Z"), "once after its end");
+        assert!(!due(Some("2026-01-15T23:00:00Z"), "2026-01-20T00:00:00Z"));
+    }
+
+    #[test]
+    fn what_is_interrupted_is_begun_so_often_and_then_given_up() {
+        let now = Timestamp::UNIX_EPOCH;
+        let asked = || {
+            let identity = (uuid::Uuid::nil(), now);
+            Reconciliation::asked(TaxpayerId(7), day("2026-01-15"), AskedBy::Timer, identity)
+        };
+        let mut one = asked();
+        let mut states = Vec::new();
+        while one.state.is_open() {
+            one = one.begun(now).broken_off("down".to_owned(), false, now);
+            states.push(one.state);
+        }
+        assert_eq!((states.len(), one.state), (ATTEMPTS_MAX as usize, ReconciliationState::Failed));
+        assert_eq!(states[0], ReconciliationState::Interrupted);
+        let refused = asked().begun(now).broken_off("unknown".to_owned(), true, now);
+        assert_eq!((refused.state, refused.attempts), (ReconciliationState::Failed, 1));
+    }
+}

@@ -1,0 +1,194 @@
+//! The authority's reference lists as a snapshot: what "must exist in …" is checked against. A list that
+//! was never fetched is empty and accepts everything (docs/contract.md, "How bodies are read"), never a live call.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::Value;
+
+use crate::domain::kernel::codes::words;
+use crate::domain::money::Amount;
+
+words! {
+    /// The eleven lists, by the names of the specification.
+    List {
+        InvoiceTypes = "invoice-types",
+        PaymentMeans = "payment-means",
+        TaxCategories = "tax-categories",
+        Currencies = "currencies",
+        VatExemptions = "vat-exemptions",
+        ProductCodes = "product-codes",
+        ServiceCodes = "service-codes",
+        QuantityCodes = "invoice-quantity-codes",
+        Lgas = "lgas",
+        States = "states",
+        Countries = "countries",
+    }
+}
+
+impl List {
+    /// The field of an item that a caller sends as the value.
+    fn key(self) -> &'static str {
+        match self {
+            Self::ProductCodes => "hscode",
+            Self::VatExemptions => "heading_no",
+            Self::Countries => "alpha_2",
+            _ => "code",
+        }
+    }
+
+    /// The fields of an item whose text a person may send in place of the value. Descriptions of goods and services
+    /// are no names.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
+            Self::Currencies => &["name", "name_plural"],
+            Self::QuantityCodes | Self::Lgas | Self::States => &["name"],
+            Self::Countries => &["name", "alpha_3"],
+            Self::VatExemptions | Self::ProductCodes | Self::ServiceCodes => &[],
+        }
+    }
+
+    /// The words of an item; none where its list has no names.
+    fn words(self, code: &str, item: &Value) -> Vec<Word> {
+        let word = |text: &str, is_code| Word { folded: folded(text), code: code.to_owned(), is_code };
+        let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
+        let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
+        if !self.names().is_empty() {
+            words.push(word(code, true));
+        }
+        words
+    }
+}
+
+/// A word that stands for an item of a list: its code, its name or another code of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its letters and digits, in lower case.
+    pub folded: String,
+    pub code: String,
+    /// Whether the word is the code itself.
+    pub is_code: bool,
+}
+
+/// A snapshot of the lists the forms check against.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    codes: HashMap<List, HashSet<String>>,
+    /// Of the lists whose items have short names.
+    words: HashMap<List, Arc<[Word]>>,
+    percents: HashMap<String, Amount>,
+    digits: HashMap<String, u32>,
+}
+
+impl Catalog {
+    /// Takes in one list as the authority served it; odd items are passed over.
+    pub fn load(&mut self, list: List, items: &Value) {
+        let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
+        let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
+        self.codes.insert(list, items.iter().filter_map(code).collect());
+        let words = items.iter().filter_map(|item| code(item).map(|code| list.words(&code, item)));
+        self.words.insert(list, words.flatten().collect());
+        for item in items {
+            let Some(code) = code(item) else { continue };
+            match list {
+                List::TaxCategories => {
+                    self.percents.insert(code, percent(item).unwrap_or_default());
+                }
+                List::Currencies => {
+                    let digits = item.get("decimal_digits").and_then(Value::as_u64);
+                    self.digits
+                        .insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the list has the code; `None` when there is no snapshot to say so.
+    pub fn has(&self, list: List, code: &str) -> Option<bool> {
+        self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
+    }
+
+    /// The words that stand for the items of a list, where these have short names.
+    pub fn words(&self, list: List) -> impl Iterator<Item = &Word> {
+        self.words.get(&list).into_iter().flat_map(|words| words.iter())
+    }
+
+    /// The percent of a tax category, zero where it is not known.
+    pub fn percent(&self, tax_category: &str) -> Amount {
+        self.percents.get(tax_category).copied().unwrap_or_default()
+    }
+
+    /// The tax category with this percent, the first by name; standard VAT before others.
+    pub fn category_of(&self, percent: Amount) -> Option<&str> {
+        let matches =
+            self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
+        matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
+    }
+
+    /// The tax categories and their percents, in the order of their names.
+    pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
+        let mut all: Vec<_> = self.percents.iter().map(|(name, percent)| (name.as_str(), *percent)).collect();
+        all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
+        all
+    }
+
+    /// The digits after the point of a currency, two where it is not known.
+    pub fn currency_digits(&self, currency: &str) -> u32 {
+        self.digits.get(currency).copied().unwrap_or(2)
+    }
+}
+
+/// The snapshot that all readers share. A refresh replaces it whole; who holds the old one keeps it.
+#[derive(Debug, Clone, Default)]
+pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
+
+impl SharedCatalog {
+    pub fn get(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set(&self, catalog: Catalog) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+}
+
+/// Letters and digits only, in lower case: what two spellings of one word have in common.
+pub fn folded(text: &str) -> String {
+    text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Percents come as numbers or as text, some with a percent sign.
+fn percent(item: &Value) -> Option<Amount> {
+    match item.get("percent")? {
+        Value::Number(number) => Amount::parse(&number.to_string()).ok(),
+        Value::String(text) => Amount::parse(text.trim().trim_end_matches('%')).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_was_never_fetched_knows_nothing() {
+        assert_eq!(Catalog::default().has(List::Currencies, "NGN"), None);
+    }
+
+    #[test]
+    fn a_list_is_read_by_its_own_key() {
+        let mut catalog = Catalog::default();
+        catalog.load(List::ProductCodes, &json!([{ "hscode": "8471.30", "description": "Computers" }]));
+        catalog
+            .load(List::TaxCategories, &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]));
+        catalog.load(List::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
+        assert_eq!(catalog.has(List::ProductCodes, "8471.30"), Some(true));
+        assert_eq!(catalog.has(List::ProductCodes, "0000.00"), Some(false));
+        assert_eq!(catalog.percent("STANDARD_VAT").to_string(), "7.5");
+        assert_eq!((catalog.currency_digits("JPY"), catalog.currency_digits("NGN")), (0, 2));
+    }
+}

@@ -1,0 +1,206 @@
+//! Which code of a reference list somebody meant who wrote another word: the same letters, the name in place of the
+//! code, or a slip of the pen. Where two are near there is none, because a wrong guess changes what an invoice
+//! says. Codes of digits are never guessed by their digits: any other digit is another code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use strsim::osa_distance;
+
+use crate::domain::reference::catalog::{Catalog, List, folded};
+
+/// A longer text is no code and no name.
+const TEXT_BYTES_MAX: usize = 128;
+/// From this length on a word may have two slips.
+const TWO_SLIPS_LETTERS_MIN: usize = 8;
+/// From this length on nothing else may be one letter further away.
+const MARGIN_LETTERS_MIN: usize = 5;
+
+/// Words that differ more in length differ in more than what is looked for: two slips and the margin, each a letter
+/// of at most four bytes.
+const BYTES_APART_MAX: usize = 12;
+
+/// How a code was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// The letters are those of the code; case, blanks or hyphens differ.
+    Spelling,
+    /// The text is the name, or another code, of what the code stands for.
+    Name,
+    /// One or two letters are wrong.
+    Slip,
+}
+
+/// The one code that a text may mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Near {
+    pub code: String,
+    pub likeness: Likeness,
+}
+
+/// The one code of a list that a text may mean, if there is just one.
+pub fn nearest(catalog: &Catalog, list: List, text: &str) -> Option<Near> {
+    let is_listed = catalog.has(list, text) == Some(true);
+    if is_listed || text.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let wanted = folded(text);
+    let alike = || catalog.words(list).filter(|word| !wanted.is_empty() && word.folded == wanted);
+    let found: BTreeSet<&str> = alike().map(|word| word.code.as_str()).collect();
+    if found.is_empty() {
+        return slip(catalog, list, &wanted);
+    }
+    let is_code = alike().any(|word| word.is_code);
+    only(&found, if is_code { Likeness::Spelling } else { Likeness::Name })
+}
+
+/// The code with the nearest word, where that is a slip away and nothing else is about as near.
+fn slip(catalog: &Catalog, list: List, wanted: &str) -> Option<Near> {
+    let letters = wanted.chars().count();
+    if letters < slip_letters_min(list) || has_digit(wanted) {
+        return None;
+    }
+    let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
+    let distances = distances(catalog, list, wanted);
+    let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
+    // Most short words are two letters away from many others; a long one is not by chance.
+    let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
+    let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
+    only(&near.map(|(code, _)| code).collect(), Likeness::Slip)
+}
+
+/// A shorter word has no slips: too much lies one letter away from it. The list of units is the densest; the codes
+/// of currencies are what is mistyped most, and who asks here looks for a witness.
+fn slip_letters_min(list: List) -> usize {
+    match list {
+        List::Currencies => 3,
+        List::QuantityCodes => 6,
+        _ => 5,
+    }
+}
+
+/// How far the nearest word of each code is.
+fn distances<'c>(catalog: &'c Catalog, list: List, wanted: &str) -> BTreeMap<&'c str, usize> {
+    // The codes of other lists are numbered through, so that one is a slip of another.
+    let codes_may_slip = matches!(list, List::Currencies | List::TaxCategories);
+    let mut distances = BTreeMap::new();
+    for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {
+        let is_far = word.folded.len().abs_diff(wanted.len()) > BYTES_APART_MAX;
+        if is_far || word.folded.chars().count() < slip_letters_min(list) || has_digit(&word.folded) {
+            continue;
+        }
+        let distance = osa_distance(&word.folded, wanted);
+        let least = distances.entry(word.code.as_str()).or_insert(distance);
+        *least = distance.min(*least);
+    }
+    distances
+}
+
+fn only(found: &BTreeSet<&str>, likeness: Likeness) -> Option<Near> {
+    let mut codes = found.iter();
+    let code = codes.next()?;
+    codes.next().is_none().then(|| Near { code: (*code).to_owned(), likeness })
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        let countries = json!([
+            { "name": "Nigeria", "alpha_2": "NG", "alpha_3": "NGA" },
+            { "name": "Niger", "alpha_2": "NE", "alpha_3": "NER" },
+            { "name": "Benin", "alpha_2": "BJ", "alpha_3": "BEN" },
+        ]);
+        catalog.load(List::Countries, &countries);
+        let naira = json!({ "code": "NGN", "name": "Nigerian Naira", "name_plural": "Nigerian nairas" });
+        catalog.load(List::Currencies, &json!([naira, { "code": "USD", "name": "US Dollar" }]));
+        let means = json!([
+            { "code": "30", "value": "Credit Transfer" },
+            { "code": "31", "value": "Debit Transfer" },
+            { "code": "ZZZ", "value": "Mutually Defined" },
+        ]);
+        catalog.load(List::PaymentMeans, &means);
+        let units = json!([
+            { "code": "EA", "name": "each" },
+            { "code": "KGM", "name": "kilogram" },
+            { "code": "A49", "name": "denier" },
+            { "code": "M83", "name": "denier" },
+        ]);
+        catalog.load(List::QuantityCodes, &units);
+        let taxes = json!([
+            { "code": "STANDARD_VAT", "value": "Standard Value-Added Tax", "percent": 7 },
+            { "code": "STANDARD_GST", "value": "Standard Goods and Services Tax", "percent": 0 },
+        ]);
+        catalog.load(List::TaxCategories, &taxes);
+        let states = json!([{ "code": "NG-LA", "name": "Lagos" }, { "code": "NG-KO", "name": "Kogi" }]);
+        catalog.load(List::States, &states);
+        catalog.load(List::Lgas, &json!([{ "code": "NG-AB-ABN", "name": "Aba North" }]));
+        catalog
+    }
+
+    #[test]
+    fn the_one_code_that_is_near_is_found() {
+        let catalog = catalog();
+        let cases = [
+            (List::Countries, "Nigeria", Some(("NG", Likeness::Name))),
+            (List::Countries, "NGA", Some(("NG", Likeness::Name))),
+            (List::Countries, "nigeriaa", Some(("NG", Likeness::Slip))),
+            (List::Currencies, "ngn", Some(("NGN", Likeness::Spelling))),
+            (List::Currencies, "nigerian naira", Some(("NGN", Likeness::Name))),
+            (List::Currencies, "Nigerian Nairas", Some(("NGN", Likeness::Name))),
+            (List::Currencies, "NGM", Some(("NGN", Likeness::Slip))),
+            (List::Currencies, "NNG", Some(("NGN", Likeness::Slip))),
+            (List::PaymentMeans, "credit transfer", Some(("30", Likeness::Name))),
+            (List::PaymentMeans, "Credit Trasnfer", Some(("30", Likeness::Slip))),
+            (List::PaymentMeans, "zzz", Some(("ZZZ", Likeness::Spelling))),
+            (List::PaymentMeans, "3 0", Some(("30", Likeness::Spelling))),
+            (List::QuantityCodes, "Each", Some(("EA", Likeness::Name))),
+            (List::QuantityCodes, "kgm", Some(("KGM", Likeness::Spelling))),
+            (List::QuantityCodes, "kilogramm", Some(("KGM", Likeness::Slip))),
+            (List::TaxCategories, "standard vat", Some(("STANDARD_VAT", Likeness::Spelling))),
+            (List::TaxCategories, "STANDART_VTA", Some(("STANDARD_VAT", Likeness::Slip))),
+            (List::States, "Lagos", Some(("NG-LA", Likeness::Name))),
+            (List::Lgas, "aba-north", Some(("NG-AB-ABN", Likeness::Name))),
+        ];
+        for (list, text, expected) in cases {
+            let found = nearest(&catalog, list, text);
+            let found = found.as_ref().map(|near| (near.code.as_str(), near.likeness));
+            assert_eq!(found, expected, "{list} {text}");
+        }
+    }
+
+    #[test]
+    fn where_two_are_near_or_nothing_is_there_is_none() {
+        let catalog = catalog();
+        for (list, text) in [
+            (List::Countries, "Nigera"),
+            (List::Countries, "NGX"),
+            (List::Countries, "NX"),
+            (List::Countries, ""),
+            (List::Countries, "--"),
+            (List::Currencies, "NG"),
+            (List::Currencies, "EUR"),
+            (List::Currencies, "NGN"),
+            (List::PaymentMeans, "32"),
+            (List::PaymentMeans, "300"),
+            (List::PaymentMeans, "Dedit Transfer"),
+            (List::QuantityCodes, "denier"),
+            (List::QuantityCodes, "KGN"),
+            (List::QuantityCodes, "eich"),
+            (List::PaymentMeans, "ZZA"),
+            (List::TaxCategories, "STANDARD_GAT"),
+            (List::TaxCategories, "VAT"),
+            (List::InvoiceTypes, "381"),
+            (List::TaxCategories, &"STANDARD_VAT".repeat(20)),
+        ] {
+            assert_eq!(nearest(&catalog, list, text), None, "{list} {text}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Keys by the SHA-256 of their text; the text itself is nowhere.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::access::api_key::ApiKey;
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+/// Characters of the hash that tell the keys of an account apart.
+const ID_CHARS: usize = 12;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "api_keys")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub hash: String,
+    pub kind: String,
+    pub owner_id: i64,
+    pub created_at: i64,
+    pub scope: String,
+    pub expires_at: Option<i64>,
+    pub last_used_at: Option<i64>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for ApiKey {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let id: String = row.hash.chars().take(ID_CHARS).collect();
+        let at = Row { table: "api_keys", id: id.as_str() };
+        let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
+        Ok(Self {
+            scope: at.parse(&row.scope)?,
+            created_at: at.moment(row.created_at)?,
+            expires_at: moment(row.expires_at)?,
+            last_used_at: moment(row.last_used_at)?,
+            id,
+        })
+    }
+}

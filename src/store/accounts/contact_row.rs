@@ -1,0 +1,47 @@
+//! Contact persons of a taxpayer.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::party::Contact;
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "contacts")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: i64,
+    pub first_name: String,
+    pub last_name: String,
+    pub email: String,
+    pub email_key: String,
+    pub phone: Option<String>,
+    pub password_hash: String,
+    pub must_change_password: bool,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Contact {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "contacts", id: row.id };
+        Ok(Self {
+            id: row.id,
+            created_at: at.moment(row.created_at)?,
+            updated_at: at.moment(row.updated_at)?,
+            first_name: row.first_name,
+            last_name: row.last_name,
+            email: row.email,
+            phone: row.phone,
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! Integrators.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::access::api_key::KeyHolder;
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "integrators")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: i64,
+    pub name: String,
+    pub email: String,
+    pub email_key: String,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for KeyHolder {
+    type Error = StoreError;
+
+    /// The account; its keys are rows of another table.
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let created_at = Row { table: "integrators", id: row.id }.moment(row.created_at)?;
+        Ok(Self { id: row.id, name: Some(row.name), email: row.email, created_at, keys: Vec::new() })
+    }
+}

@@ -1,0 +1,298 @@
+//! API keys, known by the SHA-256 of their text. Every request asks here, so a key that was replaced, revoked or has
+//! expired is refused at once on every replica.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Condition, Expr, ExprTrait, LockBehavior, LockType, Query};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
+use secrecy::ExposeSecret;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey, VALID_KEYS_MAX};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::kernel::ids::IntegratorId;
+use crate::store::accounts::api_key_row::{Column, Entity, Model};
+use crate::store::accounts::taxpayer_row;
+use crate::store::db::column::Row;
+use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::error::StoreError;
+
+/// How old the last use that is written may be before it is written again.
+const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
+
+/// A valid key, as a request finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidKey {
+    pub owner: KeyOwner,
+    pub scope: KeyScope,
+    pub hash: String,
+    /// Whether this use of it is worth writing down.
+    pub is_use_due: bool,
+}
+
+/// The account that a key opens at this moment, if any.
+pub async fn valid(
+    store: &Store,
+    kind: KeyKind,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<ValidKey>, StoreError> {
+    let hash = hash(key);
+    let found = Entity::find_by_id(hash.as_str()).one(store.reader()).await?;
+    let is_the_key = |row: &Model| {
+        bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))
+            && row.kind == kind.as_str()
+            && row.expires_at.is_none_or(|end| end > now.as_microsecond())
+    };
+    let Some(row) = found.filter(is_the_key) else { return Ok(None) };
+    let used = row.last_used_at.map(|at| Duration::from_micros((now.as_microsecond() - at).unsigned_abs()));
+    Ok(Some(ValidKey {
+        owner: KeyOwner { kind, id: row.owner_id },
+        scope: Row { table: "api_keys", id: row.owner_id }.parse(&row.scope)?,
+        is_use_due: used.is_none_or(|ago| ago >= USE_WRITTEN_AFTER),
+        hash,
+    }))
+}
+
+/// Whether an account has a key.
+pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
+    let found = Entity::find().filter(of(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
+    Ok(found.is_some())
+}
+
+/// The keys of these accounts of one kind, the newest first, expired ones among them.
+pub async fn of_accounts(
+    store: &Store,
+    kind: KeyKind,
+    ids: &[i64],
+) -> Result<HashMap<i64, Vec<ApiKey>>, StoreError> {
+    let mut keys: HashMap<i64, Vec<ApiKey>> = HashMap::new();
+    for portion in portions(ids) {
+        let rows = Entity::find()
+            .filter(Column::Kind.eq(kind.as_str()))
+            .filter(Column::OwnerId.is_in(portion.iter().copied()))
+            .order_by_desc(Column::CreatedAt)
+            .all(store.reader())
+            .await?;
+        for row in rows {
+            keys.entry(row.owner_id).or_default().push(ApiKey::try_from(row)?);
+        }
+    }
+    Ok(keys)
+}
+
+/// Gives an account a new key. Those it has end at once or, where the terms say so, after an overlap; the caller
+/// holds the lock of the account, so that of two rotations the second one sees the key of the first.
+pub async fn rotate(
+    tx: &Transaction,
+    owner: KeyOwner,
+    new: &NewKey,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let rows = Entity::find().filter(of(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
+    let at = Row { table: "api_keys", id: owner.id };
+    let replaced_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
+    let mut kept = 0;
+    for row in rows {
+        let had = row.expires_at.map(|end| at.moment(end)).transpose()?;
+        let end = new.terms.end_of_replaced(now, had);
+        if end <= now || kept + 1 >= VALID_KEYS_MAX {
+            Entity::delete_by_id(row.hash).exec(tx).await?;
+            continue;
+        }
+        kept += 1;
+        Entity::update_many()
+            .col_expr(Column::ExpiresAt, Expr::value(end.as_microsecond()))
+            .filter(Column::Hash.eq(row.hash))
+            .exec(tx)
+            .await?;
+    }
+    let row = Model {
+        hash: hash(new.text.expose_secret()),
+        kind: owner.kind.to_string(),
+        owner_id: owner.id,
+        created_at: now.as_microsecond(),
+        scope: new.terms.scope.or(replaced_scope).unwrap_or(KeyScope::Full).to_string(),
+        expires_at: new.terms.expires_at.map(Timestamp::as_microsecond),
+        last_used_at: None,
+    };
+    Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// Takes all keys of an account back. Returns how many there were.
+pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
+    Ok(Entity::delete_many().filter(of(owner)).exec(tx).await?.rows_affected)
+}
+
+/// Takes back all keys of the taxpayers that an integrator onboarded. Returns how many there were.
+pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
+    let onboarded = Query::select()
+        .column(taxpayer_row::Column::Id)
+        .from(taxpayer_row::Entity)
+        .and_where(taxpayer_row::Column::IntegratorId.eq(integrator.0))
+        .to_owned();
+    let deleted = Entity::delete_many()
+        .filter(Column::Kind.eq(KeyKind::Taxpayer.as_str()))
+        .filter(Column::OwnerId.in_subquery(onboarded))
+        .exec(tx)
+        .await?;
+    Ok(deleted.rows_affected)
+}
+
+/// Writes that these keys were used at about this moment. Rows that somebody else has locked are passed over.
+pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
+    let at = at.as_microsecond();
+    for portion in portions(hashes) {
+        let older =
+            Condition::any().add(Column::LastUsedAt.is_null()).add(Expr::col(Column::LastUsedAt).lt(at));
+        let tx = store.begin().await?;
+        let free: Vec<String> = Entity::find()
+            .select_only()
+            .column(Column::Hash)
+            .filter(Column::Hash.is_in(portion))
+            .filter(older)
+            .order_by_asc(Column::Hash)
+            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+            .into_tuple()
+            .all(&tx)
+            .await?;
+        Entity::update_many()
+            .col_expr(Column::LastUsedAt, Expr::value(at))
+            .filter(Column::Hash.is_in(free))
+            .exec(&tx)
+            .await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+fn of(owner: KeyOwner) -> Condition {
+    Condition::all().add(Column::Kind.eq(owner.kind.as_str())).add(Column::OwnerId.eq(owner.id))
+}
+
+fn hash(key: &str) -> String {
+    hex::encode(Sha256::digest(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::access::api_key::KeyTerms;
+    use crate::store::testing::stores;
+
+    const OWNER: KeyOwner = KeyOwner { kind: KeyKind::Integrator, id: 7 };
+    const HOUR: Duration = Duration::from_hours(1);
+
+    fn key(text: &str, overlap: Duration) -> NewKey {
+        NewKey { text: text.to_owned().into(), terms: KeyTerms { overlap, ..KeyTerms::default() } }
+    }
+
+    async fn rotated(store: &Store, new: NewKey, now: Timestamp) {
+        let tx = store.begin().await.unwrap();
+        rotate(&tx, OWNER, &new, now).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Those of these keys that are valid at a moment.
+    async fn valid_of<'k>(store: &Store, keys: &[&'k str], now: Timestamp) -> Vec<&'k str> {
+        let mut found = Vec::new();
+        for key in keys {
+            if valid(store, OWNER.kind, key, now).await.unwrap().is_some() {
+                found.push(*key);
+            }
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn a_rotation_ends_the_old_keys_at_once_or_after_its_overlap() {
+        for test in stores().await {
+            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let all = ["sik_a", "sik_b", "sik_c", "sik_d"];
+            rotated(store, key("sik_a", Duration::ZERO), start).await;
+            rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
+            assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
+            // The end of a replaced key is never moved on.
+            rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
+            assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
+            assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);
+            rotated(store, key("sik_d", Duration::ZERO), start + 4 * HOUR).await;
+            assert_eq!(valid_of(store, &all, start + 4 * HOUR).await, ["sik_d"]);
+            assert_eq!(valid(store, KeyKind::Operator, "sik_d", start).await.unwrap(), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_account_has_so_many_valid_keys_and_no_more() {
+        for test in stores().await {
+            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let texts: Vec<_> = (0..8).map(|number| format!("sik_{number}")).collect();
+            for (second, text) in texts.iter().enumerate() {
+                let now = start + Duration::from_secs(second as u64);
+                rotated(store, key(text, HOUR), now).await;
+            }
+            let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+            let now = start + Duration::from_secs(8);
+            assert_eq!(valid_of(store, &texts, now).await, texts[8 - VALID_KEYS_MAX..]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_ends_when_it_expires_and_its_scope_passes_on() {
+        for test in stores().await {
+            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let terms = KeyTerms {
+                scope: Some(KeyScope::ReadOnly),
+                expires_at: Some(start + HOUR),
+                ..KeyTerms::default()
+            };
+            rotated(store, NewKey { text: "sik_a".to_owned().into(), terms }, start).await;
+            let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
+            assert_eq!((found.owner, found.scope), (OWNER, KeyScope::ReadOnly));
+            assert_eq!(valid(store, OWNER.kind, "sik_a", start + HOUR).await.unwrap(), None);
+            rotated(store, key("sik_b", Duration::ZERO), start).await;
+            let found = valid(store, OWNER.kind, "sik_b", start + HOUR).await.unwrap().unwrap();
+            assert_eq!(
+                found.scope,
+                KeyScope::ReadOnly,
+                "a rotation that names no scope gives no more rights"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_use_is_written_and_then_not_due_for_a_minute() {
+        for test in stores().await {
+            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            rotated(store, key("sik_a", Duration::ZERO), start).await;
+            let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
+            assert!(found.is_use_due);
+            note_used(store, &[found.hash, "gone".to_owned()], start).await.unwrap();
+            let is_due = async |seconds| {
+                let now = start + Duration::from_secs(seconds);
+                valid(store, OWNER.kind, "sik_a", now).await.unwrap().unwrap().is_use_due
+            };
+            assert_eq!((is_due(59).await, is_due(60).await), (false, true));
+            let listed = of_accounts(store, OWNER.kind, &[7, 8]).await.unwrap();
+            assert_eq!(listed.len(), 1);
+            assert_eq!(listed[&7][0].last_used_at, Some(start));
+        }
+    }
+
+    #[tokio::test]
+    async fn revoked_keys_are_gone() {
+        for test in stores().await {
+            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            rotated(store, key("sik_a", Duration::ZERO), start).await;
+            rotated(store, key("sik_b", HOUR), start).await;
+            let tx = store.begin().await.unwrap();
+            assert_eq!(revoke(&tx, OWNER).await.unwrap(), 2);
+            tx.commit().await.unwrap();
+            assert_eq!(valid_of(store, &["sik_a", "sik_b"], start).await, [""; 0]);
+        }
+    }
+}

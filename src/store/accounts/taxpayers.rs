@@ -1,0 +1,380 @@
+//! Taxpayers and their contact persons. Tax numbers are compared by their normal form only.
+
+use std::collections::HashMap;
+
+use sea_orm::ActiveValue::NotSet;
+use sea_orm::sea_query::{Expr, ExprTrait};
+use sea_orm::{
+    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect, Select,
+};
+
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::normal_form;
+use crate::domain::party::verification::VerificationStatus;
+use crate::domain::party::{Contact, Taxpayer};
+use crate::store::accounts::contact_row;
+use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
+use crate::store::db::column::{Row, caseless, contains};
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+
+/// The taxpayers that a tax number on a document names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TinHolder {
+    Nobody,
+    One(Box<Taxpayer>),
+    /// Several had it in different spellings before it was unique.
+    Several(Vec<TaxpayerId>),
+}
+
+/// Taxpayers that are named where several share a tax number.
+const HOLDERS_MAX: u64 = 10;
+
+fn owned_by(integrator: IntegratorId) -> Select<Entity> {
+    Entity::find().filter(Column::IntegratorId.eq(integrator.0))
+}
+
+/// A taxpayer for its own sake: its actor's, or its own key's.
+pub async fn with_id(
+    connection: &impl ConnectionTrait,
+    id: TaxpayerId,
+) -> Result<Option<Taxpayer>, StoreError> {
+    Entity::find_by_id(id.0).one(connection).await?.map(Taxpayer::try_from).transpose()
+}
+
+pub async fn owned_by_with_id(
+    store: &Store,
+    integrator: IntegratorId,
+    id: TaxpayerId,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let found = owned_by(integrator).filter(Column::Id.eq(id.0)).one(store.reader()).await?;
+    found.map(Taxpayer::try_from).transpose()
+}
+
+pub async fn owned_by_with_business_id(
+    store: &Store,
+    integrator: IntegratorId,
+    business_id: &str,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let same = Column::BusinessIdKey.eq(caseless(business_id));
+    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+}
+
+pub async fn owned_by_with_service_id(
+    store: &Store,
+    integrator: IntegratorId,
+    service_id: &str,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let same = Column::ServiceIdKey.eq(caseless(service_id));
+    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+}
+
+/// None also where several of the integrator's share it.
+pub async fn owned_by_with_tin(
+    store: &Store,
+    integrator: IntegratorId,
+    tin: &str,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
+    let same = owned_by(integrator).filter(Column::TinNormal.eq(normal)).limit(2);
+    let mut found = same.all(store.reader()).await?;
+    if found.len() == 1 { found.pop().map(Taxpayer::try_from).transpose() } else { Ok(None) }
+}
+
+/// The taxpayer to whom the authority gave a service id, whoever onboarded it.
+pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
+    let same = Column::ServiceIdKey.eq(caseless(service_id));
+    Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
+}
+
+/// The taxpayers that have a tax number, in whichever spelling.
+pub async fn with_tin(store: &Store, tin: &str) -> Result<TinHolder, StoreError> {
+    let Some(normal) = normal_form::tin(tin) else { return Ok(TinHolder::Nobody) };
+    let same = Entity::find().filter(Column::TinNormal.eq(normal)).order_by_asc(Column::Id);
+    let mut found = same.limit(HOLDERS_MAX).all(store.reader()).await?;
+    match (found.pop(), found.as_slice()) {
+        (None, _) => Ok(TinHolder::Nobody),
+        (Some(row), []) => Ok(TinHolder::One(Box::new(row.try_into()?))),
+        (Some(row), others) => {
+            let ids = others.iter().chain([&row]).map(|row| TaxpayerId(row.id));
+            Ok(TinHolder::Several(ids.collect()))
+        }
+    }
+}
+
+/// A page of an integrator's taxpayers, newest first, whose name, TIN or email contains a text.
+pub async fn page_owned_by(
+    store: &Store,
+    integrator: IntegratorId,
+    search: Option<&str>,
+    page: u64,
+    per_page: u64,
+) -> Result<(Vec<Taxpayer>, u64), StoreError> {
+    let found = owned_by(integrator).filter(matching(search));
+    let total = found.clone().count(store.reader()).await?;
+    let rows = found
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    Ok((rows.into_iter().map(Taxpayer::try_from).collect::<Result<_, _>>()?, total))
+}
+
+fn matching(search: Option<&str>) -> Condition {
+    let text = search.map(normal_form::folded).filter(|text| !text.is_empty());
+    Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains(&text))))
+}
+
+pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact>, StoreError> {
+    let rows = contact_row::Entity::find()
+        .filter(contact_row::Column::TaxpayerId.eq(taxpayer.0))
+        .order_by_asc(contact_row::Column::Id)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Contact::try_from).collect()
+}
+
+/// The contact persons of several taxpayers, by taxpayer.
+pub async fn contacts_of_each(
+    store: &Store,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, Vec<Contact>>, StoreError> {
+    let rows = contact_row::Entity::find()
+        .filter(contact_row::Column::TaxpayerId.is_in(taxpayers.iter().map(|id| id.0)))
+        .order_by_asc(contact_row::Column::Id)
+        .all(store.reader())
+        .await?;
+    let mut contacts: HashMap<TaxpayerId, Vec<Contact>> = HashMap::new();
+    for row in rows {
+        contacts.entry(TaxpayerId(row.taxpayer_id)).or_default().push(Contact::try_from(row)?);
+    }
+    Ok(contacts)
+}
+
+/// What another taxpayer has already, as faults of Create Taxpayer's fields.
+pub async fn taken(
+    connection: &impl ConnectionTrait,
+    taxpayer: &Taxpayer,
+    login: Option<&str>,
+) -> Result<Faults, StoreError> {
+    let row = Model::from(taxpayer);
+    let unique = [
+        ("email", Column::EmailKey, &row.email_key),
+        ("tin_no", Column::TinNormal, &row.tin_normal),
+        ("authority_service_id", Column::ServiceIdKey, &row.service_id_key),
+        ("authority_business_id", Column::BusinessIdKey, &row.business_id_key),
+    ];
+    let mut any = Condition::any();
+    for (_, column, value) in &unique {
+        any = any.add(column.eq(value.as_str()));
+    }
+    let others = Entity::find().filter(Column::Id.ne(row.id)).filter(any).all(connection).await?;
+    let mut faults = Faults::default();
+    for (field, column, value) in unique {
+        let has = |other: &Model| match column {
+            Column::EmailKey => &other.email_key == value,
+            Column::TinNormal => &other.tin_normal == value,
+            Column::ServiceIdKey => &other.service_id_key == value,
+            _ => &other.business_id_key == value,
+        };
+        if others.iter().any(has) {
+            faults.push(taken_fault(field));
+        }
+    }
+    if let Some(login) = login {
+        let same = contact_row::Column::EmailKey.eq(caseless(login));
+        if contact_row::Entity::find().filter(same).one(connection).await?.is_some() {
+            faults.push(taken_fault("contact_person.email"));
+        }
+    }
+    Ok(faults)
+}
+
+fn taken_fault(field: &str) -> Fault {
+    Fault::new(field, "unique", format!("The {field} has already been taken."))
+}
+
+/// Adds a taxpayer with its contact person.
+pub async fn add(
+    tx: &Transaction,
+    taxpayer: &Taxpayer,
+    person: contact_row::Model,
+) -> Result<(), StoreError> {
+    Entity::insert(Model::from(taxpayer).into_active_model()).exec_without_returning(tx).await?;
+    contact_row::Entity::insert(person.into_active_model()).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// Writes a taxpayer as it is now. Its tax number never changes.
+pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
+    let mut row = Model::from(taxpayer).into_active_model().reset_all();
+    row.tin_shared = NotSet;
+    Entity::update(row).exec(tx).await?;
+    Ok(())
+}
+
+/// Which taxpayers an operator asks for.
+#[derive(Debug, Default)]
+pub struct TaxpayerFilter {
+    pub verification: Option<VerificationStatus>,
+    /// Only those whose tax number others have too.
+    pub sharing_tin: bool,
+    /// Only those with this tax number, in whichever spelling.
+    pub tin: Option<String>,
+}
+
+/// A page of the taxpayers of all integrators, newest first; with each, whether others have its tax number too.
+pub async fn page(
+    store: &Store,
+    filter: TaxpayerFilter,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<(Taxpayer, bool)>, u64), StoreError> {
+    let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
+    let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
+    let wanted = Condition::all()
+        .add_option(status)
+        .add_option(tin)
+        .add_option(filter.sharing_tin.then(|| Expr::col(Column::TinShared)));
+    let found = Entity::find().filter(wanted);
+    let total = found.clone().count(store.reader()).await?;
+    let rows = found
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    let shown = |row: Model| {
+        let is_shared = row.tin_shared;
+        Ok((Taxpayer::try_from(row)?, is_shared))
+    };
+    Ok((rows.into_iter().map(shown).collect::<Result<_, StoreError>>()?, total))
+}
+
+/// How many taxpayers there are, by how far their verification has come.
+pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationStatus, i64)>, StoreError> {
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .column(Column::Verification)
+        .column_as(Column::Id.count(), "taxpayers")
+        .group_by(Column::Verification)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let at = Row { table: "taxpayers", id: "verification" };
+    rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
+}
+
+/// How many taxpayers have a tax number that another one has too.
+pub async fn count_sharing_tin(store: &Store) -> Result<i64, StoreError> {
+    let count = Entity::find().filter(Expr::col(Column::TinShared)).count(store.reader()).await?;
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// Every taxpayer there is, for the audit.
+/// So many taxpayers after an id, in the order of their ids.
+pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
+    let ids: Vec<i64> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::Id.gt(after.0))
+        .order_by_asc(Column::Id)
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(ids.into_iter().map(TaxpayerId).collect())
+}
+
+pub async fn all_ids(store: &Store) -> Result<Vec<TaxpayerId>, StoreError> {
+    let ids: Vec<i64> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .order_by_asc(Column::Id)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(ids.into_iter().map(TaxpayerId).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use migration::{Migrator, MigratorTrait};
+
+    use super::*;
+    use crate::domain::party::verification::Verification;
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::{empty_stores, stores};
+
+    const EARLIER: [(i64, &str, &str); 5] = [
+        (1, "ÖZIL Trading", "55555555-0001"),
+        (2, "Ọláwálé", "5555 5555\u{2013}0001"),
+        (3, "Plain", "77777777-0001"),
+        (4, "Nothing", "-"),
+        (5, "No more", "."),
+    ];
+
+    /// Brings a database to where it was before normal forms, with taxpayers in it.
+    async fn make_earlier(store: &Store) {
+        let before = Migrator::migrations().iter().position(|one| one.name() == "m0025_identities").unwrap();
+        let tx = store.begin().await.unwrap();
+        Migrator::up(tx.unwatched().unwrap(), Some(u32::try_from(before).unwrap())).await.unwrap();
+        for (id, name, tin) in EARLIER {
+            let insert = format!(
+                "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_key, service_id, \
+                 service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
+                 VALUES ({id}, 1, '{name}', 'e{id}', 'e{id}', '{tin}', '{tin}', 's{id}', 's{id}', 'b{id}', \
+                 'b{id}', '', 'active', 0, 0)"
+            );
+            tx.execute_unprepared(&insert).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn taxpayers_from_before_get_normal_forms_and_those_that_share_one_stay() {
+        for test in empty_stores().await {
+            let store = &test.store;
+            make_earlier(store).await;
+            store.migrate().await.unwrap();
+            let shared = TinHolder::Several(vec![TaxpayerId(1), TaxpayerId(2)]);
+            for spelling in ["555555550001", "55555555-0001", "5555 5555\u{2013}0001"] {
+                assert_eq!(with_tin(store, spelling).await.unwrap(), shared, "{spelling}");
+            }
+            let TinHolder::One(plain) = with_tin(store, "7777 7777 0001").await.unwrap() else { panic!() };
+            assert_eq!((plain.id, plain.verification), (TaxpayerId(3), Verification::Pending));
+            assert_eq!(with_tin(store, "-").await.unwrap(), TinHolder::Nobody);
+            let search =
+                async |text| page_owned_by(store, IntegratorId(1), Some(text), 1, 9).await.unwrap().1;
+            assert_eq!((search("özil").await, search("ỌLÁWÁLÉ").await, search("e3").await), (1, 1, 1));
+            // A change of one that shares its number leaves it as it is.
+            let one = with_id(store.reader(), TaxpayerId(1)).await.unwrap().unwrap();
+            let tx = store.begin().await.unwrap();
+            save(&tx, &Taxpayer { name: "Ọ".into(), ..one }).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(search("ọ").await, 2);
+            let due = lanes::claim(store, LaneKind::Verification, "me", std::time::Duration::from_secs(9), 9);
+            assert_eq!(due.await.unwrap().len(), EARLIER.len(), "the authority is asked about all of them");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_two_that_are_added_with_one_normal_form_the_database_refuses_the_second() {
+        for test in stores().await {
+            let insert = |id: i64| {
+                format!(
+                    "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, service_id, \
+                     service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
+                     VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', 't{id}', '1', 's{id}', 's{id}', 'b{id}', 'b{id}', '', \
+                     'active', 0, 0)"
+                )
+            };
+            let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared(&insert(1)).await.unwrap();
+            let refused = StoreError::from(tx.execute_unprepared(&insert(2)).await.unwrap_err());
+            assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
+        }
+    }
+}

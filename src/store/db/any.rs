@@ -1,0 +1,70 @@
+//! Rows by any of several names. Each name has a query and so an index of its own, all of them in one statement:
+//! of one `OR` over many values `SQLite` may make a walk through everything its owner has.
+
+use sea_orm::sea_query::{SelectStatement, UnionType};
+use sea_orm::{ConnectionTrait, EntityTrait, FromQueryResult, QueryTrait, Select};
+
+use crate::store::db::error::StoreError;
+
+/// The rows of all finders; a row that several of them find comes several times.
+pub(crate) async fn any_of<E: EntityTrait>(
+    connection: &impl ConnectionTrait,
+    finders: impl IntoIterator<Item = Select<E>>,
+) -> Result<Vec<E::Model>, StoreError> {
+    match union(finders) {
+        Some(query) => {
+            let statement = connection.get_database_backend().build(&query);
+            Ok(E::Model::find_by_statement(statement).all(connection).await?)
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+fn union<E: EntityTrait>(finders: impl IntoIterator<Item = Select<E>>) -> Option<SelectStatement> {
+    let mut queries = finders.into_iter().map(QueryTrait::into_query);
+    let mut query = queries.next()?;
+    for other in queries {
+        query.union(UnionType::All, other);
+    }
+    Some(query)
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{ColumnTrait, DbBackend, QueryFilter, Statement};
+
+    use super::*;
+    use crate::store::invoices::customer_row;
+    use crate::store::invoices::invoice_row;
+    use crate::store::testing::stores;
+
+    /// How `SQLite` goes about it, a line a step.
+    async fn plan<E: EntityTrait>(connection: &impl ConnectionTrait, finders: Vec<Select<E>>) -> Vec<String> {
+        let mut statement = DbBackend::Sqlite.build(&union(finders).unwrap());
+        statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let statement: Statement = statement;
+        let steps = connection.query_all_raw(statement).await.unwrap();
+        steps.iter().map(|step| step.try_get::<String>("", "detail").unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_looked_up_by_its_names_is_not_searched_for_among_everything() {
+        let store = stores().await.into_iter().next().unwrap();
+        let reader = store.store.reader();
+        let names: Vec<_> = (0..50).map(|n| format!("N{n}")).collect();
+        let invoices = [invoice_row::Column::InvoiceNo, invoice_row::Column::IrnKey].map(|column| {
+            invoice_row::Entity::find()
+                .filter(invoice_row::Column::TaxpayerId.eq(7))
+                .filter(column.is_in(&names))
+        });
+        let customers = [customer_row::Column::No, customer_row::Column::Tin].map(|column| {
+            customer_row::Entity::find()
+                .filter(customer_row::Column::TaxpayerId.eq(7))
+                .filter(column.is_in(&names))
+        });
+        let plans = [plan(reader, invoices.into()).await, plan(reader, customers.into()).await].concat();
+        let searches: Vec<_> = plans.iter().filter(|step| step.starts_with("SEARCH")).collect();
+        assert_eq!(searches.len(), 4, "{plans:?}");
+        assert!(searches.iter().all(|step| step.contains("(taxpayer_id=? AND ")), "{searches:?}");
+    }
+}

@@ -1,0 +1,75 @@
+//! How columns become values: moments in microseconds, words, JSON texts. What does not parse is a
+//! corrupt row, reported with its table and id.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::LikeExpr;
+use sea_orm::{IdenStatic, Iterable};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::db::error::StoreError;
+
+/// Names a row in errors about its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<I: Display> {
+    pub(crate) table: &'static str,
+    pub(crate) id: I,
+}
+
+impl<I: Display> Row<I> {
+    pub(crate) fn corrupt(&self, reason: impl Display) -> StoreError {
+        StoreError::Corrupt { table: self.table, id: self.id.to_string(), reason: reason.to_string() }
+    }
+
+    /// A column whose text has a form: a word, a number, a date.
+    pub(crate) fn parse<T>(&self, text: &str) -> Result<T, StoreError>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        text.parse().map_err(|fault| self.corrupt(fault))
+    }
+
+    pub(crate) fn moment(&self, micros: i64) -> Result<Timestamp, StoreError> {
+        Timestamp::from_microsecond(micros).map_err(|fault| self.corrupt(fault))
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
+        strict_json::from_trusted(text).map_err(|fault| self.corrupt(fault))
+    }
+
+    pub(crate) fn count(&self, number: i32) -> Result<u32, StoreError> {
+        u32::try_from(number).map_err(|fault| self.corrupt(fault))
+    }
+}
+
+/// The JSON text of a value made of texts, numbers and lists.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The columns of a table that goes by a short name, each named after both: of tables that are joined.
+pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
+    let columns =
+        C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+/// A counter as a column holds it.
+pub(crate) fn count(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// What a text is known by where case does not matter.
+pub(crate) fn caseless(text: &str) -> String {
+    text.trim().to_lowercase()
+}
+
+/// A pattern for texts that contain this one; what LIKE would take for wildcards stands for itself.
+pub(crate) fn contains(text: &str) -> LikeExpr {
+    let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    LikeExpr::new(format!("%{escaped}%")).escape('\\')
+}

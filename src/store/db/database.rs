@@ -1,0 +1,263 @@
+//! The open database: transactions that write, queries that read, and the shapes that their statements share. A commit
+//! is on the disk when it returns (SQLite: synchronous FULL).
+
+use std::sync::Arc;
+
+use migration::{Migrator, MigratorTrait};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DbBackend};
+
+use crate::store::db::error::StoreError;
+use crate::store::db::group_commit::Writer;
+use crate::store::db::ids::Ids;
+use crate::store::db::pool::WITHOUT_LIMITS;
+use crate::store::db::vault::Vault;
+
+pub use crate::store::db::group_commit::Transaction;
+pub use crate::store::db::pool::{Pool, PoolSettings};
+
+/// Rows a statement writes at most, so that its values stay below what both databases bind.
+const ROWS_PER_STATEMENT: usize = 256;
+/// Statements of up to so many rows come in every size, larger ones in multiples of it: each size is a prepared
+/// statement of its own on each connection, and those of many rows are large.
+const ROWS_STEP: usize = 64;
+
+/// The portions in which rows are written and names are looked up, a statement each.
+pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let count = match rest.len() {
+            0 => return None,
+            few if few <= ROWS_STEP => few,
+            many => many.min(ROWS_PER_STATEMENT) / ROWS_STEP * ROWS_STEP,
+        };
+        let (portion, others) = rest.split_at(count);
+        rest = others;
+        Some(portion)
+    })
+}
+
+/// The numbers of a list of JSON that is a statement's first value, as a query: one statement, however many there are.
+pub(crate) fn numbers(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => {
+            "(SELECT CAST(value AS BIGINT) AS value FROM json_array_elements_text(CAST($1 AS JSON)) AS given(value))"
+        }
+        _ => "(SELECT value FROM json_each($1))",
+    }
+}
+
+/// How rows of a table are joined to what is given: only where there are some, or also where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    Some,
+    Any,
+}
+
+/// Joins the rows of a table for which a condition holds, looked up for each row that is given before it. Left to
+/// itself `PostgreSQL` takes any list to be long, goes through the whole table while that is small, and keeps to that
+/// plan while the table grows.
+pub(crate) fn looked_up(
+    backend: DbBackend,
+    join: Join,
+    (table, name): (&str, &str),
+    condition: &str,
+) -> String {
+    let (kind, on) = match join {
+        Join::Some => ("CROSS", ""),
+        Join::Any => ("LEFT", "ON TRUE"),
+    };
+    match backend {
+        DbBackend::Postgres => format!(
+            "{kind} JOIN LATERAL (SELECT * FROM {table} AS {name} WHERE {condition} OFFSET 0) AS {name} {on}"
+        ),
+        _ => format!("{kind} JOIN {table} AS {name} ON {condition}"),
+    }
+}
+
+/// Lets one process at a time migrate. The number means nothing; it is ours alone.
+const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
+/// A write that changes nothing but this row.
+const HEALTH_ROW: &str = "health";
+
+/// The open database.
+#[derive(Clone)]
+pub struct Store {
+    writer: Writer,
+    reader: Pool,
+    ids: Ids,
+    vault: Arc<Vault>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("backend", &self.backend()).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the database of a URL: `sqlite://path`, made if it is missing, or `postgres://…`.
+    pub async fn open(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
+        Self::connect(url, settings, vault, true).await
+    }
+
+    /// Opens a database that must be there already.
+    pub async fn open_existing(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
+        Self::connect(url, settings, vault, false).await
+    }
+
+    async fn connect(
+        url: &str,
+        settings: &PoolSettings,
+        vault: Vault,
+        is_created: bool,
+    ) -> Result<Self, StoreError> {
+        let (writer, reader) = Pool::open(url, settings, is_created).await?;
+        let writer = Writer::new(writer, settings.busy_wait);
+        let ids = Ids::new(writer.clone());
+        Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
+    }
+
+    /// Brings the schema up to date, in one transaction: a process that dies in it leaves nothing half done, and
+    /// of several that start together one does it.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        let tx = self.begin().await?.unlimited();
+        if self.backend() == DbBackend::Postgres {
+            tx.execute_unprepared(WITHOUT_LIMITS).await?;
+            tx.execute_unprepared(ONE_MIGRATES).await?;
+        }
+        Migrator::up(tx.unwatched()?, None).await?;
+        tx.commit().await
+    }
+
+    /// Starts a transaction that writes.
+    pub async fn begin(&self) -> Result<Transaction, StoreError> {
+        self.writer.begin().await
+    }
+
+    /// Replaces connections for writing that may have ended with the thread that opened them.
+    pub async fn renew_writers(&self) -> Result<(), StoreError> {
+        self.writer.renew().await
+    }
+
+    /// For queries.
+    pub fn reader(&self) -> &Pool {
+        &self.reader
+    }
+
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    pub fn backend(&self) -> DbBackend {
+        self.writer.backend()
+    }
+
+    /// Fails unless the database answers queries and commits a write: a disk without room answers everything else.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let statement = Query::insert()
+            .into_table("counters")
+            .columns(["name", "next"])
+            .values_panic([HEALTH_ROW.into(), 1_i64.into()])
+            .on_conflict(
+                OnConflict::column("name")
+                    .value("next", Expr::col(("counters", "next")).add(1_i64))
+                    .to_owned(),
+            )
+            .returning_col("next")
+            .to_owned();
+        self.writer.query_one_alone(self.backend().build(&statement)).await?;
+        self.reader.execute_unprepared("SELECT 1").await?;
+        Ok(())
+    }
+
+    pub async fn close(self) {
+        let (reader, writer) = tokio::join!(self.reader.close(), self.writer.close());
+        for closed in [reader.map_err(StoreError::from), writer] {
+            if let Err(error) = closed {
+                tracing::warn!(%error, "a database pool did not close cleanly");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::Statement;
+
+    use super::*;
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::stores;
+
+    /// sqlx compiles the loading of extensions in; nothing may turn it on.
+    #[tokio::test]
+    async fn sqlite_loads_no_extension() {
+        let test = &stores().await[0];
+        for text in
+            ["SELECT load_extension('libm.so.6')", "SELECT load_extension('libm.so.6', 'sqlite3_init')"]
+        {
+            let statement = Statement::from_string(test.store.backend(), text);
+            let refused = test.store.reader().query_one_raw(statement).await.unwrap_err().to_string();
+            assert!(refused.contains("not authorized"), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_list_names_is_looked_up_one_by_one_however_few_rows_there_are() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let condition = "l.kind = 'endpoint' AND l.key = CAST(given.value AS TEXT)";
+            let (explain, column, by_key) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
+                _ => ("EXPLAIN QUERY PLAN", "detail", "(kind=? AND key=?)"),
+            };
+            for (join, found) in [(Join::Some, 2), (Join::Any, 3)] {
+                let joined = looked_up(backend, join, ("lanes", "l"), condition);
+                let sql = format!("SELECT l.epoch FROM {} AS given {joined}", numbers(backend));
+                let given = |sql| Statement::from_sql_and_values(backend, sql, ["[7, 999, 1000]".into()]);
+                let steps =
+                    test.store.reader().query_all_raw(given(format!("{explain} {sql}"))).await.unwrap();
+                let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+                assert!(steps.iter().any(|step| step.contains(by_key)), "{steps:#?}");
+                assert_eq!(test.store.reader().query_all_raw(given(sql)).await.unwrap().len(), found);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn every_session_has_its_limits_and_its_way_to_plan() {
+        for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
+            for (setting, value) in [
+                ("jit", "off"),
+                ("enable_seqscan", "off"),
+                ("lock_timeout", "3s"),
+                ("statement_timeout", "10s"),
+                ("idle_in_transaction_session_timeout", "5s"),
+            ] {
+                let show = || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
+                let row = test.store.reader().query_one_raw(show()).await.unwrap().unwrap();
+                assert_eq!(row.try_get_by_index::<String>(0).unwrap(), value);
+                let tx = test.store.begin().await.unwrap();
+                let row = tx.query_one_raw(show()).await.unwrap().unwrap();
+                assert_eq!(row.try_get_by_index::<String>(0).unwrap(), value);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_written_in_statements_of_few_sizes() {
+        let sizes = |count| portions(&vec![(); count]).map(<[()]>::len).collect::<Vec<_>>();
+        assert_eq!(sizes(0), [0; 0]);
+        assert_eq!((sizes(1), sizes(63), sizes(64)), (vec![1], vec![63], vec![64]));
+        assert_eq!((sizes(65), sizes(130)), (vec![64, 1], vec![128, 2]));
+        assert_eq!(sizes(1_001), [256, 256, 256, 192, 41]);
+    }
+}

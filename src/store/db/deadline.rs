@@ -1,0 +1,236 @@
+//! Time limits on this side of the connection. PostgreSQL ends a statement that takes too long by itself (`pool`), but a
+//! connection that has fallen silent answers nothing at all: so no call on a database is awaited without a limit.
+//!
+//! A driver's future or transaction that is given up returns its connection in a task, which it can start inside a
+//! runtime only. The thread of an actor drops what it holds after its runtime has ended: see [`InRuntime`].
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use sea_orm::sqlx::Error as SqlxError;
+use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// How long after a call was given up the connections of its pool are tested before they are used again.
+const DOUBTED_FOR: Duration = Duration::from_mins(1);
+
+/// How long calls may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadlines {
+    /// One call: a statement, or the start or end of a transaction. The wait for a connection is part of it.
+    pub(crate) call: Duration,
+    /// All statements of one transaction.
+    pub(crate) transaction: Duration,
+}
+
+/// A value of the driver that is always dropped inside a runtime.
+pub(crate) struct InRuntime<T> {
+    value: Option<T>,
+    runtime: Handle,
+}
+
+impl<T> InRuntime<T> {
+    pub(crate) fn new(value: T, runtime: Handle) -> Self {
+        Self { value: Some(value), runtime }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.value.as_ref()
+    }
+
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.value.take()
+    }
+}
+
+impl<T> Drop for InRuntime<T> {
+    fn drop(&mut self) {
+        let _inside = Handle::try_current().is_err().then(|| self.runtime.enter());
+        drop(self.value.take());
+    }
+}
+
+impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        match self.get_mut().value.as_mut() {
+            Some(future) => future.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Signs of life of the connections of a pool.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    opened: Instant,
+    is_silent: AtomicBool,
+    /// When the database last answered, and when a call was last given up, in milliseconds since the opening.
+    answered_at: AtomicU64,
+    doubted_at: AtomicU64,
+}
+
+impl Liveness {
+    pub(crate) fn new() -> Self {
+        let doubted_at = AtomicU64::new(u64::MAX);
+        Self {
+            opened: Instant::now(),
+            is_silent: AtomicBool::new(false),
+            answered_at: AtomicU64::new(0),
+            doubted_at,
+        }
+    }
+
+    /// True once a connection has brought no answer within its deadline: the others are taken for silent too.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn silent(&self) {
+        self.is_silent.store(true, Ordering::Relaxed);
+    }
+
+    /// True for a while after a call was given up: its connection may be silent.
+    pub(crate) fn is_doubted(&self) -> bool {
+        let doubted_at = self.doubted_at.load(Ordering::Relaxed);
+        doubted_at != u64::MAX && self.now().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
+    }
+
+    fn doubt(&self) {
+        self.doubted_at.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// True if no call has been answered for so long.
+    pub(crate) fn is_unanswered_for(&self, duration: Duration) -> bool {
+        self.now().saturating_sub(self.answered_at.load(Ordering::Relaxed)) >= millis(duration)
+    }
+
+    fn answered(&self) {
+        self.answered_at.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.opened.elapsed())
+    }
+
+    /// Awaits a call of the driver within a limit. An elapsed limit says that the connection is silent, if it is one
+    /// that the database itself would have kept.
+    pub(crate) fn watch<T>(
+        &self,
+        limit: Limit,
+        runtime: &Handle,
+        call: impl Future<Output = Result<T, DbErr>>,
+    ) -> impl Future<Output = Result<T, DbErr>> {
+        // Boxed here, so that what awaits it stays small.
+        self.answer(limit, InRuntime::new(Box::pin(call), runtime.clone()))
+    }
+
+    async fn answer<T>(
+        &self,
+        limit: Limit,
+        call: impl Future<Output = Result<T, DbErr>>,
+    ) -> Result<T, DbErr> {
+        let call = timeout(limit.duration, call);
+        let mut given_up = GivenUp { liveness: self, is_over: false };
+        let result = call.await;
+        given_up.is_over = result.is_ok();
+        let Ok(result) = result else {
+            if limit.tells_silence {
+                self.silent();
+            }
+            let text = format!("the database did not answer within {:?}", limit.duration);
+            return Err(DbErr::Conn(RuntimeErr::Internal(text)));
+        };
+        if result.as_ref().map_or_else(is_answer, |_| true) {
+            self.answered();
+        }
+        result
+    }
+}
+
+/// How long one call may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) duration: Duration,
+    /// Whether the database would have ended the call before, had it been able to.
+    pub(crate) tells_silence: bool,
+}
+
+/// Marks the pool as doubted unless the call has come to its end.
+struct GivenUp<'a> {
+    liveness: &'a Liveness,
+    is_over: bool,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.liveness.doubt();
+        }
+    }
+}
+
+/// True for an error that the database reported itself.
+fn is_answer(error: &DbErr) -> bool {
+    let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
+    matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))
+}
+
+/// True where no connection was free for as long as one waits for it.
+pub(crate) fn is_exhausted(error: &DbErr) -> bool {
+    matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn limit(millis: u64) -> Limit {
+        Limit { duration: Duration::from_millis(millis), tells_silence: true }
+    }
+
+    #[tokio::test]
+    async fn a_call_without_an_answer_ends_and_its_pool_is_silent() {
+        let liveness = Liveness::new();
+        let runtime = Handle::current();
+        assert_eq!(liveness.watch(limit(1_000), &runtime, async { Ok(7) }).await, Ok(7));
+        assert!(!liveness.is_doubted() && !liveness.is_silent());
+        let error = liveness.watch(limit(1), &runtime, pending::<Result<(), _>>()).await.unwrap_err();
+        assert_eq!(error.to_string(), "Connection Error: the database did not answer within 1ms");
+        assert!(liveness.is_doubted() && liveness.is_silent());
+    }
+
+    #[tokio::test]
+    async fn a_call_that_its_caller_drops_makes_the_pool_doubted() {
+        let liveness = Liveness::new();
+        let runtime = Handle::current();
+        let call = liveness.watch(limit(60_000), &runtime, pending::<Result<(), _>>());
+        assert!(timeout(Duration::from_millis(1), call).await.is_err());
+        assert!(liveness.is_doubted() && !liveness.is_silent());
+    }
+
+    #[test]
+    fn what_a_thread_without_a_runtime_drops_is_dropped_inside_one() {
+        struct NeedsRuntime(mpsc::Sender<bool>);
+        impl Drop for NeedsRuntime {
+            fn drop(&mut self) {
+                self.0.send(Handle::try_current().is_ok()).unwrap();
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        drop(InRuntime::new(NeedsRuntime(sender), runtime.handle().clone()));
+        assert!(receiver.recv().unwrap());
+    }
+}

@@ -1,0 +1,463 @@
+//! Transactions that write. PostgreSQL gives each a connection of its own. SQLite has one writer, and a commit waits
+//! for the disk: there, those who write at about the same time have their turns in one transaction, each behind a
+//! savepoint of its own, and are told that they have committed when the whole is on the disk (group commit).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use sea_orm::prelude::async_trait::async_trait;
+use sea_orm::{
+    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
+    QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
+};
+use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
+use tokio::time::timeout;
+
+use crate::store::db::deadline::{Deadlines, InRuntime};
+use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
+use crate::store::db::pool::{Pool, WAIT, Watch};
+
+/// From this age on the shared transaction takes nobody else in, so that the first do not wait for all.
+const SHARED_FOR: Duration = Duration::from_millis(20);
+
+/// Begins transactions that write.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    pool: Pool,
+    /// Where transactions are shared.
+    place: Option<Arc<Place>>,
+    /// How long a database that another process writes to is waited for.
+    busy_wait: Duration,
+}
+
+/// Where the shared transaction is while there is one. Whoever has it locked has the turn; turns are given in the
+/// order in which they are asked for.
+type Place = Mutex<Option<Shared>>;
+
+/// The transaction in which all have their turns who write now.
+pub(crate) struct Shared {
+    whole: DatabaseTransaction,
+    watch: Watch,
+    begun: Instant,
+    turns: u32,
+    /// The turn of whoever has not committed: undone before anything else is done.
+    open: Option<u32>,
+    /// Whether it is on the disk, once that is known.
+    outcome: watch::Sender<Option<Result<(), StoreError>>>,
+}
+
+/// A transaction that writes. Dropped without a commit, it leaves nothing. Each of its statements has a deadline, and
+/// all of them have one together.
+pub struct Transaction {
+    kind: InRuntime<Kind>,
+    backend: DbBackend,
+    watch: Watch,
+    ends_at: Instant,
+    /// PostgreSQL answers a commit after a failed statement with success, and has rolled back.
+    has_failed: AtomicBool,
+}
+
+enum Kind {
+    Alone(DatabaseTransaction),
+    Turn(OwnedMappedMutexGuard<Option<Shared>, Shared>),
+}
+
+impl Writer {
+    pub(crate) fn new(pool: Pool, busy_wait: Duration) -> Self {
+        let place = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
+        Self { pool, place, busy_wait }
+    }
+
+    /// Starts a transaction.
+    pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+        let Some(place) = &self.place else {
+            let options =
+                TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
+            let (own, watch) = self.pool.begin(options).await?;
+            return Ok(Transaction::new(Kind::Alone(own), self.pool.backend(), watch));
+        };
+        let mut held = timeout(WAIT, Arc::clone(place).lock_owned()).await.map_err(|_| busy())?;
+        if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > SHARED_FOR) {
+            held = tokio::spawn(end(held)).await.map_err(|_| StoreError::Unsettled)?;
+        }
+        if held.is_none() {
+            *held = Some(Shared::begin(&self.pool, self.busy_wait).await?);
+            // It has its turn after all who wait for one now.
+            let last = Arc::clone(place).lock_owned();
+            tokio::spawn(async move { drop(end(last.await).await) });
+        }
+        let mut turn = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
+        turn.next().await?;
+        let watch = turn.watch.clone();
+        Ok(Transaction::new(Kind::Turn(turn), self.pool.backend(), watch))
+    }
+
+    /// Executes one statement that commits by itself. PostgreSQL holds its locks for as long as it takes, however long
+    /// this process then takes to go on. After a failure it may have happened: for writes of which that is no matter.
+    pub(crate) async fn query_one_alone(
+        &self,
+        statement: Statement,
+    ) -> Result<Option<QueryResult>, StoreError> {
+        if self.place.is_none() {
+            return Ok(self.pool.query_one_raw(statement).await?);
+        }
+        let tx = self.begin().await?;
+        let row = tx.query_one_raw(statement).await?;
+        tx.commit().await?;
+        Ok(row)
+    }
+
+    pub(crate) fn backend(&self) -> DbBackend {
+        self.pool.backend()
+    }
+
+    pub(crate) async fn renew(&self) -> Result<(), StoreError> {
+        Ok(self.pool.renew().await?)
+    }
+
+    /// Ends what is under way and closes the connections.
+    pub(crate) async fn close(self) -> Result<(), StoreError> {
+        if let Some(place) = &self.place
+            && let Ok(held) = timeout(WAIT, Arc::clone(place).lock_owned()).await
+        {
+            drop(end(held).await);
+        }
+        Ok(self.pool.close().await?)
+    }
+}
+
+impl Shared {
+    /// SQLite tells nobody when its lock is free, and another process may take it again and again: the lock is asked
+    /// for until the wait is over.
+    async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
+        let at_once = Some(SqliteTransactionMode::Immediate);
+        let begun = Instant::now();
+        let (whole, watch) = loop {
+            let options = TransactionOptions { sqlite_transaction_mode: at_once, ..Default::default() };
+            match pool.begin(options).await {
+                Err(error) if is_busy(&error) && begun.elapsed() < busy_wait => {}
+                begun => break begun?,
+            }
+        };
+        let outcome = watch::Sender::new(None);
+        Ok(Self { whole, watch, begun: Instant::now(), turns: 0, open: None, outcome })
+    }
+
+    /// Begins the next turn.
+    async fn next(&mut self) -> Result<(), StoreError> {
+        self.undo_open().await?;
+        self.turns += 1;
+        self.open = Some(self.turns);
+        self.run("SAVEPOINT", self.turns).await
+    }
+
+    /// Counts what was done in this turn. Its savepoint ends with the whole.
+    fn keep(&mut self) {
+        self.open = None;
+    }
+
+    async fn undo_open(&mut self) -> Result<(), StoreError> {
+        if let Some(turn) = self.open {
+            self.run("ROLLBACK TO", turn).await?;
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    /// Ends the last turn and with the first one's savepoint all others. It is there unless `SQLite` has given the
+    /// whole up by itself: what the first did is lost then, and a commit would only be that of the last.
+    async fn complete(&mut self) -> Result<(), StoreError> {
+        self.undo_open().await?;
+        self.run("RELEASE", 1).await
+    }
+
+    async fn run(&self, command: &str, turn: u32) -> Result<(), StoreError> {
+        let sql = format!("{command} turn_{turn}");
+        self.watch.call(Duration::MAX, self.whole.execute_unprepared(&sql)).await?;
+        Ok(())
+    }
+}
+
+/// Commits what was done in all turns and tells them. A task of its own, so that it is not dropped half way.
+async fn end(mut held: OwnedMutexGuard<Option<Shared>>) -> OwnedMutexGuard<Option<Shared>> {
+    if let Some(mut shared) = held.take() {
+        let result = match shared.complete().await {
+            Ok(()) => shared.whole.commit().await.map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        shared.outcome.send_replace(Some(result));
+    }
+    held
+}
+
+impl Transaction {
+    fn new(kind: Kind, backend: DbBackend, watch: Watch) -> Self {
+        let kind = InRuntime::new(kind, watch.runtime().clone());
+        let ends_at = Instant::now() + watch.deadlines.transaction;
+        Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
+    }
+
+    /// Lifts the deadlines, for a migration.
+    pub(crate) fn unlimited(self) -> Self {
+        let forever = Duration::from_hours(24);
+        let deadlines = Deadlines { call: forever, transaction: forever };
+        Self { ends_at: Instant::now() + forever, watch: self.watch.with(deadlines), ..self }
+    }
+
+    /// Puts what was done on the disk.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        match self.kind.take() {
+            Some(Kind::Alone(own)) if self.has_failed.load(Ordering::Relaxed) => {
+                own.rollback().await?;
+                Err(StoreError::Unavailable(given_up("a statement of the transaction has failed")))
+            }
+            Some(Kind::Alone(own)) => {
+                self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_failed)
+            }
+            Some(Kind::Turn(mut turn)) => {
+                turn.keep();
+                self.settled(turn).await
+            }
+            None => Err(StoreError::Unsettled),
+        }
+    }
+
+    /// Undoes what was done. What was read may be another's who had a turn before, so it holds when this has returned.
+    pub async fn rollback(mut self) -> Result<(), StoreError> {
+        match self.kind.take() {
+            Some(Kind::Alone(own)) => Ok(self.watch.call(Duration::MAX, own.rollback()).await?),
+            Some(Kind::Turn(turn)) => self.settled(turn).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a turn and waits until what was done up to it is on the disk.
+    async fn settled(&self, turn: OwnedMappedMutexGuard<Option<Shared>, Shared>) -> Result<(), StoreError> {
+        let mut outcome = turn.outcome.subscribe();
+        drop(turn);
+        let settled = timeout(self.watch.deadlines.call, outcome.wait_for(Option::is_some)).await;
+        let settled = settled.ok().and_then(Result::ok).ok_or(StoreError::Unsettled)?;
+        settled.clone().unwrap_or(Err(StoreError::Unsettled))
+    }
+
+    fn database(&self) -> Result<&DatabaseTransaction, DbErr> {
+        match self.kind.get() {
+            Some(Kind::Alone(own)) => Ok(own),
+            Some(Kind::Turn(turn)) => Ok(&turn.whole),
+            None => Err(given_up("the transaction has ended")),
+        }
+    }
+
+    /// What a migration needs, which goes beyond single statements.
+    pub(crate) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
+        self.database()
+    }
+
+    async fn call<T>(&self, call: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+        let left = self.ends_at.saturating_duration_since(Instant::now());
+        let result = if left.is_zero() {
+            Err(given_up("the transaction takes too long"))
+        } else {
+            self.watch.call(left, call).await
+        };
+        if result.is_err() {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+#[async_trait]
+impl ConnectionTrait for Transaction {
+    fn get_database_backend(&self) -> DbBackend {
+        self.backend
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        self.call(self.database()?.execute_raw(statement)).await
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        self.call(self.database()?.execute_unprepared(sql)).await
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        self.call(self.database()?.query_one_raw(statement)).await
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        self.call(self.database()?.query_all_raw(statement)).await
+    }
+}
+
+fn busy() -> StoreError {
+    StoreError::Unavailable(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
+}
+
+fn given_up(reason: &str) -> DbErr {
+    DbErr::Custom(reason.to_owned())
+}
+
+/// A commit that brought no answer, or none that says that it was undone, may have happened.
+fn commit_failed(error: DbErr) -> StoreError {
+    if is_rolled_back(&error) {
+        return error.into();
+    }
+    tracing::warn!(%error, "the outcome of a commit is not known");
+    StoreError::Unsettled
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::store::db::database::Store;
+    use crate::store::testing::stores;
+
+    async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {
+        let sql = format!("INSERT INTO counters (name, next) VALUES ('{name}', 1)");
+        tx.execute_unprepared(&sql).await.map(drop)
+    }
+
+    async fn write(store: &Store, name: &str) -> Result<(), StoreError> {
+        let tx = store.begin().await?;
+        add(&tx, name).await?;
+        tx.commit().await
+    }
+
+    /// What a reader sees: what is on the disk.
+    async fn names(store: &Store) -> Vec<String> {
+        let statement = Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
+        let rows = store.reader().query_all_raw(statement).await.unwrap();
+        rows.iter().map(|row| row.try_get("", "name").unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn each_of_many_leaves_what_it_committed_and_nothing_else() {
+        for test in stores().await {
+            let store = &test.store;
+            let work = (0..60).map(|number| async move {
+                let (tx, name) = (store.begin().await.unwrap(), format!("{number:02}"));
+                add(&tx, &name).await.unwrap();
+                match number % 3 {
+                    0 => {
+                        tx.commit().await.unwrap();
+                        assert!(names(store).await.contains(&name), "durable when it returns");
+                    }
+                    1 => tx.rollback().await.unwrap(),
+                    _ => drop(tx),
+                }
+            });
+            join_all(work).await;
+            let kept: Vec<_> = (0..20).map(|number| format!("{:02}", number * 3)).collect();
+            assert_eq!(names(store).await, kept);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_row_that_is_refused_costs_only_its_own_transaction() {
+        for test in stores().await {
+            let store = &test.store;
+            let results = join_all(["a", "b", "a", "c"].map(|name| write(store, name))).await;
+            assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 3);
+            let refused = results.into_iter().find_map(Result::err).unwrap();
+            assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
+            assert_eq!(names(store).await, ["a", "b", "c"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn one_who_goes_away_at_any_moment_takes_nobody_along() {
+        for test in stores().await {
+            let store = &test.store;
+            for pause in (0..40).map(|step| Duration::from_micros(step * 50)) {
+                let name = format!("left-{pause:?}");
+                let leaves = timeout(pause, write(store, &name));
+                let before = format!("before-{pause:?}");
+                let after = format!("after-{pause:?}");
+                let (first, _, last) = tokio::join!(write(store, &before), leaves, write(store, &after));
+                first.unwrap();
+                last.unwrap();
+                let names = names(store).await;
+                assert!(names.contains(&before) && names.contains(&after), "{pause:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_is_told_of_a_commit_that_the_disk_had_no_room_for() {
+        // SQLite only: PostgreSQL has no such limit to set.
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        let pages = |limit: &'static str| async move {
+            let tx = store.begin().await.unwrap();
+            tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await.unwrap();
+            tx.rollback().await.unwrap();
+        };
+        pages("1").await;
+        let long = "x".repeat(2_000);
+        let results = join_all((0..40).map(|number| {
+            let name = format!("{number:02}{long}");
+            async move { (write(store, &name).await.is_ok(), name) }
+        }))
+        .await;
+        let kept = names(store).await;
+        assert!(results.iter().any(|(is_ok, _)| !is_ok));
+        assert!(results.iter().all(|(is_ok, name)| !is_ok || kept.contains(name)));
+        pages("1000000").await;
+        write(store, "after").await.unwrap();
+        assert!(names(store).await.contains(&"after".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_commit_after_a_statement_that_failed_is_refused() {
+        // PostgreSQL only: it answers such a commit with success, and has rolled back.
+        for test in stores().await.into_iter().skip(1) {
+            let tx = test.store.begin().await.unwrap();
+            add(&tx, "lost").await.unwrap();
+            tx.execute_unprepared("SELECT nothing FROM nowhere").await.unwrap_err();
+            assert!(matches!(tx.commit().await, Err(StoreError::Unavailable(_))));
+            assert_eq!(names(&test.store).await, [""; 0]);
+        }
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_a_turn_share_a_commit() {
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        let second = async {
+            let tx = store.begin().await.unwrap();
+            let statement = Statement::from_string(store.backend(), "SELECT name FROM counters");
+            let shared = tx.query_all_raw(statement).await.unwrap().len();
+            let on_disk = names(store).await.len();
+            tx.commit().await.unwrap();
+            (shared, on_disk)
+        };
+        let (first, (shared, on_disk)) = tokio::join!(write(store, "first"), second);
+        first.unwrap();
+        assert_eq!((shared, on_disk), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn what_sqlite_gave_up_nobody_is_told_of_and_the_next_goes_on() {
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        // As SQLite does by itself when the disk fails.
+        let given_up = async {
+            let tx = store.begin().await.unwrap();
+            tx.execute_unprepared("ROLLBACK").await.unwrap();
+            tx.commit().await
+        };
+        let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
+        assert!(before.is_err() && given_up.is_err());
+        assert!(after.is_err() || names(store).await == ["after"]);
+        write(store, "next").await.unwrap();
+        assert!(names(store).await.contains(&"next".to_owned()));
+        let tx = store.begin().await.unwrap();
+        let twin = store.reader().execute_unprepared("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE").await;
+        assert!(twin.is_err(), "who has a turn has the database's lock from its start");
+        tx.rollback().await.unwrap();
+    }
+}

@@ -1,0 +1,376 @@
+//! Pools of connections. SQLite has one connection that writes and a few that read and never wait for it (WAL).
+//! PostgreSQL has a pool for transactions and one for queries, so that transactions that wait for a lock leave queries
+//! alone.
+//!
+//! The sessions of PostgreSQL end what takes too long, and the sessions of clients that have gone (`session`). Where a
+//! connection of ours has fallen silent, its pool is replaced as a whole: the driver would wait for an answer before it
+//! gives up the place of such a connection, and its neighbours have fallen silent with it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use sea_orm::prelude::async_trait::async_trait;
+use sea_orm::sqlx::{Connection, Error as SqlxError, PgConnection};
+use sea_orm::{
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    ExecResult, QueryResult, Statement, TransactionOptions, TransactionTrait,
+};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::store::db::deadline::{Deadlines, Limit, Liveness, is_exhausted};
+
+/// How long to wait for a free connection, a turn or a locked database.
+pub(crate) const WAIT: Duration = Duration::from_secs(5);
+const SQLITE_READERS_MAX: u32 = 4;
+/// Prepared statements of a connection. Each size in which rows are written is one.
+const STATEMENTS_KEPT: usize = 256;
+/// PostgreSQL ends a statement at its own limit; an answer that is so much later will not come.
+const ANSWER_GRACE: Duration = Duration::from_secs(2);
+/// SQLite's answers depend on the disk alone.
+const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
+/// A transaction may take as long as so many of its calls.
+const CALLS_A_TRANSACTION: u32 = 5;
+/// A connection that was idle for longer is tested before it is used: a firewall or a pooler may have dropped it.
+const TRUSTED_IDLE: Duration = Duration::from_secs(5);
+/// How long a test waits for its answer.
+const TEST_WAIT: Duration = Duration::from_secs(2);
+/// How long connections may take to say goodbye.
+const CLOSE_WAIT: Duration = Duration::from_secs(3);
+
+/// How a process uses its database.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolSettings {
+    /// Connections of PostgreSQL for transactions.
+    pub writers_max: u32,
+    /// Connections of PostgreSQL for queries.
+    pub readers_max: u32,
+    /// How long a statement waits for a lock.
+    pub lock_timeout: Duration,
+    /// How long a statement may take.
+    pub statement_timeout: Duration,
+    /// How long a transaction may do nothing.
+    pub idle_in_transaction_timeout: Duration,
+    /// How long an SQLite database that another process writes to is waited for.
+    pub busy_wait: Duration,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self {
+            writers_max: 16,
+            readers_max: 8,
+            lock_timeout: Duration::from_secs(3),
+            statement_timeout: Duration::from_secs(10),
+            idle_in_transaction_timeout: Duration::from_secs(5),
+            busy_wait: WAIT,
+        }
+    }
+}
+
+impl PoolSettings {
+    fn deadlines(&self, backend: DbBackend) -> Deadlines {
+        let call = match backend {
+            DbBackend::Postgres => self.statement_timeout + ANSWER_GRACE,
+            _ => SQLITE_CALL_MAX,
+        };
+        Deadlines { call, transaction: call * CALLS_A_TRANSACTION }
+    }
+
+    /// What each session of PostgreSQL is told as it opens.
+    ///
+    /// `jit`: compiling takes longer than any of our statements, and PostgreSQL takes the lists of JSON that we pass for
+    /// a hundred rows each. `enable_seqscan`: a plan that was made while a table was small goes through all of it, and a
+    /// connection keeps to its plans. The timeouts end what takes too long, and the `tcp_` ones notice a client whose
+    /// machine is gone, which would keep its locks for hours.
+    fn session(&self) -> [(&'static str, String); 9] {
+        let millis = |duration: Duration| duration.as_millis().to_string();
+        [
+            ("jit", "off".into()),
+            ("enable_seqscan", "off".into()),
+            ("lock_timeout", millis(self.lock_timeout)),
+            ("statement_timeout", millis(self.statement_timeout)),
+            ("idle_in_transaction_session_timeout", millis(self.idle_in_transaction_timeout)),
+            ("tcp_keepalives_idle", "10".into()),
+            ("tcp_keepalives_interval", "5".into()),
+            ("tcp_keepalives_count", "3".into()),
+            ("tcp_user_timeout", "15000".into()),
+        ]
+    }
+}
+
+/// Lifts the limits of the session for one transaction: migrations take the time they need.
+pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
+     SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// Makes the options of a pool, whose connections tell these signs of life.
+type Options = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
+
+/// Connections to a database, for queries. Clones are the same pool.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    options: Options,
+    backend: DbBackend,
+    deadlines: Deadlines,
+    runtime: Handle,
+    current: RwLock<Generation>,
+    /// Held while the pool is replaced.
+    replacing: Mutex<()>,
+}
+
+/// The connections that were opened since the pool was last replaced.
+#[derive(Clone)]
+struct Generation {
+    connections: DatabaseConnection,
+    liveness: Arc<Liveness>,
+}
+
+/// The limits of the calls of one transaction, and its connections' signs of life.
+#[derive(Clone)]
+pub(crate) struct Watch {
+    liveness: Arc<Liveness>,
+    runtime: Handle,
+    pub(crate) deadlines: Deadlines,
+}
+
+impl Watch {
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Awaits a call on the connection, for `most` at most.
+    pub(crate) fn call<T>(
+        &self,
+        most: Duration,
+        call: impl Future<Output = Result<T, DbErr>>,
+    ) -> impl Future<Output = Result<T, DbErr>> {
+        let duration = most.min(self.deadlines.call);
+        let limit = Limit { duration, tells_silence: duration == self.deadlines.call };
+        self.liveness.watch(limit, &self.runtime, call)
+    }
+
+    /// The same connection with other limits.
+    pub(crate) fn with(self, deadlines: Deadlines) -> Self {
+        Self { deadlines, ..self }
+    }
+}
+
+impl Pool {
+    /// The writer's pool of the database of a URL, and the readers'.
+    pub(crate) async fn open(
+        url: &str,
+        settings: &PoolSettings,
+        is_created: bool,
+    ) -> Result<(Self, Self), DbErr> {
+        let pool = async |connections| {
+            let (url, settings) = (url.to_owned(), *settings);
+            if url.starts_with("sqlite:") {
+                let options = move |_: &_| sqlite(&url, connections, is_created);
+                Self::connect(DbBackend::Sqlite, &settings, Box::new(options)).await
+            } else {
+                let options = move |liveness: &_| postgres(&url, connections, &settings, liveness);
+                Self::connect(DbBackend::Postgres, &settings, Box::new(options)).await
+            }
+        };
+        let sizes = if url.starts_with("sqlite:") {
+            (1, SQLITE_READERS_MAX)
+        } else {
+            (settings.writers_max, settings.readers_max)
+        };
+        Ok((pool(sizes.0).await?, pool(sizes.1).await?))
+    }
+
+    async fn connect(backend: DbBackend, settings: &PoolSettings, options: Options) -> Result<Self, DbErr> {
+        let liveness = Arc::new(Liveness::new());
+        let connections = Database::connect(options(&liveness)).await?;
+        Ok(Self(Arc::new(Inner {
+            options,
+            backend,
+            deadlines: settings.deadlines(backend),
+            runtime: Handle::current(),
+            current: RwLock::new(Generation { connections, liveness }),
+            replacing: Mutex::default(),
+        })))
+    }
+
+    /// Begins a transaction.
+    pub(crate) async fn begin(
+        &self,
+        options: TransactionOptions,
+    ) -> Result<(DatabaseTransaction, Watch), DbErr> {
+        let (connections, watch) = self.connections().await?;
+        let begun = Box::pin(async { connections.begin_with_options(options).await });
+        let begun = self.heard(&watch, watch.call(Duration::MAX, begun).await)?;
+        Ok((begun, watch))
+    }
+
+    async fn call<T, F>(&self, call: impl FnOnce(DatabaseConnection) -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>> + Send,
+    {
+        let (connections, watch) = self.connections().await?;
+        self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
+    }
+
+    /// No connection for as long as one waits, and no answer to anybody meanwhile: all are silent, or the driver
+    /// waits for the last answer of each before it gives up its place.
+    fn heard<T>(&self, watch: &Watch, result: Result<T, DbErr>) -> Result<T, DbErr> {
+        let is_stuck =
+            result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
+        if is_stuck && self.0.backend == DbBackend::Postgres {
+            watch.liveness.silent();
+        }
+        result
+    }
+
+    async fn connections(&self) -> Result<(DatabaseConnection, Watch), DbErr> {
+        let mut current = self.current();
+        if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
+            tracing::warn!("connections to the database do not answer; new ones take their place");
+            current = Box::pin(self.replaced()).await?;
+        }
+        let Generation { connections, liveness } = current;
+        let watch = Watch { liveness, runtime: self.0.runtime.clone(), deadlines: self.0.deadlines };
+        Ok((connections, watch))
+    }
+
+    fn current(&self) -> Generation {
+        self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts new connections in the place of silent ones. Those are given up in the background.
+    async fn replaced(&self) -> Result<Generation, DbErr> {
+        let _one = self.0.replacing.lock().await;
+        let old = self.current();
+        if !old.liveness.is_silent() {
+            return Ok(old);
+        }
+        let liveness = Arc::new(Liveness::new());
+        let connections =
+            Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
+        let new = Generation { connections, liveness };
+        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
+        self.0.runtime.spawn(async move { timeout(CLOSE_WAIT, old.connections.close()).await });
+        Ok(new)
+    }
+
+    /// Replaces the connections of PostgreSQL. One that a thread opened ends with the runtime of that thread.
+    pub(crate) async fn renew(&self) -> Result<(), DbErr> {
+        if self.0.backend == DbBackend::Postgres {
+            self.current().liveness.silent();
+            self.replaced().await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn backend(&self) -> DbBackend {
+        self.0.backend
+    }
+
+    /// Closes the connections; those that do not answer are dropped.
+    pub(crate) async fn close(&self) -> Result<(), DbErr> {
+        let closed = timeout(CLOSE_WAIT, self.current().connections.close()).await;
+        closed.unwrap_or_else(|_| {
+            Err(DbErr::Custom(format!("connections were not closed within {CLOSE_WAIT:?}")))
+        })
+    }
+}
+
+#[async_trait]
+impl ConnectionTrait for Pool {
+    fn get_database_backend(&self) -> DbBackend {
+        self.0.backend
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        self.call(|connections| async move { connections.execute_raw(statement).await }).await
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        self.call(|connections| async move { connections.execute_unprepared(sql).await }).await
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        self.call(|connections| async move { connections.query_one_raw(statement).await }).await
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        self.call(|connections| async move { connections.query_all_raw(statement).await }).await
+    }
+}
+
+fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
+    let mut options = common(url, connections);
+    options.map_sqlx_sqlite_opts(move |sqlite| {
+        sqlite
+            .create_if_missing(is_created)
+            .foreign_keys(true)
+            .busy_timeout(WAIT)
+            .statement_cache_capacity(STATEMENTS_KEPT)
+            .pragma("journal_mode", "WAL")
+            .pragma("synchronous", "FULL")
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "MEMORY")
+    });
+    options.map_sqlx_sqlite_pool_opts(|pool| {
+        // Where SQLite gave a transaction up by itself, the driver goes on counting it.
+        pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
+    });
+    options
+}
+
+fn postgres(
+    url: &str,
+    connections: u32,
+    settings: &PoolSettings,
+    liveness: &Arc<Liveness>,
+) -> ConnectOptions {
+    let mut options = common(url, connections);
+    let session = settings.session();
+    options.map_sqlx_postgres_opts(move |postgres| {
+        postgres.statement_cache_capacity(STATEMENTS_KEPT).options(session.clone())
+    });
+    let liveness = Arc::clone(liveness);
+    options.map_sqlx_postgres_pool_opts(move |pool| {
+        let (before, after) = (Arc::clone(&liveness), Arc::clone(&liveness));
+        pool.before_acquire(move |connection, idle| {
+            let liveness = Arc::clone(&before);
+            Box::pin(async move {
+                if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
+            })
+        })
+        // The driver itself waits for its answer without a limit.
+        .after_release(move |connection, _| {
+            let liveness = Arc::clone(&after);
+            Box::pin(async move {
+                if liveness.is_doubted() { test(connection, &liveness).await } else { Ok(true) }
+            })
+        })
+    });
+    options
+}
+
+/// Asks whether a connection still answers; the pool drops one for which this is an error.
+async fn test(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
+    let answer = timeout(TEST_WAIT, connection.ping()).await;
+    let answer = answer.unwrap_or_else(|_| {
+        liveness.silent();
+        Err(SqlxError::PoolTimedOut)
+    });
+    answer.map(|()| true)
+}
+
+fn common(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = ConnectOptions::new(url);
+    options
+        .max_connections(connections)
+        .min_connections(1)
+        .acquire_timeout(WAIT)
+        .connect_timeout(WAIT)
+        .sqlx_logging(false)
+        .test_before_acquire(false);
+    options
+}

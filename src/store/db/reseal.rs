@@ -1,0 +1,282 @@
+//! Seals again with the current encryption key what an older one has sealed. It works beside a running service: rows
+//! are read in batches, and a row is replaced only where nobody has changed it since it was read. What was done stays
+//! done, so a run that was cut short is simply started again.
+
+use std::time::Duration;
+
+use sea_orm::{ConnectionTrait, QueryResult, Statement, Value};
+use tokio::time::sleep;
+
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::Vault;
+use crate::store::webhooks;
+use crate::store::webhooks::integrations;
+
+/// Rows of one transaction, so that writers wait for none of them for long.
+const ROWS: i64 = 200;
+/// Between two batches.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Passes over a table in which rows change while they are resealed.
+const PASSES_MAX: u32 = 5;
+/// Owners that are named whose text does not open.
+const NAMED_MAX: usize = 20;
+
+/// The sealed texts of a column.
+struct SealedTexts {
+    name: &'static str,
+    table: &'static str,
+    key: &'static str,
+    has_number: bool,
+    column: &'static str,
+    reseal: fn(&Vault, &str, &str) -> Result<Option<String>, StoreError>,
+}
+
+/// Every place where the database holds sealed texts.
+const SEALED: [SealedTexts; 4] = [
+    SealedTexts {
+        name: "webhook_secrets",
+        table: "webhooks",
+        key: "taxpayer_id",
+        has_number: true,
+        column: "secret",
+        reseal: |vault, id, text| vault.reseal(id, text),
+    },
+    SealedTexts {
+        name: "replaced_webhook_secrets",
+        table: "webhooks",
+        key: "taxpayer_id",
+        has_number: true,
+        column: "previous_secrets",
+        reseal: webhooks::reseal_previous,
+    },
+    SealedTexts {
+        name: "erp_credentials",
+        table: "integrations",
+        key: "taxpayer_id",
+        has_number: true,
+        column: "settings",
+        reseal: |vault, id, text| vault.reseal(&integrations::owner(id), text),
+    },
+    SealedTexts {
+        name: "idempotent_answers",
+        table: "idempotency_keys",
+        key: "id",
+        has_number: false,
+        column: "answer",
+        reseal: |vault, id, text| vault.reseal(id, text),
+    },
+];
+
+/// How it went with one kind of sealed texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resealed {
+    pub kind: &'static str,
+    pub read: u64,
+    pub resealed: u64,
+    /// Rows that changed each time they were to be replaced.
+    pub left: u64,
+    pub unopened: u64,
+    /// The first owners whose text opens with no key.
+    pub unopened_owners: Vec<String>,
+}
+
+/// Reseals everything.
+pub async fn all(store: &Store) -> Result<Vec<Resealed>, StoreError> {
+    let mut done = Vec::new();
+    for texts in &SEALED {
+        done.push(texts.reseal_all(store).await?);
+    }
+    Ok(done)
+}
+
+/// A row as it was read.
+struct Row {
+    key: Value,
+    id: String,
+    sealed: String,
+}
+
+impl SealedTexts {
+    async fn reseal_all(&self, store: &Store) -> Result<Resealed, StoreError> {
+        let mut resealed = 0;
+        let mut passes = 0;
+        loop {
+            passes += 1;
+            let mut pass = self.pass(store).await?;
+            resealed += pass.resealed;
+            if pass.left == 0 || passes == PASSES_MAX {
+                pass.resealed = resealed;
+                return Ok(pass);
+            }
+        }
+    }
+
+    /// Goes through the table once.
+    async fn pass(&self, store: &Store) -> Result<Resealed, StoreError> {
+        let mut report = Resealed {
+            kind: self.name,
+            read: 0,
+            resealed: 0,
+            left: 0,
+            unopened: 0,
+            unopened_owners: Vec::new(),
+        };
+        let mut after = if self.has_number { Value::from(i64::MIN) } else { Value::from("") };
+        loop {
+            let rows = self.rows_after(store, after).await?;
+            let Some(last) = rows.last() else { return Ok(report) };
+            after = last.key.clone();
+            self.reseal_rows(store, &rows, &mut report).await?;
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn rows_after(&self, store: &Store, after: Value) -> Result<Vec<Row>, StoreError> {
+        let Self { table, key, column, .. } = self;
+        let sql = format!(
+            "SELECT {key} AS id, {column} AS sealed FROM {table} WHERE {key} > $1 AND {column} IS NOT NULL \
+             ORDER BY {key} LIMIT {ROWS}"
+        );
+        let statement = Statement::from_sql_and_values(store.backend(), sql, [after]);
+        let rows = store.reader().query_all_raw(statement).await?;
+        rows.iter().map(|row| self.row(row)).collect()
+    }
+
+    fn row(&self, found: &QueryResult) -> Result<Row, StoreError> {
+        let sealed = found.try_get("", "sealed")?;
+        if self.has_number {
+            let id: i64 = found.try_get("", "id")?;
+            return Ok(Row { key: id.into(), id: id.to_string(), sealed });
+        }
+        let id: String = found.try_get("", "id")?;
+        Ok(Row { key: id.clone().into(), id, sealed })
+    }
+
+    async fn reseal_rows(
+        &self,
+        store: &Store,
+        rows: &[Row],
+        report: &mut Resealed,
+    ) -> Result<(), StoreError> {
+        let mut replaced = Vec::new();
+        for row in rows {
+            report.read += 1;
+            match (self.reseal)(store.vault(), &row.id, &row.sealed) {
+                Ok(Some(text)) => replaced.push((row, text)),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, table = self.table, "a sealed text does not open");
+                    report.unopened += 1;
+                    if report.unopened_owners.len() < NAMED_MAX {
+                        report.unopened_owners.push(row.id.clone());
+                    }
+                }
+            }
+        }
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let Self { table, key, column, .. } = self;
+        let sql = format!("UPDATE {table} SET {column} = $1 WHERE {key} = $2 AND {column} = $3");
+        let tx = store.begin().await?;
+        for (row, text) in replaced {
+            let values = [text.into(), row.key.clone(), row.sealed.clone().into()];
+            let statement = Statement::from_sql_and_values(store.backend(), &sql, values);
+            match tx.execute_raw(statement).await?.rows_affected() {
+                0 => report.left += 1,
+                _ => report.resealed += 1,
+            }
+        }
+        tx.commit().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+    use crate::store::db::database::PoolSettings;
+    use crate::store::testing::stores;
+
+    fn key(byte: u8) -> String {
+        STANDARD.encode([byte; 32])
+    }
+
+    /// Rows as the first encryption key of the tests seals them; one was sealed by a key that is lost.
+    async fn plant(store: &Store) {
+        let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
+        let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();
+        let previous = format!(r#"[{{"sealed":"{}","until":9000000000000000}}]"#, seal("1"));
+        let webhook = |id: &str, secret: &str, previous: &str| {
+            format!(
+                "INSERT INTO webhooks (taxpayer_id, id, url, enabled_events, is_active, secret, previous_secrets, \
+                 created_at, updated_at) VALUES ({id}, {id}, 'https://a.example', '[]', TRUE, '{secret}', '{previous}', 0, 0)"
+            )
+        };
+        let integration = format!(
+            "INSERT INTO integrations (taxpayer_id, auth_type, data_format, format, settings, version, created_at, \
+             updated_at) VALUES (1, 'basic', 'json', '{{}}', '{}', 1, 0, 0), (2, 'none', 'json', '{{}}', NULL, 1, 0, 0)",
+            seal("1/integration")
+        );
+        let tx = store.begin().await.unwrap();
+        for sql in [webhook("1", &seal("1"), &previous), webhook("2", &lost, "[]"), integration] {
+            tx.execute_unprepared(&sql).await.unwrap();
+        }
+        for number in 0..450 {
+            let id = format!("k{number}");
+            let sql = format!(
+                "INSERT INTO idempotency_keys (id, fingerprint, answer, expires_at) VALUES ('{id}', 'f', '{}', 0)",
+                seal(&id)
+            );
+            tx.execute_unprepared(&sql).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    async fn opens(store: &Store, sql: &str, owner: &str) -> bool {
+        let statement = Statement::from_string(store.backend(), sql);
+        let row = store.reader().query_one_raw(statement).await.unwrap().unwrap();
+        store.vault().open(owner, &row.try_get_by_index::<String>(0).unwrap()).is_ok()
+    }
+
+    #[tokio::test]
+    async fn everything_sealed_is_sealed_with_the_new_key_and_what_does_not_open_is_named() {
+        for test in stores().await {
+            plant(&test.store).await;
+            let pools = PoolSettings::default();
+            let vault = Vault::new(&key(8)).unwrap().with_old([key(7).as_str()]).unwrap();
+            let both = Store::open_existing(&test.url, &pools, vault).await.unwrap();
+            let counts = |done: Vec<Resealed>| {
+                done.into_iter()
+                    .map(|one| (one.kind, one.read, one.resealed, one.left, one.unopened_owners))
+                    .collect::<Vec<_>>()
+            };
+            let lost = vec!["2".to_owned()];
+            assert_eq!(
+                counts(all(&both).await.unwrap()),
+                [
+                    ("webhook_secrets", 2, 1, 0, lost.clone()),
+                    ("replaced_webhook_secrets", 2, 1, 0, vec![]),
+                    ("erp_credentials", 1, 1, 0, vec![]),
+                    ("idempotent_answers", 450, 450, 0, vec![]),
+                ]
+            );
+            let again = counts(all(&both).await.unwrap());
+            assert!(again.iter().all(|(_, _, resealed, left, _)| resealed + left == 0), "{again:?}");
+            let new = Store::open_existing(&test.url, &pools, Vault::new(&key(8)).unwrap()).await.unwrap();
+            for (sql, owner) in [
+                ("SELECT secret FROM webhooks WHERE taxpayer_id = 1", "1"),
+                ("SELECT settings FROM integrations WHERE taxpayer_id = 1", "1/integration"),
+                ("SELECT answer FROM idempotency_keys WHERE id = 'k7'", "k7"),
+            ] {
+                assert!(opens(&new, sql, owner).await, "{sql}");
+                assert!(!opens(&test.store, sql, owner).await, "{sql}");
+            }
+            both.close().await;
+            new.close().await;
+        }
+    }
+}

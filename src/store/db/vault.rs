@@ -1,0 +1,220 @@
+//! Seals the secrets that the database keeps (AES-256-GCM), so that a copy of it reveals none. A sealed text is bound
+//! to its owner: moved to another row it does not open. It names the key that it was sealed with, so that keys can be
+//! replaced: the current key seals and opens, older ones only open.
+//!
+//! Each text has a key of its own, derived from the encryption key and a random salt of 32 bytes (HKDF-SHA256), so
+//! there is no limit to how many texts an encryption key may seal. The form is `v2.<key id>.<base64 of salt and
+//! ciphertext>`. Texts without a key id are of an earlier form, base64 of a nonce and the ciphertext.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, RandomizedNonceKey, UnboundKey};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::store::db::error::StoreError;
+
+/// Bytes of the encryption key.
+pub const KEY_LEN: usize = 32;
+const SALT_LEN: usize = 32;
+const FORM: &str = "v2.";
+/// Tells the keys derived here from any other use of the encryption key.
+const PURPOSE: &[u8] = b"einvoice sealed text v2";
+const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
+/// Bytes of a key id; its text is twice as long.
+const ID_LEN: usize = 4;
+
+/// Holds the deployment's encryption keys.
+pub struct Vault {
+    current: Key,
+    old: Vec<Key>,
+}
+
+/// The encryption key is not 32 bytes in base64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the encryption key must be {KEY_LEN} bytes in base64")]
+pub struct BadKey;
+
+struct Key {
+    id: String,
+    bytes: [u8; KEY_LEN],
+}
+
+impl Vault {
+    /// Seals and opens with one key.
+    pub fn new(key: &str) -> Result<Self, BadKey> {
+        Ok(Self { current: Key::parse(key)?, old: Vec::new() })
+    }
+
+    /// Opens with these keys too.
+    pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, BadKey> {
+        let old = keys.into_iter().map(Key::parse).collect::<Result<_, _>>()?;
+        Ok(Self { old, ..self })
+    }
+
+    /// The id of the key that seals.
+    pub fn key_id(&self) -> &str {
+        &self.current.id
+    }
+
+    /// Seals a secret of an owner.
+    pub(crate) fn seal(&self, owner: &str, secret: &str) -> Result<String, StoreError> {
+        let failed = || corrupt(owner, "the secret could not be sealed");
+        let mut text = vec![0; SALT_LEN];
+        aws_lc_rs::rand::fill(&mut text).map_err(|_| failed())?;
+        let mut sealed = secret.as_bytes().to_vec();
+        let key = self.current.derived(&text).ok_or_else(failed)?;
+        key.seal_in_place_append_tag(only_nonce(), Aad::from(owner), &mut sealed).map_err(|_| failed())?;
+        text.append(&mut sealed);
+        Ok(format!("{FORM}{}.{}", self.current.id, STANDARD.encode(text)))
+    }
+
+    /// Opens a secret of an owner.
+    pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, StoreError> {
+        let opened = match sealed.strip_prefix(FORM).and_then(|rest| rest.split_once('.')) {
+            Some((id, text)) => {
+                if !self.keys().any(|key| key.id == id) {
+                    return Err(corrupt(
+                        owner,
+                        &format!(
+                            "the secret was sealed with the key {id}, which is not among the keys given"
+                        ),
+                    ));
+                }
+                self.keys().filter(|key| key.id == id).find_map(|key| key.open(owner, text))
+            }
+            None => self.keys().find_map(|key| key.open_first_form(owner, sealed)),
+        };
+        opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
+    }
+
+    /// The secret sealed with the current key; none where it is already.
+    pub(crate) fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, StoreError> {
+        let is_current = sealed
+            .strip_prefix(FORM)
+            .and_then(|rest| rest.split_once('.'))
+            .is_some_and(|(id, _)| id == self.current.id);
+        if is_current {
+            return Ok(None);
+        }
+        self.seal(owner, &self.open(owner, sealed)?).map(Some)
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.current).chain(&self.old)
+    }
+}
+
+impl Key {
+    fn parse(text: &str) -> Result<Self, BadKey> {
+        let decoded = STANDARD.decode(text.trim()).map_err(|_| BadKey)?;
+        let bytes: [u8; KEY_LEN] = decoded.try_into().map_err(|_| BadKey)?;
+        let digest = Sha256::new().chain_update(ID_PURPOSE).chain_update(bytes).finalize();
+        Ok(Self { id: hex::encode(&digest[..ID_LEN]), bytes })
+    }
+
+    /// The key of one text.
+    fn derived(&self, salt: &[u8]) -> Option<LessSafeKey> {
+        let extracted = Salt::new(HKDF_SHA256, salt).extract(&self.bytes);
+        let expanded = extracted.expand(&[PURPOSE], &AES_256_GCM).ok()?;
+        Some(LessSafeKey::new(UnboundKey::from(expanded)))
+    }
+
+    fn open(&self, owner: &str, text: &str) -> Option<String> {
+        let mut bytes = STANDARD.decode(text).ok()?;
+        let (salt, sealed) = bytes.split_at_mut_checked(SALT_LEN)?;
+        let plain = self.derived(salt)?.open_in_place(only_nonce(), Aad::from(owner), sealed).ok()?;
+        String::from_utf8(plain.to_vec()).ok()
+    }
+
+    fn open_first_form(&self, owner: &str, text: &str) -> Option<String> {
+        let key = RandomizedNonceKey::new(&AES_256_GCM, &self.bytes).ok()?;
+        let mut bytes = STANDARD.decode(text).ok()?;
+        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let plain = key.open_in_place(nonce, Aad::from(owner), sealed).ok()?;
+        String::from_utf8(plain.to_vec()).ok()
+    }
+}
+
+/// The nonce of a key that seals one text.
+fn only_nonce() -> Nonce {
+    Nonce::assume_unique_for_key([0; NONCE_LEN])
+}
+
+fn corrupt(owner: &str, reason: &str) -> StoreError {
+    StoreError::Corrupt { table: "secrets", id: owner.to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> String {
+        STANDARD.encode([byte; KEY_LEN])
+    }
+
+    fn vault(byte: u8) -> Vault {
+        Vault::new(&key(byte)).unwrap()
+    }
+
+    /// A text as it was sealed before texts named their key.
+    fn sealed_in_the_first_form(byte: u8, owner: &str, secret: &str) -> String {
+        let key = RandomizedNonceKey::new(&AES_256_GCM, &[byte; KEY_LEN]).unwrap();
+        let mut sealed = secret.as_bytes().to_vec();
+        let nonce = key.seal_in_place_append_tag(Aad::from(owner), &mut sealed).unwrap();
+        STANDARD.encode([nonce.as_ref(), sealed.as_slice()].concat())
+    }
+
+    #[test]
+    fn a_sealed_secret_opens_for_its_owner_only() {
+        let sealed = vault(1).seal("7", "whsec_abc").unwrap();
+        assert!(!sealed.contains("whsec"));
+        assert_eq!(vault(1).open("7", &sealed).unwrap(), "whsec_abc");
+        assert!(vault(1).open("8", &sealed).is_err());
+        assert!(vault(2).open("7", &sealed).is_err());
+        for spoilt in ["", "v2.", "v2..", "v2.00000000.AAAA", &sealed[..sealed.len() - 8]] {
+            assert!(vault(1).open("7", spoilt).is_err(), "{spoilt}");
+        }
+        assert_ne!(sealed, vault(1).seal("7", "whsec_abc").unwrap(), "each text has a key of its own");
+    }
+
+    #[test]
+    fn an_old_key_opens_and_does_not_seal() {
+        let old = vault(1).seal("7", "hush").unwrap();
+        let both = vault(2).with_old([key(1).as_str()]).unwrap();
+        assert_eq!(both.open("7", &old).unwrap(), "hush");
+        let new = both.seal("7", "hush").unwrap();
+        assert_eq!(vault(2).open("7", &new).unwrap(), "hush");
+        let refused = vault(2).open("7", &old).unwrap_err().to_string();
+        assert!(refused.contains(&format!("the key {}, which is not among", vault(1).key_id())), "{refused}");
+    }
+
+    #[test]
+    fn what_is_resealed_opens_without_the_old_key() {
+        let both = vault(2).with_old([key(1).as_str()]).unwrap();
+        for old in [vault(1).seal("7", "hush").unwrap(), sealed_in_the_first_form(1, "7", "hush")] {
+            assert!(vault(2).open("7", &old).is_err());
+            let new = both.reseal("7", &old).unwrap().unwrap();
+            assert_eq!(vault(2).open("7", &new).unwrap(), "hush");
+            assert_eq!(both.reseal("7", &new).unwrap(), None);
+            assert!(both.reseal("8", &old).is_err());
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_key_id_opens_with_any_key() {
+        let old = sealed_in_the_first_form(1, "7", "hush");
+        assert_eq!(vault(1).open("7", &old).unwrap(), "hush");
+        let both = vault(2).with_old([key(3).as_str(), key(1).as_str()]).unwrap();
+        assert_eq!(both.open("7", &old).unwrap(), "hush");
+        assert!(vault(2).open("7", &old).is_err());
+    }
+
+    #[test]
+    fn a_key_of_another_length_is_refused() {
+        assert!(Vault::new("c2hvcnQ=").is_err());
+        assert!(Vault::new("not base64!").is_err());
+        assert!(vault(1).with_old(["c2hvcnQ="]).is_err());
+    }
+}

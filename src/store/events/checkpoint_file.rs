@@ -1,0 +1,206 @@
+//! The file that checkpoints are appended to. Whoever appends holds its lock and has first read what others appended,
+//! so processes may share a file. Each line is on the disk when `append` returns; a line that a crash cut short is
+//! removed before the next one.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use crate::domain::events::checkpoint::{
+    ChainHead, Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, Tail,
+};
+use crate::domain::events::event::Head;
+use crate::domain::kernel::ids::TaxpayerId;
+
+/// Why a file of checkpoints cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointFileError {
+    #[error("the file {} cannot be used", .path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("line {line} of {}: {fault}", .path.display())]
+    Line { path: PathBuf, line: u64, fault: CheckpointFault },
+}
+
+/// Checkpoints read one by one.
+pub struct CheckpointReader {
+    path: PathBuf,
+    file: BufReader<File>,
+    key: CheckpointPublicKey,
+    tail: Tail,
+    /// Where the last whole line ends.
+    end: u64,
+}
+
+/// A file that this process appends to.
+pub struct CheckpointFile {
+    path: PathBuf,
+    key: CheckpointKey,
+    tail: Tail,
+    end: u64,
+    /// The newest checkpointed head of each taxpayer.
+    heads: HashMap<TaxpayerId, Head>,
+}
+
+impl CheckpointReader {
+    pub fn open(path: &Path, key: CheckpointPublicKey) -> Result<Self, CheckpointFileError> {
+        let file = File::open(path).map_err(|source| unusable(path, source))?;
+        Ok(Self { path: path.to_owned(), file: BufReader::new(file), key, tail: Tail::default(), end: 0 })
+    }
+
+    /// The next checkpoint; none at the end. A last line without an end is one that a crash cut short.
+    pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
+        let mut line = String::new();
+        let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;
+        let Some(text) = line.strip_suffix('\n') else { return Ok(None) };
+        let accepted = self.tail.accept(text, &self.key).map_err(|fault| CheckpointFileError::Line {
+            path: self.path.clone(),
+            line: self.tail.number + 1,
+            fault,
+        })?;
+        self.end += read as u64;
+        Ok(Some(accepted))
+    }
+
+    /// The number and hash of the last line that was read.
+    pub fn tail(&self) -> &Tail {
+        &self.tail
+    }
+}
+
+impl CheckpointFile {
+    /// A file that is read and, where it is missing, made when it is first appended to.
+    pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
+        Self { path, key, tail: Tail::default(), end: 0, heads: HashMap::new() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    pub fn public_key(&self) -> CheckpointPublicKey {
+        self.key.public()
+    }
+
+    /// The newest checkpointed head of a taxpayer.
+    pub fn head(&self, taxpayer: TaxpayerId) -> Option<&Head> {
+        self.heads.get(&taxpayer)
+    }
+
+    /// Reads what was appended since this was last asked.
+    pub fn catch_up(&mut self) -> Result<(), CheckpointFileError> {
+        self.locked().map(drop)
+    }
+
+    /// Appends a checkpoint of these heads.
+    pub fn append(&mut self, at: Timestamp, heads: Vec<ChainHead>) -> Result<(), CheckpointFileError> {
+        let mut file = self.locked()?;
+        let mut tail = self.tail.clone();
+        let line = tail.append(at, &heads, &self.key) + "\n";
+        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        written.map_err(|source| unusable(&self.path, source))?;
+        self.tail = tail;
+        self.end += line.len() as u64;
+        self.heads.extend(heads.into_iter().map(|one| (one.taxpayer_id, one.head)));
+        Ok(())
+    }
+
+    /// The file, locked and read to its end, where it stands.
+    fn locked(&mut self) -> Result<File, CheckpointFileError> {
+        let path = self.path.clone();
+        let failed = |source| unusable(&path, source);
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).mode(0o600).open(&path).map_err(failed)?;
+        file.lock().map_err(failed)?;
+        file.seek(SeekFrom::Start(self.end)).map_err(failed)?;
+        let mut reader = CheckpointReader {
+            path: path.clone(),
+            file: BufReader::new(file),
+            key: self.key.public(),
+            tail: self.tail.clone(),
+            end: self.end,
+        };
+        while let Some(checkpoint) = reader.read()? {
+            self.heads.extend(checkpoint.heads.into_iter().map(|one| (one.taxpayer_id, one.head)));
+            self.tail = reader.tail.clone();
+            self.end = reader.end;
+        }
+        let mut file = reader.file.into_inner();
+        if file.metadata().map_err(failed)?.len() > self.end {
+            tracing::warn!(file = %path.display(), "removed a checkpoint that was cut short");
+            file.set_len(self.end).map_err(failed)?;
+        }
+        file.seek(SeekFrom::Start(self.end)).map_err(failed)?;
+        Ok(file)
+    }
+}
+
+fn unusable(path: &Path, source: io::Error) -> CheckpointFileError {
+    CheckpointFileError::File { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    fn key() -> CheckpointKey {
+        CheckpointKey::parse(&STANDARD.encode([1; 32])).unwrap()
+    }
+
+    fn head(taxpayer: i64, sequence: i64) -> ChainHead {
+        let head = Head { sequence, hash: hex::encode([7; 32]) };
+        ChainHead { taxpayer_id: TaxpayerId(taxpayer), head }
+    }
+
+    fn numbers(path: &Path) -> Vec<u64> {
+        let mut reader = CheckpointReader::open(path, key().public()).unwrap();
+        std::iter::from_fn(|| reader.read().unwrap()).map(|one| one.number).collect()
+    }
+
+    #[test]
+    fn processes_that_share_a_file_append_to_one_chain() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("checkpoints");
+        let [mut one, mut other] = [(); 2].map(|()| CheckpointFile::new(path.clone(), key()));
+        one.append(Timestamp::UNIX_EPOCH, vec![head(1, 3)]).unwrap();
+        other.append(Timestamp::UNIX_EPOCH, vec![head(2, 5)]).unwrap();
+        one.append(Timestamp::UNIX_EPOCH, vec![head(1, 4)]).unwrap();
+        assert_eq!(numbers(&path), [1, 2, 3]);
+        other.catch_up().unwrap();
+        let known = |file: &CheckpointFile| [1, 2].map(|id| file.head(TaxpayerId(id)).unwrap().sequence);
+        assert_eq!((known(&one), known(&other)), ([4, 5], [4, 5]));
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_is_replaced_and_one_that_was_changed_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("checkpoints");
+        let mut file = CheckpointFile::new(path.clone(), key());
+        file.append(Timestamp::UNIX_EPOCH, vec![head(1, 3)]).unwrap();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{whole}einvoice-checkpoint/1 2 19")).unwrap();
+        assert_eq!(numbers(&path), [1]);
+        let mut file = CheckpointFile::new(path.clone(), key());
+        file.append(Timestamp::UNIX_EPOCH, vec![head(1, 4)]).unwrap();
+        assert_eq!(numbers(&path), [1, 2]);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, whole.replacen("1:3:", "1:2:", 1)).unwrap();
+        let mut file = CheckpointFile::new(path.clone(), key());
+        let error = file.append(Timestamp::UNIX_EPOCH, vec![head(1, 5)]).unwrap_err().to_string();
+        assert!(error.contains("line 1 of ") && error.contains("not of this key"), "{error}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Batches; items are JSON, and the counts are those of the items.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::invoice::batch::{Batch, ItemOutcome};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::{Row, json};
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "batches")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub batch_no: String,
+    pub created: i32,
+    pub duplicates: i32,
+    pub failed: i32,
+    pub items: String,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Batch {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "batches", id: format!("{}/{}", row.taxpayer_id, row.batch_no) };
+        Ok(Self {
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            items: at.json(&row.items)?,
+            created_at: at.moment(row.created_at)?,
+            batch_no: row.batch_no,
+        })
+    }
+}
+
+impl From<&Batch> for Model {
+    fn from(batch: &Batch) -> Self {
+        let count = |outcome| i32::try_from(batch.count(outcome)).unwrap_or(i32::MAX);
+        Self {
+            taxpayer_id: batch.taxpayer_id.0,
+            batch_no: batch.batch_no.clone(),
+            created: count(ItemOutcome::Created),
+            duplicates: count(ItemOutcome::Duplicate),
+            failed: count(ItemOutcome::Failed),
+            items: json(&batch.items),
+            created_at: batch.created_at.as_microsecond(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Customers of a taxpayer; details are JSON.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
+use crate::domain::party::Customer;
+use crate::store::db::column::{Row, json};
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "customers")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: i64,
+    pub no: String,
+    pub tin: Option<String>,
+    pub category: String,
+    pub details: String,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Customer {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "customers", id: row.id };
+        Ok(Self {
+            id: CustomerId(row.id),
+            category: at.parse(&row.category)?,
+            details: at.json(&row.details)?,
+        })
+    }
+}
+
+impl Model {
+    pub fn of(taxpayer: TaxpayerId, customer: &Customer, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: taxpayer.0,
+            id: customer.id.0,
+            no: customer.details.no.clone(),
+            tin: customer.details.tin.clone(),
+            category: customer.category.to_string(),
+            details: json(&customer.details),
+            created_at: now.as_microsecond(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Customers of a taxpayer, matched by number, then by tax number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, Select};
+
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::party::Customer;
+use crate::store::db::any::any_of;
+use crate::store::db::database::{Transaction, portions};
+use crate::store::db::error::StoreError;
+use crate::store::invoices::customer_row::{Column, Entity, Model};
+
+/// The customers that have any of these numbers or tax numbers, the oldest first.
+pub async fn owned_by_with_numbers(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    numbers: Vec<String>,
+    tins: Vec<String>,
+) -> Result<Vec<Customer>, StoreError> {
+    let mut found = BTreeMap::new();
+    for finders in finders(taxpayer, numbers, tins) {
+        found.extend(any_of(tx, finders).await?.into_iter().map(|row| (row.id, row)));
+    }
+    found.into_values().map(Customer::try_from).collect()
+}
+
+/// Each name once: invoices that come together are often of one customer.
+fn finders(taxpayer: TaxpayerId, numbers: Vec<String>, tins: Vec<String>) -> Vec<Vec<Select<Entity>>> {
+    let once = |texts: Vec<String>| Vec::from_iter(texts.into_iter().collect::<BTreeSet<_>>());
+    let (numbers, tins) = (once(numbers), once(tins));
+    let (mut numbers, mut tins) = (portions(&numbers), portions(&tins));
+    let owned = |named| Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).filter(named);
+    let mut all = Vec::new();
+    loop {
+        let any = [
+            numbers.next().map(|some| Column::No.is_in(some)),
+            tins.next().map(|some| Column::Tin.is_in(some)),
+        ];
+        let finders: Vec<_> = any.into_iter().flatten().map(owned).collect();
+        if finders.is_empty() {
+            return all;
+        }
+        all.push(finders);
+    }
+}
+
+/// Writes customers as they are now, new and changed ones alike.
+pub async fn save(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    customers: &[&Customer],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for chunk in portions(customers) {
+        let rows = chunk.iter().map(|customer| Model::of(taxpayer, customer, now).into_active_model());
+        Entity::insert_many(rows)
+            .on_conflict(
+                OnConflict::columns([Column::TaxpayerId, Column::Id])
+                    .update_columns([Column::Tin, Column::Details])
+                    .to_owned(),
+            )
+            .exec_without_returning(tx)
+            .await?;
+    }
+    Ok(())
+}

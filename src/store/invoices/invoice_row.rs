@@ -1,0 +1,139 @@
+//! Invoices; customer, lines and extras are JSON, amounts are exact text. What lists filter by beside the rest is
+//! written, never read: the customer's number, and a text to search in.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::invoice::{AuthorityState, Invoice};
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::payment::Payment;
+use crate::store::db::column::{Row, caseless, json};
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "invoices")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: i64,
+    pub irn: String,
+    pub irn_key: String,
+    pub invoice_no: String,
+    pub category: String,
+    pub invoice_type: String,
+    pub invoice_date: String,
+    pub due_date: Option<String>,
+    pub currency: String,
+    pub customer: String,
+    pub lines: String,
+    pub status: String,
+    pub payment_status: String,
+    pub payable: String,
+    pub paid: String,
+    pub authority_status: String,
+    pub qr_code: String,
+    pub signed: bool,
+    pub batch_no: Option<String>,
+    pub extras: String,
+    pub content_digest: String,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub edited_at: Option<i64>,
+    pub customer_no: String,
+    pub search_text: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Invoice {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "invoices", id: row.id };
+        Ok(Self {
+            id: InvoiceId(row.id),
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            irn: at.parse(&row.irn)?,
+            category: at.parse(&row.category)?,
+            invoice_date: at.parse(&row.invoice_date)?,
+            due_date: row.due_date.as_deref().map(|date| at.parse(date)).transpose()?,
+            customer: at.json(&row.customer)?,
+            lines: at.json(&row.lines)?,
+            status: at.parse(&row.status)?,
+            payment: Payment {
+                status: at.parse(&row.payment_status)?,
+                payable: at.parse(&row.payable)?,
+                paid: at.parse(&row.paid)?,
+            },
+            authority: AuthorityState {
+                status: at.parse(&row.authority_status)?,
+                qr_code: row.qr_code,
+                signed: row.signed,
+            },
+            extras: at.json(&row.extras)?,
+            created_at: at.moment(row.created_at)?,
+            updated_at: at.moment(row.updated_at)?,
+            edited_at: row.edited_at.map(|moment| at.moment(moment)).transpose()?,
+            invoice_no: row.invoice_no,
+            invoice_type: row.invoice_type,
+            currency: row.currency,
+            batch_no: row.batch_no,
+            content_digest: row.content_digest,
+        })
+    }
+}
+
+impl From<&Invoice> for Model {
+    fn from(invoice: &Invoice) -> Self {
+        Self {
+            taxpayer_id: invoice.taxpayer_id.0,
+            id: invoice.id.0,
+            irn: invoice.irn.to_string(),
+            irn_key: invoice.irn.key(),
+            invoice_no: invoice.invoice_no.clone(),
+            category: invoice.category.to_string(),
+            invoice_type: invoice.invoice_type.clone(),
+            invoice_date: invoice.invoice_date.to_string(),
+            due_date: invoice.due_date.map(|date| date.to_string()),
+            currency: invoice.currency.clone(),
+            customer: json(&invoice.customer),
+            lines: json(&invoice.lines),
+            status: invoice.status.to_string(),
+            payment_status: invoice.payment.status.to_string(),
+            payable: invoice.payment.payable.to_string(),
+            paid: invoice.payment.paid.to_string(),
+            authority_status: invoice.authority.status.to_string(),
+            qr_code: invoice.authority.qr_code.clone(),
+            signed: invoice.authority.signed,
+            batch_no: invoice.batch_no.clone(),
+            extras: json(&invoice.extras),
+            content_digest: invoice.content_digest.clone(),
+            created_at: invoice.created_at.as_microsecond(),
+            updated_at: invoice.updated_at.as_microsecond(),
+            edited_at: invoice.edited_at.map(Timestamp::as_microsecond),
+            customer_no: invoice.customer.external_customer_no.clone(),
+            search_text: search_text(invoice),
+        }
+    }
+}
+
+/// Bytes of a text to search in: an index holds it, and PostgreSQL takes at most 2,704 an entry.
+const SEARCH_BYTES_MAX: usize = 2_000;
+
+/// What an invoice is searched by: its names and its customer's, a line each, without case.
+fn search_text(invoice: &Invoice) -> String {
+    let customer = &invoice.customer;
+    let lines = [
+        invoice.invoice_no.as_str(),
+        invoice.irn.as_str(),
+        &customer.external_customer_no,
+        &customer.name,
+        customer.tin.as_deref().unwrap_or_default(),
+    ];
+    let text = caseless(&lines.join("\n"));
+    text[..text.floor_char_boundary(SEARCH_BYTES_MAX)].to_owned()
+}

@@ -1,0 +1,162 @@
+//! The list of a taxpayer's invoices: newest first, by page or from a place on, narrowed by filters. Every filter
+//! has an index that ends with the order of the list. A page is found in an index first, so that the rows
+//! before it are never read.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
+use sea_orm::{ColumnTrait, Condition, DbBackend, EntityTrait, IdenStatic, PaginatorTrait, QueryFilter};
+
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::store::db::column::{caseless, contains};
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::invoices::invoice_row::{Column, Entity};
+
+/// Which invoices are listed; what is `None` narrows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filters {
+    pub batch_no: Option<String>,
+    pub status: Option<WorkflowStatus>,
+    pub payment_status: Option<PaymentStatus>,
+    pub category: Option<Category>,
+    /// Of the invoice date, both ends included.
+    pub date_from: Option<Date>,
+    pub date_to: Option<Date>,
+    /// The number that the customer was sent with.
+    pub customer_no: Option<String>,
+    /// A part of a number, an IRN, or the customer's number, name or tax number, in any case.
+    pub q: Option<String>,
+    pub updated_since: Option<Timestamp>,
+}
+
+/// A place in the list: that of an invoice, after which the next one comes. It stays where it is however many
+/// invoices come before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub created_at: Timestamp,
+    pub id: InvoiceId,
+}
+
+/// Where a page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// After so many invoices.
+    At(u64),
+    After(Place),
+}
+
+/// A part of the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    pub invoices: Vec<Invoice>,
+    /// How many the filters let through in all.
+    pub total: u64,
+    /// Where the next part begins; none at the end.
+    pub next: Option<Place>,
+}
+
+/// So many of a taxpayer's invoices, the newest first.
+pub async fn owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    filters: &Filters,
+    (start, limit): (Start, u64),
+) -> Result<Part, StoreError> {
+    let plain = Reading { is_by_order: false, is_sorted: false };
+    let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
+    let skipped = if let Start::At(offset) = start { offset } else { 0 };
+    if skipped >= total {
+        return Ok(Part { invoices: Vec::new(), total, next: None });
+    }
+    let reading = Reading::of(store.backend(), filters, total);
+    let ids = ids(condition(taxpayer, filters, reading), (start, limit.saturating_add(1)), reading);
+    let mut rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.in_subquery(ids))
+        .all(store.reader())
+        .await?;
+    rows.sort_unstable_by_key(|row| std::cmp::Reverse((row.created_at, row.id)));
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let invoices: Vec<_> = rows.into_iter().map(Invoice::try_from).collect::<Result<_, _>>()?;
+    let last = invoices.last().filter(|_| has_more);
+    let next = last.map(|invoice| Place { created_at: invoice.created_at, id: invoice.id });
+    Ok(Part { invoices, total, next })
+}
+
+/// How an index is gone through. SQLite knows nothing of how many rows a filter lets through and guesses badly;
+/// by then we know. PostgreSQL chooses by its own statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    /// Many rows match a range: newest first until there are enough of them, since to sort them all would take long.
+    is_by_order: bool,
+    /// Few rows match: all of them, sorted, since to look for them from the newest on would take long.
+    is_sorted: bool,
+}
+
+/// Rows that are sorted rather than looked for.
+const SORTED_MAX: u64 = 10_000;
+
+impl Reading {
+    fn of(backend: DbBackend, filters: &Filters, total: u64) -> Self {
+        let is_guessed = backend == DbBackend::Sqlite && *filters != Filters::default();
+        let is_sorted = is_guessed && total <= SORTED_MAX;
+        Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
+    }
+
+    /// A column that no index is to be chosen for, where it is hidden.
+    fn column(column: Column, is_hidden: bool) -> Expr {
+        if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
+    }
+}
+
+impl Filters {
+    /// Whether one of them is for a single value, whose index is in the order of the list.
+    fn have_a_value(&self) -> bool {
+        let texts = self.batch_no.is_some() || self.customer_no.is_some();
+        texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()
+    }
+}
+
+/// The ids of a part, found in an index alone.
+fn ids(condition: Condition, (start, limit): (Start, u64), reading: Reading) -> SelectStatement {
+    let created_at = || Reading::column(Column::CreatedAt, reading.is_sorted);
+    let mut ids = Query::select();
+    ids.column(Column::Id)
+        .from(Entity)
+        .cond_where(condition)
+        .order_by_expr(created_at(), sea_orm::Order::Desc)
+        .order_by(Column::Id, sea_orm::Order::Desc)
+        .limit(limit);
+    match start {
+        Start::At(offset) => ids.offset(offset),
+        Start::After(place) => {
+            let columns = Expr::tuple([created_at(), Expr::col(Column::Id)]);
+            let values = [place.created_at.as_microsecond(), place.id.0].map(Expr::val);
+            ids.and_where(columns.lt(Expr::tuple(values)))
+        }
+    };
+    ids
+}
+
+fn condition(taxpayer: TaxpayerId, filters: &Filters, reading: Reading) -> Condition {
+    let date = |date: Date| date.to_string();
+    let range = |column| Reading::column(column, reading.is_by_order);
+    Condition::all()
+        .add(Column::TaxpayerId.eq(taxpayer.0))
+        .add_option(filters.batch_no.as_ref().map(|batch_no| Column::BatchNo.eq(batch_no)))
+        .add_option(filters.status.map(|status| Column::Status.eq(status.as_str())))
+        .add_option(filters.payment_status.map(|status| Column::PaymentStatus.eq(status.as_str())))
+        .add_option(filters.category.map(|category| Column::Category.eq(category.as_str())))
+        .add_option(filters.date_from.map(|from| range(Column::InvoiceDate).gte(date(from))))
+        .add_option(filters.date_to.map(|to| range(Column::InvoiceDate).lte(date(to))))
+        .add_option(filters.customer_no.as_ref().map(|no| Column::CustomerNo.eq(no)))
+        .add_option(filters.updated_since.map(|since| range(Column::UpdatedAt).gte(since.as_microsecond())))
+        .add_option(
+            filters.q.as_ref().map(|text| Expr::col(Column::SearchText).like(contains(&caseless(text)))),
+        )
+}

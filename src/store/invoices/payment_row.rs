@@ -1,0 +1,59 @@
+//! The payment ledger: an entry a payment update, numbered by the event it caused.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::invoice::Invoice;
+use crate::domain::payment::{Entry, Posting};
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "payment_entries")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub sequence: i64,
+    pub invoice_id: i64,
+    pub status: String,
+    pub amount: String,
+    pub reference: Option<String>,
+    pub remark: Option<String>,
+    pub at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Entry {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "payment_entries", id: row.sequence };
+        Ok(Self {
+            at: at.moment(row.at)?,
+            posting: Posting { status: at.parse(&row.status)?, amount: at.parse(&row.amount)? },
+            reference: row.reference,
+            remark: row.remark,
+        })
+    }
+}
+
+impl Model {
+    /// The entry of a posting; its number is that of the event it caused.
+    pub fn of(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: invoice.taxpayer_id.0,
+            sequence,
+            invoice_id: invoice.id.0,
+            status: posting.status.to_string(),
+            amount: posting.amount.to_string(),
+            reference: None,
+            remark: None,
+            at: now.as_microsecond(),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The payment ledger of an invoice.
+
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::payment::Entry;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::invoices::payment_row::{Column, Entity};
+
+/// The entries of an invoice, in the order in which they were made.
+pub async fn owned_by_of_invoice(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    invoice: InvoiceId,
+) -> Result<Vec<Entry>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::InvoiceId.eq(invoice.0))
+        .order_by_asc(Column::Sequence)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Entry::try_from).collect()
+}

@@ -1,0 +1,173 @@
+//! What happened to one invoice, from three logs: its events, the steps of its runs, the attempts at its
+//! deliveries. Only the newest of each are read, and of an event only its small fields, so that an invoice of any
+//! size and any length of life has an answer.
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::timeline::{ENTRIES_MAX, Entry, EntryKind, Timeline};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::Row;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::events::event_row;
+use crate::store::runs;
+use crate::store::runs::step_row;
+use crate::store::webhooks::attempt_row;
+use crate::store::webhooks::delivery_log::sequences_about;
+use crate::store::webhooks::delivery_row;
+
+/// Read of each log: one more than is shown tells that there is more.
+const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
+
+/// The timeline of a taxpayer's invoice.
+pub async fn owned_by_with_irn(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Timeline, StoreError> {
+    let mut entries = events(store, taxpayer, irn).await?;
+    entries.extend(steps(store, taxpayer, irn).await?);
+    entries.extend(attempts(store, taxpayer, irn).await?);
+    Ok(Timeline::of(entries))
+}
+
+/// What is shown of an event; what is from its data is JSON text.
+#[derive(FromQueryResult)]
+struct EventRow {
+    sequence: i64,
+    id: String,
+    kind: String,
+    at: i64,
+    previous_status: Option<String>,
+    status: Option<String>,
+    remark: Option<String>,
+    reference: Option<String>,
+    amount: Option<String>,
+}
+
+async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+    use event_row::Column;
+    let columns = [Column::Sequence, Column::Id, Column::Kind, Column::At];
+    let mut newest = event_row::Entity::find().select_only().columns(columns);
+    for name in ["previous_status", "status", "remark", "reference", "amount"] {
+        newest = newest.expr_as(field_of_data(store.backend(), name), name);
+    }
+    let rows = newest
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Irn.eq(irn.as_str()))
+        .order_by_desc(Column::Sequence)
+        .limit(LIMIT)
+        .into_model::<EventRow>()
+        .all(store.reader())
+        .await?;
+    rows.into_iter().rev().map(|row| entry_of_event(taxpayer, row)).collect()
+}
+
+/// A field of an event's data as the JSON text it is there: a number keeps its digits.
+fn field_of_data(backend: DbBackend, name: &str) -> Expr {
+    Expr::cust(match backend {
+        DbBackend::Postgres => format!("CAST(CAST(data AS json) -> '{name}' AS TEXT)"),
+        _ => format!("data -> '{name}'"),
+    })
+}
+
+fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Entry, StoreError> {
+    let at = Row { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
+    let json = |text: Option<String>| text.map(|text| at.json::<Value>(&text)).transpose();
+    let detail = [
+        ("event_id", Some(row.id.into())),
+        ("sequence", Some(row.sequence.into())),
+        ("previous_status", json(row.previous_status)?),
+        ("status", json(row.status)?),
+        ("remark", json(row.remark)?),
+        ("reference", json(row.reference)?),
+        ("amount", json(row.amount)?),
+    ];
+    Ok(Entry {
+        at: at.moment(row.at)?,
+        kind: EntryKind::Event,
+        name: row.kind,
+        outcome: None,
+        attempt: None,
+        duration_ms: None,
+        detail: known(detail),
+    })
+}
+
+async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+    let mut entries = Vec::new();
+    for run in runs::owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await? {
+        let rows = step_row::Entity::find()
+            .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+            .filter(step_row::Column::RunId.eq(run.id.to_string()))
+            .order_by_desc(step_row::Column::StartedAt)
+            .order_by_desc(step_row::Column::Id)
+            .limit(LIMIT)
+            .all(store.reader())
+            .await?;
+        for row in rows.into_iter().rev() {
+            let at = Row { table: "pipeline_steps", id: row.id.clone() };
+            let operation = Some(run.operation.as_str().into());
+            entries.push(Entry {
+                at: at.moment(row.started_at)?,
+                kind: EntryKind::Step,
+                attempt: Some(at.count(row.attempt)?),
+                detail: known([("operation", operation), ("error", row.error.map(Value::from))]),
+                name: row.step,
+                outcome: row.outcome,
+                duration_ms: row.duration_ms,
+            });
+        }
+    }
+    Ok(entries)
+}
+
+async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+    let about = sequences_about(taxpayer, [irn.as_str().to_owned()]);
+    let deliveries = delivery_row::Entity::find()
+        .filter(delivery_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(delivery_row::Column::Sequence.in_subquery(about))
+        .order_by_desc(delivery_row::Column::Sequence)
+        .limit(LIMIT)
+        .all(store.reader())
+        .await?;
+    let made = attempt_row::Entity::find()
+        .filter(attempt_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(attempt_row::Column::DeliveryId.is_in(deliveries.iter().map(|row| row.id.as_str())))
+        .order_by_desc(attempt_row::Column::At)
+        .limit(LIMIT)
+        .all(store.reader())
+        .await?;
+    let of = |attempt: &attempt_row::Model| deliveries.iter().find(|row| row.id == attempt.delivery_id);
+    made.into_iter().rev().filter_map(|attempt| Some(entry_of_attempt(of(&attempt)?, attempt))).collect()
+}
+
+fn entry_of_attempt(delivery: &delivery_row::Model, made: attempt_row::Model) -> Result<Entry, StoreError> {
+    let at = Row { table: "attempts", id: format!("{}/{}", made.delivery_id, made.attempt) };
+    let outcome = if made.failure.is_none() { "delivered" } else { "failed" };
+    let detail = [
+        ("delivery_id", Some(made.delivery_id.into())),
+        ("event_id", Some(delivery.event_id.as_str().into())),
+        ("sequence", Some(delivery.sequence.into())),
+        ("status", made.status.map(Value::from)),
+        ("failure", made.failure.map(Value::from)),
+    ];
+    Ok(Entry {
+        at: at.moment(made.at)?,
+        kind: EntryKind::Delivery,
+        name: delivery.kind.clone(),
+        outcome: Some(outcome.to_owned()),
+        attempt: Some(at.count(made.attempt)?),
+        duration_ms: Some(made.duration_ms),
+        detail: known(detail),
+    })
+}
+
+/// The fields that say something.
+fn known<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    said.filter(|(_, value)| !value.is_null()).collect()
+}

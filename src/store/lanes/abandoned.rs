@@ -1,0 +1,228 @@
+//! Lanes whose holder ended without giving them back, and those that are taken up apart from the others since a process
+//! ended with them before. Both have a lease that is over; a lane that was given back has none.
+
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
+
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::lanes::fair_queue::{self, Ask, ShutGate};
+use crate::store::lanes::{self, Claimed, LaneKind, Lease};
+
+/// Takes over one lane that is due and whose lease is over. One at a time: of two that are taken up at once, either may
+/// be what ends the process.
+pub async fn take(store: &Store, ask: &Ask<'_>) -> Result<Option<Claimed>, StoreError> {
+    let backend = store.backend();
+    let values: [Value; 1] = [ask.kind.as_str().into()];
+    let statement = Statement::from_sql_and_values(backend, left(backend, ask.shut), values);
+    let Some(found) = store.reader().query_one_raw(statement).await? else { return Ok(None) };
+    let key: String = found.try_get("", "key")?;
+    let mut free = lanes::free(ask.kind, &lanes::now(backend));
+    free.and_where(Expr::col("key").eq(key)).and_where(Expr::col("lease_until").is_not_null());
+    Ok(lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?.pop())
+}
+
+/// Makes a lane due now for a process that starts, creating it if it does not exist: but not one that the last process
+/// ended with, which waits for its time.
+pub async fn appoint(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+    let now = lanes::now(tx.get_database_backend());
+    let known = OnConflict::columns(["kind", "key"])
+        .update_column("next_due_at")
+        .action_and_where(Expr::col(("lanes", "lease_until")).is_null())
+        .to_owned();
+    let statement = Query::insert()
+        .into_table("lanes")
+        .columns(["kind", "key", "epoch", "version", "next_due_at"])
+        .values_panic([kind.as_str().into(), key.into(), 0_i64.into(), 0_i64.into(), now])
+        .on_conflict(known)
+        .to_owned();
+    tx.execute(&statement).await?;
+    Ok(())
+}
+
+/// The lanes without a living holder are few, and are found by their leases; many others may be due.
+fn left(backend: DbBackend, shut: &[ShutGate]) -> String {
+    let (now, open) = (lanes::still_clock(backend), fair_queue::open("abandoned", shut));
+    format!(
+        "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, gate, taxpayer_id FROM lanes \
+         WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now}) \
+         SELECT key FROM abandoned WHERE next_due_at <= {now}{open} ORDER BY next_due_at LIMIT 1"
+    )
+}
+
+/// Writes down the one thing that a lane is worked on from here, or that it is not worked on like that any more.
+pub async fn work_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
+    let statement = lanes::mine(lease).value("working_on", what).to_owned();
+    lanes::changed(tx.execute(&statement).await?.rows_affected())
+}
+
+/// Notes that the ends of processes are counted elsewhere: with what the lane was worked on.
+pub async fn settle(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
+    let statement =
+        lanes::mine(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();
+    lanes::changed(tx.execute(&statement).await?.rows_affected())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::lanes::fair_queue::{START, Share};
+    use crate::store::lanes::leases;
+    use crate::store::testing::stores;
+
+    const SIGN_SHUT: ShutGate = ShutGate { gate: "sign", taxpayers: None };
+    const LEASE: Duration = Duration::from_secs(30);
+    const OVER: Duration = Duration::ZERO;
+
+    fn ask(owner: &str, lease: Duration) -> Ask<'_> {
+        Ask {
+            kind: LaneKind::Endpoint,
+            owner,
+            lease,
+            limit: 8,
+            after: START,
+            shut: &[],
+            share: Share::unlimited(),
+        }
+    }
+
+    async fn due(store: &Store, keys: &[&str]) {
+        let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let tx = store.begin().await.unwrap();
+        lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Claims as a process that ends at once.
+    async fn ends_with(store: &Store, owner: &str) -> Option<(String, u32, Option<String>)> {
+        let taken = take(store, &ask(owner, OVER)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        taken.map(|one| (one.lease.key, one.crashes, one.working_on))
+    }
+
+    #[tokio::test]
+    async fn a_lane_is_counted_for_each_process_that_ended_with_it() {
+        for test in stores().await {
+            let store = &test.store;
+            due(store, &["7", "8"]).await;
+            assert_eq!(take(store, &ask("one", LEASE)).await.unwrap(), None, "nobody has ended with them");
+            let taken = fair_queue::take(store, &Ask { limit: 1, ..ask("one", OVER) }).await.unwrap();
+            assert_eq!(taken.turns.len(), 1);
+            let key = taken.turns[0].lease.key.clone();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let others = fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns;
+            assert_eq!(others.len(), 1, "only the one that was given back");
+            assert_ne!(others[0].lease.key, key);
+            assert_eq!(ends_with(store, "two").await, Some((key.clone(), 1, None)));
+            assert_eq!(
+                ends_with(store, "two").await,
+                Some((key.clone(), 1, None)),
+                "it lives, and lost its lease"
+            );
+            let claimed = take(store, &ask("three", OVER)).await.unwrap().unwrap();
+            assert_eq!(claimed.crashes, 2);
+            let tx = store.begin().await.unwrap();
+            settle(&tx, &claimed.lease).await.unwrap();
+            work_on(&tx, &claimed.lease, Some("it")).await.unwrap();
+            tx.commit().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            assert_eq!(ends_with(store, "four").await, Some((key.clone(), 1, Some("it".into()))));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lane_that_was_given_back_is_counted_anew_and_one_apart_is_taken_up_apart() {
+        for test in stores().await {
+            let store = &test.store;
+            due(store, &["7"]).await;
+            fair_queue::take(store, &ask("one", OVER)).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let claimed = take(store, &ask("two", LEASE)).await.unwrap().unwrap();
+            assert_eq!(claimed.crashes, 1);
+            let tx = store.begin().await.unwrap();
+            lanes::release_apart(&tx, &claimed.lease, Some(Duration::ZERO), Some("sign")).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(
+                fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns,
+                [],
+                "not with the others"
+            );
+            let shut = Ask { shut: &[SIGN_SHUT], ..ask("two", LEASE) };
+            assert_eq!(take(store, &shut).await.unwrap(), None, "its gate is shut");
+            let claimed = take(store, &ask("two", LEASE)).await.unwrap().unwrap();
+            assert_eq!(claimed.crashes, 0);
+            let tx = store.begin().await.unwrap();
+            lanes::release(&tx, &claimed.lease, Some(Duration::ZERO)).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns.len(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_that_ends_in_order_is_not_counted() {
+        for test in stores().await {
+            let store = &test.store;
+            due(store, &["7", "8"]).await;
+            let mine = fair_queue::take(store, &ask("one", LEASE)).await.unwrap().turns;
+            leases::give_back_all(store, "one").await.unwrap();
+            let tx = store.begin().await.unwrap();
+            assert!(lanes::fence(&tx, &mine[0].lease).await.is_err(), "nothing of it is written any more");
+            drop(tx);
+            assert_eq!(fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns.len(), 2);
+            leases::end_leases(store).await.unwrap();
+            assert_eq!(fair_queue::take(store, &ask("three", LEASE)).await.unwrap().turns, []);
+            assert_eq!(ends_with(store, "three").await.map(|one| one.1), Some(1), "a start finds it counted");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_one_replica_does_for_all_waits_longer_after_each_end() {
+        for test in stores().await {
+            let store = &test.store;
+            due(store, &["7"]).await;
+            let claim =
+                async |owner| lanes::claim(store, LaneKind::Endpoint, owner, OVER, 1).await.unwrap().len();
+            assert_eq!(claim("one").await, 1);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            assert_eq!(claim("two").await, 1, "at once after the first");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            assert_eq!(claim("three").await, 0, "held back after the second");
+            let tx = store.begin().await.unwrap();
+            appoint(&tx, LaneKind::Endpoint, "7").await.unwrap();
+            appoint(&tx, LaneKind::Endpoint, "8").await.unwrap();
+            tx.commit().await.unwrap();
+            let started = lanes::claim(store, LaneKind::Endpoint, "three", LEASE, 9).await.unwrap();
+            assert_eq!(
+                started.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(),
+                ["8"],
+                "also at a start"
+            );
+            due(store, &["7"]).await;
+            assert_eq!(claim("three").await, 1, "unless somebody asks for it");
+        }
+    }
+
+    #[tokio::test]
+    async fn lanes_without_a_holder_are_found_by_their_leases_however_many_are_due() {
+        for test in stores().await {
+            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+            due(&test.store, &keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+            let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared("ANALYZE lanes").await.unwrap();
+            tx.commit().await.unwrap();
+            let backend = test.store.backend();
+            let (explain, column, by_lease) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "lanes_leased"),
+                _ => ("EXPLAIN QUERY PLAN", "detail", "INDEX lanes_leased (kind=? AND lease_until"),
+            };
+            let sql = format!("{explain} {}", left(backend, &[SIGN_SHUT]));
+            let values: [Value; 1] = ["endpoint".into()];
+            let plan = Statement::from_sql_and_values(backend, sql, values);
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            assert!(steps.iter().any(|step| step.contains(by_lease)), "{steps:#?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Stored appointments after a clock was set back. They were made by the old clock, so each would wait longer than was
+//! meant, by as much as the clock was set back. Everything here may be done twice, and by several replicas at once.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{ConnectionTrait, Statement, Value};
+
+use crate::store::db::column::Row;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{self, LEFT};
+
+/// The present moment of the database.
+pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
+    let backend = store.backend();
+    let sql = format!("SELECT {} AS present", lanes::clock(backend));
+    let row = store.reader().query_one_raw(Statement::from_string(backend, sql)).await?;
+    let present = row.ok_or(StoreError::Stale)?.try_get("", "present")?;
+    Row { table: "clock", id: "now" }.moment(present)
+}
+
+/// Makes all lanes due now that wait for a later moment. Whoever has nothing to do yet waits again.
+pub async fn make_lanes_due(store: &Store) -> Result<u64, StoreError> {
+    let now = lanes::now(store.backend());
+    let statement = Query::update()
+        .table("lanes")
+        .value("next_due_at", now.clone())
+        .and_where(Expr::col("next_due_at").gt(now))
+        .to_owned();
+    let tx = store.begin().await?;
+    let changed = tx.execute(&statement).await?.rows_affected();
+    tx.commit().await?;
+    Ok(changed)
+}
+
+/// Ends leases that reach further than any that is given now: whoever lives has renewed his meanwhile.
+pub async fn end_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
+    let latest = lanes::later(&lanes::now(store.backend()), longest);
+    let statement = Query::update()
+        .table("lanes")
+        .value("lease_until", LEFT)
+        .and_where(Expr::col("lease_until").gt(latest))
+        .to_owned();
+    let tx = store.begin().await?;
+    let changed = tx.execute(&statement).await?.rows_affected();
+    tx.commit().await?;
+    Ok(changed)
+}
+
+/// Has deliveries that wait for another attempt wait from now on for as long as was meant, where that was written at a
+/// moment that is still to come.
+pub async fn postpone_deliveries_no_longer(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+    let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
+        WHERE state = 'pending' AND updated_at > $1";
+    let values: [Value; 1] = [now.as_microsecond().into()];
+    let tx = store.begin().await?;
+    let changed = tx.execute_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    tx.commit().await?;
+    Ok(changed.rows_affected())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::events::delivery::{Delivery, DeliveryState};
+    use crate::domain::events::event::EventKind;
+    use crate::domain::kernel::clock;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::store::lanes::LaneKind;
+    use crate::store::lanes::abandoned;
+    use crate::store::testing::stores;
+    use crate::store::webhooks::deliveries;
+    use crate::store::webhooks::delivery_queue;
+
+    const ID: TaxpayerId = TaxpayerId(7);
+    const LEASE: Duration = Duration::from_secs(30);
+    /// A clock that is set back by ten minutes finds what was written so much later than now.
+    const SET_BACK: Duration = Duration::from_mins(10);
+
+    #[tokio::test]
+    async fn lanes_and_leases_from_before_are_free_again() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let claim = async |lease| lanes::claim(store, LaneKind::Endpoint, "me", lease, 9).await.unwrap();
+            let claimed = claim(SET_BACK + LEASE).await;
+            let tx = store.begin().await.unwrap();
+            lanes::release(&tx, &claimed[0], Some(SET_BACK)).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
+            assert_eq!(make_lanes_due(store).await.unwrap(), 1);
+            let again = claim(LEASE).await;
+            assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
+            assert_eq!(end_leases_beyond(store, LEASE * 2).await.unwrap(), 1, "not what is held now");
+            let tx = store.begin().await.unwrap();
+            abandoned::appoint(&tx, LaneKind::Endpoint, "3").await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim(LEASE).await.len(), 2);
+            let behind =
+                database_now(store).await.unwrap().duration_since(database_now(store).await.unwrap());
+            assert!(behind.is_negative() || behind.is_zero());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_delivery_waits_as_long_as_was_meant_and_is_moved_once() {
+        for test in stores().await {
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
+            let later = |seconds: u64| now + Duration::from_secs(seconds);
+            let delivery = |sequence: i64, next: Timestamp| Delivery {
+                id: clock::new_id(),
+                taxpayer_id: ID,
+                event_id: clock::new_id(),
+                sequence,
+                order_key: sequence.to_string(),
+                state: DeliveryState::Pending,
+                attempts: 1,
+                attempts_before: 0,
+                next_attempt_at: Some(next),
+                crashes: 0,
+            };
+            let tx = test.store.begin().await.unwrap();
+            let kind = EventKind::InvoiceCreated;
+            deliveries::add(&tx, &[(delivery(1, later(605)), kind)], now + SET_BACK).await.unwrap();
+            deliveries::add(&tx, &[(delivery(2, later(300)), kind)], now).await.unwrap();
+            tx.commit().await.unwrap();
+            for moved in [1, 0] {
+                assert_eq!(postpone_deliveries_no_longer(&test.store, now).await.unwrap(), moved);
+            }
+            let tx = test.store.begin().await.unwrap();
+            let due = delivery_queue::next_due_owned_by_each(&tx, &[ID]).await.unwrap();
+            assert_eq!(due[&ID], later(5), "5 s was meant");
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! Who is next: lanes are taken in turns between taxpayers, and each taxpayer's most urgent first. The taxpayers
+//! with something to do are gone through in a circle, from the one after whoever was last: one with a hundred
+//! thousand lanes waits as long for its next turn as one with a single lane.
+//!
+//! A lane may stand at a gate, the name of what it needs next; what stands at a gate that is shut for its taxpayer
+//! is passed over where it is, so an outage costs no turn and changes no order.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
+
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+
+/// Before the first taxpayer of the circle.
+pub const START: i64 = -1;
+/// The taxpayer of lanes that belong to none.
+const NOBODY: i64 = 0;
+
+/// A lane with something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub key: String,
+    pub taxpayer_id: i64,
+    /// By when, in microseconds since 1970: the order within a taxpayer.
+    pub deadline: i64,
+    pub gate: Option<&'static str>,
+}
+
+/// A gate that is shut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShutGate {
+    pub gate: &'static str,
+    /// For whom; None where for everybody.
+    pub taxpayers: Option<Vec<i64>>,
+}
+
+impl ShutGate {
+    /// Whether this gate is no longer shut for somebody for whom it was, where these are shut now.
+    pub fn opens_for_some(&self, now: &[Self]) -> bool {
+        let Some(now) = now.iter().find(|other| other.gate == self.gate) else { return true };
+        match (&self.taxpayers, &now.taxpayers) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(before), Some(now)) => before.iter().any(|taxpayer| !now.contains(taxpayer)),
+        }
+    }
+
+    /// The condition that a lane does not stand at it.
+    fn is_passed(&self, table: &str) -> String {
+        let gate = format!("{table}.gate IS NULL OR {table}.gate <> '{}'", self.gate);
+        match &self.taxpayers {
+            None => format!("({gate})"),
+            Some(taxpayers) if taxpayers.is_empty() => "(1 = 1)".to_owned(),
+            Some(taxpayers) => {
+                let ids = taxpayers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                format!("({gate} OR {table}.taxpayer_id NOT IN ({ids}))")
+            }
+        }
+    }
+}
+
+/// What a dispatcher asks for.
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    pub kind: LaneKind,
+    pub owner: &'a str,
+    pub lease: Duration,
+    pub limit: usize,
+    /// The taxpayer that had the last turn.
+    pub after: i64,
+    /// Gates that are shut.
+    pub shut: &'a [ShutGate],
+    pub share: Share,
+}
+
+/// How many lanes one taxpayer may hold at a time, so that one whose lanes take long leaves room for the others.
+/// Lanes that belong to no taxpayer are not limited.
+#[derive(Debug, Clone)]
+pub struct Share {
+    pub max: usize,
+    /// What the dispatcher holds of each taxpayer.
+    pub held: HashMap<i64, usize>,
+}
+
+impl Share {
+    pub fn unlimited() -> Self {
+        Self { max: usize::MAX, held: HashMap::new() }
+    }
+
+    /// How many more lanes the taxpayer may hold.
+    fn left(&self, taxpayer: i64) -> usize {
+        if taxpayer == NOBODY {
+            return usize::MAX;
+        }
+        self.max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
+    }
+
+    /// The condition that a lane's taxpayer may hold more, with its `AND`.
+    fn is_left(&self) -> String {
+        let full: Vec<_> =
+            self.held.keys().filter(|id| self.left(**id) == 0).map(ToString::to_string).collect();
+        if full.is_empty() {
+            return String::new();
+        }
+        format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", "))
+    }
+}
+
+/// A lane that is ours now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    pub taxpayer_id: i64,
+    pub lease: Lease,
+}
+
+/// Lanes that are ours now, in the order of their turns, and who had the last.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    pub turns: Vec<Turn>,
+    pub last: Option<i64>,
+}
+
+/// Makes lanes due now, creating those that do not exist.
+pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[Waiting]) -> Result<(), StoreError> {
+    if lanes.is_empty() {
+        return Ok(());
+    }
+    let now = lanes::now(tx.get_database_backend());
+    let mut statement = Query::insert();
+    statement.into_table("lanes").columns([
+        "kind",
+        "key",
+        "epoch",
+        "version",
+        "taxpayer_id",
+        "deadline",
+        "gate",
+        "next_due_at",
+    ]);
+    for lane in lanes {
+        statement.values_panic([
+            kind.as_str().into(),
+            lane.key.as_str().into(),
+            0_i64.into(),
+            0_i64.into(),
+            lane.taxpayer_id.into(),
+            lane.deadline.into(),
+            lane.gate.into(),
+            now.clone(),
+        ]);
+    }
+    let known = OnConflict::columns(["kind", "key"])
+        .update_columns(["taxpayer_id", "deadline", "gate", "next_due_at"])
+        .to_owned();
+    tx.execute(statement.on_conflict(known)).await?;
+    Ok(())
+}
+
+/// Takes over lanes whose turn it is.
+pub async fn take(store: &Store, ask: &Ask<'_>) -> Result<Taken, StoreError> {
+    let taxpayers = in_circle(store, ask).await?;
+    let Some(last) = taxpayers.last().copied() else { return Ok(Taken::default()) };
+    let lanes = turn_by_turn(most_urgent(store, ask, &taxpayers).await?, ask.limit);
+    let turns = claim(store, ask, lanes).await?;
+    Ok(Taken { turns, last: Some(last) })
+}
+
+/// The next taxpayers with something to do, from the one after the last on and round again.
+async fn in_circle(store: &Store, ask: &Ask<'_>) -> Result<Vec<i64>, StoreError> {
+    let mut found = taxpayers(store, ask, (ask.after, i64::MAX), ask.limit).await?;
+    if found.len() < ask.limit && ask.after > START {
+        let missing = ask.limit - found.len();
+        found.extend(taxpayers(store, ask, (START, ask.after), missing).await?);
+    }
+    Ok(found)
+}
+
+/// Goes from taxpayer to taxpayer by the index: no lane is looked at that is not its taxpayer's first.
+async fn taxpayers(
+    store: &Store,
+    ask: &Ask<'_>,
+    (after, up_to): (i64, i64),
+    limit: usize,
+) -> Result<Vec<i64>, StoreError> {
+    let free = free(store.backend(), ask.shut) + &ask.share.is_left();
+    let next = |from: &str| {
+        format!(
+            "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
+             AND lanes.taxpayer_id <= $3 AND {free} ORDER BY lanes.taxpayer_id LIMIT 1)"
+        )
+    };
+    let sql = format!(
+        "WITH RECURSIVE turn(taxpayer_id, number) AS (SELECT {first}, 1 UNION ALL SELECT {other}, turn.number + 1 \
+         FROM turn WHERE turn.taxpayer_id IS NOT NULL AND turn.number < $4) \
+         SELECT taxpayer_id FROM turn WHERE taxpayer_id IS NOT NULL ORDER BY number",
+        first = next("$2"),
+        other = next("turn.taxpayer_id"),
+    );
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let values: [Value; 4] = [ask.kind.as_str().into(), after.into(), up_to.into(), limit.into()];
+    let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
+    rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
+}
+
+/// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit and as its share allows.
+async fn most_urgent(
+    store: &Store,
+    ask: &Ask<'_>,
+    taxpayers: &[i64],
+) -> Result<Vec<(i64, String)>, StoreError> {
+    let free = free(store.backend(), ask.shut);
+    let to_fill = ask.limit.div_ceil(taxpayers.len());
+    let of_one = |(index, taxpayer): (usize, &i64)| {
+        let (number, limit) = (index + 2, to_fill.min(ask.share.left(*taxpayer)));
+        format!(
+            "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM lanes WHERE lanes.kind = $1 \
+             AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
+             LIMIT {limit}) AS turn{number}"
+        )
+    };
+    let sql = taxpayers.iter().enumerate().map(of_one).collect::<Vec<_>>().join(" UNION ALL ");
+    let values = [ask.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
+    let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
+    rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
+}
+
+/// Each taxpayer's first, then each one's second, and so on.
+fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
+    let mut turns: HashMap<i64, usize> = HashMap::new();
+    let mut numbered: Vec<_> = lanes
+        .into_iter()
+        .map(|lane| {
+            let turn = turns.entry(lane.0).or_default();
+            *turn += 1;
+            (*turn, lane)
+        })
+        .collect();
+    // Stable: within a turn the order of the circle stays.
+    numbered.sort_by_key(|(turn, _)| *turn);
+    numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
+}
+
+/// Of these lanes those that are still free.
+async fn claim(store: &Store, ask: &Ask<'_>, lanes: Vec<(i64, String)>) -> Result<Vec<Turn>, StoreError> {
+    let mut free = lanes::free(ask.kind, &lanes::now(store.backend()));
+    free.and_where(Expr::col("key").is_in(lanes.iter().map(|(_, key)| key.as_str())))
+        .and_where(Expr::col("lease_until").is_null());
+    let claimed = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
+    let mut leases: HashMap<String, Lease> =
+        claimed.into_iter().map(|one| (one.lease.key.clone(), one.lease)).collect();
+    let turn = |(taxpayer_id, key): (i64, String)| Some(Turn { taxpayer_id, lease: leases.remove(&key)? });
+    Ok(lanes.into_iter().filter_map(turn).collect())
+}
+
+/// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is shut.
+fn free(backend: DbBackend, shut: &[ShutGate]) -> String {
+    let now = lanes::still_clock(backend);
+    let open = open("lanes", shut);
+    format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
+}
+
+/// Whether a lane of a table of lanes stands at no gate that is shut, with its `AND`.
+pub(crate) fn open(table: &str, shut: &[ShutGate]) -> String {
+    let mut open = String::new();
+    for gate in shut {
+        open.push_str(" AND ");
+        open.push_str(&gate.is_passed(table));
+    }
+    open
+}
+
+fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {
+    Statement::from_sql_and_values(store.backend(), sql, values)
+}
+
+/// Makes lanes due now that stand at one of these gates and were to wait longer, unless it is shut for them still.
+pub async fn hurry(
+    store: &Store,
+    kind: LaneKind,
+    gates: &[&'static str],
+    shut: &[ShutGate],
+) -> Result<(), StoreError> {
+    let now = lanes::now(store.backend());
+    let mut statement = Query::update();
+    statement
+        .table("lanes")
+        .value("next_due_at", now.clone())
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("gate").is_in(gates.iter().copied()))
+        .and_where(Expr::col("next_due_at").gt(now.clone()))
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)));
+    for gate in shut {
+        statement.and_where(Expr::cust(gate.is_passed("lanes")));
+    }
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await
+}
+
+/// How many lanes of each taxpayer are due.
+pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
+    let due = free(store.backend(), &[]);
+    let sql = format!(
+        "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
+         GROUP BY lanes.taxpayer_id"
+    );
+    let rows = store.reader().query_all_raw(statement(store, sql, [kind.as_str().into()])).await?;
+    rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
+}
+
+/// How many lanes of a taxpayer are due and have less time than this.
+pub async fn more_urgent(
+    store: &Store,
+    kind: LaneKind,
+    taxpayer: i64,
+    deadline: i64,
+) -> Result<u64, StoreError> {
+    let due = free(store.backend(), &[]);
+    let sql = format!(
+        "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
+         AND lanes.deadline < $3 AND {due}"
+    );
+    let values: [Value; 3] = [kind.as_str().into(), taxpayer.into(), deadline.into()];
+    let row = store.reader().query_one_raw(statement(store, sql, values)).await?;
+    Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
+}
+
+/// How many processes hold lanes of a kind.
+pub async fn workers(store: &Store, kind: LaneKind) -> Result<u64, StoreError> {
+    let held = Query::select()
+        .expr_as(Expr::col("owner").count_distinct(), "workers")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("next_due_at").is_not_null())
+        .and_where(Expr::col("lease_until").gte(lanes::now(store.backend())))
+        .to_owned();
+    let row = store.reader().query_one(&held).await?;
+    Ok(row.map(|row| row.try_get("", "workers")).transpose()?.map_or(0, count))
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn lane(taxpayer_id: i64, deadline: i64, gate: Option<&'static str>) -> Waiting {
+        Waiting { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, gate }
+    }
+
+    async fn add(store: &Store, lanes: &[Waiting]) {
+        let tx = store.begin().await.unwrap();
+        for some in lanes.chunks(200) {
+            queue(&tx, LaneKind::Run, some).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    fn shut_for(gate: &'static str, taxpayers: Option<&[i64]>) -> ShutGate {
+        ShutGate { gate, taxpayers: taxpayers.map(<[i64]>::to_vec) }
+    }
+
+    /// Takes `limit` lanes after whoever was last; their keys.
+    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[ShutGate]) -> (Vec<String>, i64) {
+        let ask = Ask {
+            kind: LaneKind::Run,
+            owner: "me",
+            lease: LEASE,
+            limit,
+            after,
+            shut,
+            share: Share::unlimited(),
+        };
+        let taken = take(store, &ask).await.unwrap();
+        (taken.turns.into_iter().map(|turn| turn.lease.key).collect(), taken.last.unwrap_or(after))
+    }
+
+    #[tokio::test]
+    async fn taxpayers_take_turns_and_each_ones_most_urgent_goes_first() {
+        for test in stores().await {
+            let store = &test.store;
+            let noisy: Vec<_> = (0..1_000).map(|n| lane(1, 1_000 - n, None)).collect();
+            add(store, &noisy).await;
+            add(store, &[lane(2, 5_000, None), lane(3, 7_000, None), lane(3, 6_000, None)]).await;
+            let (keys, last) = taken(store, (5, START), &[]).await;
+            assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
+            add(store, &[lane(2, 9_000, None)]).await;
+            assert_eq!(taken(store, (1, 1), &[]).await.0, ["2/9000"], "whoever comes after the last");
+            assert_eq!(taken(store, (1, last), &[]).await.0, ["1/3"], "and round again");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_lane_of_a_taxpayer_waits_one_round_however_much_the_others_have() {
+        for test in stores().await {
+            let store = &test.store;
+            let crowd: Vec<_> =
+                (1..=40).flat_map(|taxpayer| (0..10).map(move |n| lane(taxpayer, n, None))).collect();
+            add(store, &crowd).await;
+            add(store, &[lane(41, 1_000_000, None)]).await;
+            let (mut last, mut before) = (20, 0);
+            loop {
+                let (keys, now_last) = taken(store, (8, last), &[]).await;
+                if keys.iter().any(|key| key.starts_with("41/")) {
+                    break;
+                }
+                before += keys.len();
+                last = now_last;
+            }
+            assert!(before <= 40, "{before} went first");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_taxpayer_is_given_no_more_than_its_share_and_the_others_go_on() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &(0..20).map(|n| lane(1, n, None)).collect::<Vec<_>>()).await;
+            add(store, &[lane(2, 5, None)]).await;
+            add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
+            let owners = async |limit, held: &[(i64, usize)]| {
+                let share = Share { max: 6, held: held.iter().copied().collect() };
+                let ask = Ask {
+                    kind: LaneKind::Run,
+                    owner: "me",
+                    lease: LEASE,
+                    limit,
+                    after: NOBODY,
+                    shut: &[],
+                    share,
+                };
+                let mut owners: Vec<_> =
+                    take(store, &ask).await.unwrap().turns.iter().map(|turn| turn.taxpayer_id).collect();
+                owners.sort_unstable();
+                owners
+            };
+            assert_eq!(owners(1, &[(1, 6), (2, 1)]).await, [2], "whoever holds its share is passed over");
+            assert_eq!(owners(8, &[(1, 4), (NOBODY, 9)]).await, [0, 0, 0, 1, 1]);
+            assert_eq!(owners(8, &[]).await, [1; 6]);
+            assert_eq!(owners(8, &[(1, 6)]).await, [0; 0]);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_stands_at_a_shut_gate_keeps_its_place() {
+        for test in stores().await {
+            let store = &test.store;
+            let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
+            add(store, &lanes).await;
+            assert_eq!(taken(store, (8, START), &[shut_for("sign", None)]).await.0, ["1/20"]);
+            assert_eq!(taken(store, (8, START), &[shut_for("sign", None)]).await.0, [""; 0]);
+            assert_eq!(taken(store, (8, START), &[shut_for("health", None)]).await.0, ["1/10", "2/5"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_is_shut_for_some_lets_the_others_pass() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
+            let shut = [shut_for("sign", Some(&[1, 7])), shut_for("confirm", Some(&[]))];
+            assert_eq!(taken(store, (8, START), &shut).await.0, ["1/20", "2/5"]);
+            assert_eq!(taken(store, (8, START), &[]).await.0, ["1/10"]);
+        }
+    }
+
+    #[test]
+    fn a_gate_opens_for_whom_it_is_no_longer_shut() {
+        let (all, one, both) = (shut_for("a", None), shut_for("a", Some(&[1])), shut_for("a", Some(&[1, 2])));
+        for (before, now, opens) in [
+            (&all, vec![], true),
+            (&all, vec![all.clone()], false),
+            (&all, vec![one.clone()], true),
+            (&one, vec![all.clone()], false),
+            (&one, vec![both.clone()], false),
+            (&both, vec![one.clone()], true),
+            (&one, vec![shut_for("b", None)], true),
+        ] {
+            assert_eq!(before.opens_for_some(&now), opens, "{before:?} {now:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_at_a_gate_is_due_when_it_opens() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
+            let ask = Ask {
+                kind: LaneKind::Run,
+                owner: "me",
+                lease: LEASE,
+                limit: 8,
+                after: START,
+                shut: &[],
+                share: Share::unlimited(),
+            };
+            let leases: Vec<_> =
+                take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
+            let tx = store.begin().await.unwrap();
+            for lease in &leases {
+                let gate = if lease.key == "1/1" { "send" } else { "sign" };
+                lanes::release_at(&tx, lease, Some(Duration::from_mins(5)), Some(gate)).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0);
+            hurry(store, LaneKind::Run, &["sign"], &[shut_for("sign", Some(&[1]))]).await.unwrap();
+            assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0, "it is shut for this taxpayer still");
+            hurry(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
+            assert_eq!(taken(store, (8, START), &[]).await.0, ["1/3", "1/9"], "the most urgent first");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_held_or_not_due_is_not_taken_and_comes_back_at_its_gate() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
+            let ask = Ask {
+                kind: LaneKind::Run,
+                owner: "me",
+                lease: LEASE,
+                limit: 2,
+                after: START,
+                shut: &[],
+                share: Share::unlimited(),
+            };
+            let leases: Vec<_> =
+                take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
+            assert_eq!((leases.len(), taken(store, (2, START), &[]).await.0.len()), (2, 0));
+            let tx = store.begin().await.unwrap();
+            lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
+            lanes::release_at(&tx, &leases[1], Some(Duration::from_mins(1)), None).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(taken(store, (2, START), &[shut_for("sign", None)]).await.0.len(), 0);
+            assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
+            assert_eq!(more_urgent(store, LaneKind::Run, 1, 2).await.unwrap(), 1);
+            assert_eq!(more_urgent(store, LaneKind::Run, 1, 1).await.unwrap(), 0);
+            assert_eq!(taken(store, (2, START), &[]).await.0, ["1/1"]);
+            assert_eq!(workers(store, LaneKind::Run).await.unwrap(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn two_who_take_at_once_never_take_the_same() {
+        for test in stores().await {
+            let store = &test.store;
+            add(store, &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>()).await;
+            let all = async |owner: &'static str| {
+                let (mut keys, mut after) = (Vec::new(), START);
+                for _ in 0..40 {
+                    let ask = Ask {
+                        kind: LaneKind::Run,
+                        owner,
+                        lease: LEASE,
+                        limit: 10,
+                        after,
+                        shut: &[],
+                        share: Share::unlimited(),
+                    };
+                    let taken = take(store, &ask).await.unwrap();
+                    keys.extend(taken.turns.into_iter().map(|turn| turn.lease.key));
+                    after = taken.last.unwrap_or(after);
+                }
+                keys
+            };
+            let (one, other) = tokio::join!(all("one"), all("other"));
+            let mut keys: Vec<_> = one.into_iter().chain(other).collect();
+            assert_eq!(keys.len(), 200);
+            keys.sort();
+            keys.dedup();
+            assert_eq!(keys.len(), 200, "each once");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Many lanes at once: a statement for all of them.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
+
+use crate::domain::kernel::crash::CRASHES_MAX;
+use crate::store::db::column::json;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{self, LaneKind, Lease};
+
+/// Whether a lane is a given one and still held with its epoch. No column of what is given is compared by itself:
+/// `SQLite` would make an index of such a one and then go through all lanes that there are. The plus keeps both databases
+/// from looking among all lanes that are held.
+const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
+    AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
+
+/// How a lane is given back: when it is due again, or not by itself, and at which gate it stands until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    pub lease: Lease,
+    pub delay: Option<Duration>,
+    pub gate: Option<&'static str>,
+}
+
+/// Locks those of these lanes that we hold for the rest of the transaction, and tells which. In the order of their keys,
+/// so that of two who report none waits for the other while it is waited for.
+pub async fn fence_all(
+    tx: &Transaction,
+    kind: LaneKind,
+    leases: &[Lease],
+) -> Result<HashSet<Lease>, StoreError> {
+    let backend = tx.get_database_backend();
+    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
+    let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, fence(backend), values)).await?;
+    rows.iter()
+        .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
+        .collect()
+}
+
+/// Gives back lanes that are fenced in this transaction.
+pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[Rest]) -> Result<(), StoreError> {
+    if rests.is_empty() {
+        return Ok(());
+    }
+    let backend = tx.get_database_backend();
+    let rests: Vec<_> = rests
+        .iter()
+        .map(|rest| {
+            let delay = rest.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
+            (&rest.lease.key, rest.lease.epoch, delay, rest.gate)
+        })
+        .collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&rests).into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, release(backend), values)).await?;
+    Ok(())
+}
+
+/// Prolongs those of these leases that are still ours. Lanes that somebody has locked come one by one: who waits for
+/// one holds no other, since what is locked in one transaction with it may come in any order.
+pub async fn renew(
+    store: &Store,
+    kind: LaneKind,
+    leases: &[Lease],
+    lease: Duration,
+) -> Result<(), StoreError> {
+    if leases.is_empty() {
+        return Ok(());
+    }
+    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
+    let sql = prolong(store.backend(), lease);
+    let tx = store.begin().await?;
+    let rows = tx.query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    tx.commit().await?;
+    let prolonged: HashSet<String> =
+        rows.iter().map(|row| row.try_get("", "name")).collect::<Result<_, _>>()?;
+    for locked in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
+        lanes::prolong(store, locked, lease).await?;
+    }
+    Ok(())
+}
+
+/// How many lanes of a kind there are to do and in work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneCount {
+    pub kind: LaneKind,
+    pub due: i64,
+    pub leased: i64,
+    /// Held back, since processes ended with them one after the other.
+    pub held_back: i64,
+}
+
+/// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
+/// most are of taxpayers and of runs that have ended.
+pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
+    let now = lanes::now(store.backend());
+    let number = |condition: Expr| {
+        let one = Expr::case(condition, 1_i64).finally(0_i64);
+        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
+    };
+    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
+    let due = Expr::col("next_due_at").lte(now);
+    let held_back = Expr::col("crashes").gte(i64::from(CRASHES_MAX));
+    let statement = Query::select()
+        .column("kind")
+        .expr_as(number(due), "due")
+        .expr_as(number(held), "leased")
+        .expr_as(number(held_back), "held_back")
+        .from("lanes")
+        .and_where(Expr::col("next_due_at").is_not_null())
+        .group_by_col("kind")
+        .to_owned();
+    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0, held_back: 0 });
+    for row in store.reader().query_all(&statement).await? {
+        let kind: String = row.try_get("", "kind")?;
+        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
+            (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
+            count.held_back = row.try_get("", "held_back")?;
+        }
+    }
+    Ok(counts)
+}
+
+/// Ends every lease: for a process that knows that no other works on this database. Those who held them have not given
+/// them back.
+pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
+    let statement = Query::update()
+        .table("lanes")
+        .value("lease_until", lanes::LEFT)
+        .and_where(Expr::col("lease_until").is_not_null())
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await
+}
+
+/// Gives back whatever this process holds when it ends in order: nothing of it was what ended it.
+pub async fn give_back_all(store: &Store, owner: &str) -> Result<(), StoreError> {
+    let statement = Query::update()
+        .table("lanes")
+        .value("owner", Option::<String>::None)
+        .value("lease_until", Option::<i64>::None)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("next_due_at", lanes::now(store.backend()))
+        .value("working_on", Option::<String>::None)
+        .and_where(Expr::col("owner").eq(owner))
+        .and_where(Expr::col("lease_until").is_not_null())
+        .to_owned();
+    let tx = store.begin().await?;
+    tx.execute(&statement).await?;
+    tx.commit().await
+}
+
+fn fence(backend: DbBackend) -> String {
+    lock_given(backend, "FOR UPDATE")
+}
+
+fn prolong(backend: DbBackend, lease: Duration) -> String {
+    format!(
+        "WITH free AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM free \
+         WHERE lanes.kind = $1 AND lanes.key = free.name RETURNING lanes.key AS name",
+        lock_given(backend, "FOR UPDATE SKIP LOCKED"),
+        lanes::clock(backend),
+        lease.as_micros(),
+    )
+}
+
+/// What is given back is written over what is there, as `PostgreSQL` finds a lane by its name then and not among all of
+/// its kind. They are there, since they are fenced.
+fn release(backend: DbBackend) -> String {
+    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", lanes::clock(backend));
+    let epoch = "CAST(given.value ->> 1 AS BIGINT)";
+    format!(
+        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, gate) \
+         SELECT $1, given.value ->> 0, {epoch}, 0, {due}, given.value ->> 3 FROM given WHERE TRUE \
+         ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = NULL, gate = excluded.gate, \
+         crashes = 0, working_on = NULL, next_due_at = excluded.next_due_at WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
+        given(backend)
+    )
+}
+
+/// Locks lanes that are given and still held, one after the other by their keys, which are what it finds. `PostgreSQL`
+/// looks each up by itself, whatever it takes the number of those given and of all lanes to be.
+fn lock_given(backend: DbBackend, lock: &str) -> String {
+    let found = match backend {
+        DbBackend::Postgres => {
+            format!("CROSS JOIN LATERAL (SELECT key, epoch FROM lanes WHERE {IS_GIVEN} {lock}) AS lanes")
+        }
+        _ => format!("CROSS JOIN lanes ON {IS_GIVEN}"),
+    };
+    let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
+    format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
+}
+
+/// The lanes of the second value, a list of JSON: the name and the epoch of each, and when it is due and its gate.
+fn given(backend: DbBackend) -> String {
+    let rows = match backend {
+        DbBackend::Postgres => "json_array_elements(CAST($2 AS JSON)) AS rows(value)",
+        _ => "json_each($2)",
+    };
+    format!("given AS MATERIALIZED (SELECT value FROM {rows})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn lanes_that_are_ours_are_fenced_and_given_back_together() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2", "3"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            leases[2].epoch -= 1;
+            let tx = store.begin().await.unwrap();
+            let held = fence_all(&tx, LaneKind::Endpoint, &leases).await.unwrap();
+            assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
+            let rests: Vec<_> = [Some(Duration::ZERO), None, Some(Duration::ZERO)]
+                .into_iter()
+                .zip(&leases)
+                .map(|(delay, lease)| Rest { lease: lease.clone(), delay, gate: None })
+                .collect();
+            release_all(&tx, LaneKind::Endpoint, &rests).await.unwrap();
+            tx.commit().await.unwrap();
+            let again = lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            assert_eq!(again.iter().map(|lease| lease.key.as_str()).collect::<Vec<_>>(), ["1"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lane_that_is_parked_is_not_woken_before_its_time() {
+        for test in stores().await {
+            let store = &test.store;
+            let key = "7".to_owned();
+            let claim = async || lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let tx = store.begin().await.unwrap();
+            let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            assert!(!is_held, "nobody holds a lane that is new");
+            tx.commit().await.unwrap();
+            let lease = claim().await.remove(0);
+            let tx = store.begin().await.unwrap();
+            let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            assert!(is_held, "it was claimed");
+            let rest = Rest { lease, delay: Some(Duration::from_mins(1)), gate: Some(lanes::PARKED) };
+            release_all(&tx, LaneKind::Endpoint, &[rest]).await.unwrap();
+            let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
+            assert!(!is_held, "it was given back");
+            tx.commit().await.unwrap();
+            assert_eq!(claim().await, []);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &[key]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim().await.len(), 1, "unless somebody says so");
+        }
+    }
+
+    #[tokio::test]
+    async fn new_work_takes_over_a_lane_that_is_free_and_awake() {
+        for test in stores().await {
+            let store = &test.store;
+            let key = "7";
+            let take = async || {
+                let tx = store.begin().await.unwrap();
+                let taken = lanes::take(&tx, LaneKind::Endpoint, key, ("me", LEASE)).await.unwrap();
+                tx.commit().await.unwrap();
+                taken
+            };
+            let rest = async |lease: Lease, (delay, gate)| {
+                let tx = store.begin().await.unwrap();
+                release_all(&tx, LaneKind::Endpoint, &[Rest { lease, delay, gate }]).await.unwrap();
+                tx.commit().await.unwrap();
+            };
+            assert_eq!(take().await, None, "there is no such lane");
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, key).await.unwrap();
+            tx.commit().await.unwrap();
+            let lease = take().await.unwrap();
+            assert_eq!((lease.key.as_str(), take().await), (key, None), "it is held");
+            rest(lease, (Some(Duration::from_mins(1)), None)).await;
+            let lease = take().await.expect("a lane that waits for another attempt has new work now");
+            rest(lease, (Some(Duration::from_mins(1)), Some(lanes::PARKED))).await;
+            assert_eq!(take().await, None, "it is parked");
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &[key.to_owned()]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(take().await.unwrap().epoch, 3);
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_lease_that_is_still_held_is_prolonged() {
+        for test in stores().await {
+            let store = &test.store;
+            let short = Duration::from_millis(1);
+            let keys = ["1", "2", "3", "4"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = lanes::claim(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            let tx = store.begin().await.unwrap();
+            lanes::release(&tx, &leases[1], Some(Duration::ZERO)).await.unwrap();
+            tx.commit().await.unwrap();
+            leases[2].epoch -= 1;
+            renew(store, LaneKind::Endpoint, &leases[..3], LEASE).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let again = lanes::claim(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+            let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
+            again.sort();
+            assert_eq!(again, ["2", "3", "4"], "given back; another's; not asked for");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_renews_holds_up_nobody_that_locks_lanes_in_another_order() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Run, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let short = Duration::from_millis(1);
+            let mut leases = lanes::claim(store, LaneKind::Run, "me", short, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            let tx = store.begin().await.unwrap();
+            lanes::fence(&tx, &leases[1]).await.unwrap();
+            let (renewing, other) = (renew(store, LaneKind::Run, &leases, LEASE), async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                lanes::fence(&tx, &leases[0]).await.unwrap();
+                tx.commit().await.unwrap();
+            });
+            let (renewed, ()) = tokio::join!(renewing, other);
+            renewed.unwrap();
+            let again = lanes::claim(store, LaneKind::Run, "you", LEASE, 9).await.unwrap();
+            assert_eq!(again, [], "both are prolonged");
+        }
+    }
+
+    async fn assert_found_by_name(store: &Store) {
+        let backend = store.backend();
+        let (explain, column, by_name) = match backend {
+            DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
+            _ => (
+                "EXPLAIN QUERY PLAN",
+                "detail",
+                "SEARCH lanes USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
+            ),
+        };
+        for sql in [fence(backend), prolong(backend, LEASE)] {
+            let values: [Value; 2] = ["endpoint".into(), "[]".into()];
+            let plan = Statement::from_sql_and_values(backend, format!("{explain} {sql}"), values);
+            let steps = store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn lanes_are_found_by_their_names_however_few_there_are_or_were_when_they_were_counted() {
+        for test in stores().await {
+            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+            let tx = test.store.begin().await.unwrap();
+            for kind in [LaneKind::Endpoint, LaneKind::Run, LaneKind::Taxpayer] {
+                lanes::make_due(&tx, kind, &keys[..1]).await.unwrap();
+            }
+            tx.execute_unprepared("ANALYZE lanes").await.unwrap();
+            tx.commit().await.unwrap();
+            assert_found_by_name(&test.store).await;
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_found_by_name(&test.store).await;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The audit of security changes and operator actions. Rows are added and read; the database refuses anything else.
+
+use std::collections::{HashMap, HashSet};
+
+use sea_orm::{
+    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+
+use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
+use crate::store::accounts::operator_row;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::operations::audit_row::{Column, Entity, Model};
+
+/// Which entries are asked for.
+#[derive(Debug, Default)]
+pub struct AuditFilter {
+    /// The integrator that may read the entry.
+    pub integrator_id: Option<IntegratorId>,
+    pub taxpayer_id: Option<TaxpayerId>,
+    pub actor: Option<ActorKind>,
+    /// The id of a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator.
+    pub subject: Option<String>,
+}
+
+pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let rows = entries.iter().map(|entry| Model::from(entry).into_active_model());
+    Entity::insert_many(rows).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// A page of the entries that an integrator may read, newest first, and how many there are.
+pub async fn page_owned_by(
+    store: &Store,
+    integrator: IntegratorId,
+    filter: AuditFilter,
+    place: (u64, u64),
+) -> Result<(Vec<AuditEntry>, u64), StoreError> {
+    page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, place).await
+}
+
+/// A page of entries, newest first, and how many there are.
+pub async fn page(
+    store: &Store,
+    filter: AuditFilter,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<AuditEntry>, u64), StoreError> {
+    let mut found = Entity::find();
+    if let Some(integrator) = filter.integrator_id {
+        found = found.filter(Column::IntegratorId.eq(integrator.0));
+    }
+    if let Some(taxpayer) = filter.taxpayer_id {
+        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
+    }
+    if let Some(actor) = filter.actor {
+        found = found.filter(Column::Actor.eq(actor.as_str()));
+    }
+    if let Some(subject) = filter.subject {
+        found = found.filter(Column::Subject.eq(subject));
+    }
+    let total = found.clone().count(store.reader()).await?;
+    let rows = found
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    Ok((rows.into_iter().map(AuditEntry::try_from).collect::<Result<_, _>>()?, total))
+}
+
+/// Those of these runs that an operator paused, and that none has moved since.
+pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
+    let mut held = HashSet::new();
+    for run in runs {
+        let last = Entity::find()
+            .filter(Column::Subject.eq(run.to_string()))
+            .order_by_desc(Column::Id)
+            .one(store.reader())
+            .await?;
+        let is_pause = last.is_some_and(|entry| entry.action == AuditAction::PauseRun.as_str());
+        held.extend(is_pause.then_some(*run));
+    }
+    Ok(held)
+}
+
+/// The emails of these operators, by their ids.
+pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
+    let rows =
+        operator_row::Entity::find().filter(operator_row::Column::Id.is_in(ids)).all(store.reader()).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.email)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use migration::{Migrator, MigratorTrait as _};
+    use sea_orm::ConnectionTrait;
+
+    use super::*;
+    use crate::domain::kernel::audit::Actor;
+    use crate::store::testing::{empty_stores, stores};
+
+    fn pause(actor: Actor) -> AuditEntry {
+        AuditEntry::new(actor, AuditAction::PauseRun, &"a run", Timestamp::UNIX_EPOCH)
+    }
+
+    #[actix_rt::test]
+    async fn the_audit_takes_entries_and_nothing_else() {
+        for test in stores().await {
+            let states = (Some("running".to_owned()), Some("paused".to_owned()));
+            let entry = pause(Actor::Operator(1)).of_taxpayer(TaxpayerId(7)).between(states.0, states.1);
+            let tx = test.store.begin().await.unwrap();
+            append(&tx, std::slice::from_ref(&entry)).await.unwrap();
+            tx.commit().await.unwrap();
+            for forbidden in ["UPDATE audit SET reason = 'another'", "DELETE FROM audit"] {
+                let tx = test.store.begin().await.unwrap();
+                let error = tx.execute_unprepared(forbidden).await.unwrap_err();
+                assert!(error.to_string().contains("the audit is append-only"), "{error}");
+            }
+            let (found, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
+            assert_eq!((found, total), (vec![entry], 1));
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn an_integrator_reads_its_own_entries_and_those_about_its_account() {
+        for test in stores().await {
+            let (own, other) = (IntegratorId(1), IntegratorId(2));
+            let entries = [
+                pause(Actor::Integrator(own)),
+                pause(Actor::Integrator(other)),
+                pause(Actor::CommandLine).of_integrator(own),
+                pause(Actor::Operator(1)),
+            ];
+            let tx = test.store.begin().await.unwrap();
+            append(&tx, &entries).await.unwrap();
+            tx.commit().await.unwrap();
+            let read = async |integrator| {
+                let found = page_owned_by(&test.store, integrator, AuditFilter::default(), (1, 10)).await;
+                found.unwrap().0.into_iter().map(|entry| entry.actor).collect::<Vec<_>>()
+            };
+            assert_eq!(read(own).await, [Actor::CommandLine, Actor::Integrator(own)]);
+            assert_eq!(read(other).await, [Actor::Integrator(other)]);
+            assert_eq!(read(IntegratorId(3)).await, []);
+            let (all, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
+            assert_eq!((all.len(), total), (4, 4));
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn entries_from_before_actors_are_operators_and_stay_append_only() {
+        for test in empty_stores().await {
+            let store = &test.store;
+            let before =
+                Migrator::migrations().iter().position(|one| one.name() == "m0024_audit_actors").unwrap();
+            let tx = store.begin().await.unwrap();
+            Migrator::up(tx.unwatched().unwrap(), Some(u32::try_from(before).unwrap())).await.unwrap();
+            let entry = pause(Actor::Operator(3)).of_taxpayer(TaxpayerId(7));
+            let insert = format!(
+                "INSERT INTO audit (id, at, operator_id, action, taxpayer_id, subject) \
+                 VALUES ('{}', 0, 3, 'run.pause', 7, 'a run')",
+                entry.id
+            );
+            tx.execute_unprepared(&insert).await.unwrap();
+            tx.commit().await.unwrap();
+            store.migrate().await.unwrap();
+            let (found, _) = page(store, AuditFilter::default(), (1, 10)).await.unwrap();
+            assert_eq!(found, [entry]);
+            let tx = store.begin().await.unwrap();
+            let error = tx.execute_unprepared("DELETE FROM audit").await.unwrap_err();
+            assert!(error.to_string().contains("the audit is append-only"), "{error}");
+            drop(tx);
+            test.store.close().await;
+        }
+    }
+}

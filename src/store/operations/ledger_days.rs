@@ -1,0 +1,122 @@
+//! Which invoices our ledger speaks of on a day: those that an event of the day tells of, and those with a run
+//! whose life touches it. The log says what happened; a run says what may have happened and is not known yet.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::Operation;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::events::event_row;
+use crate::store::runs::run_row;
+
+/// What tells that an invoice has gone somewhere with the authority, or was to.
+const TELLING: [EventKind; 6] = [
+    EventKind::InvoiceSubmitted,
+    EventKind::InvoiceTransmitted,
+    EventKind::InvoiceAcknowledged,
+    EventKind::InvoiceRejected,
+    EventKind::InvoiceFailed,
+    EventKind::PaymentStatusUpdated,
+];
+
+/// The keys of the IRNs of a taxpayer's ledger from one moment to before another.
+pub async fn irn_keys(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    (start, end): (Timestamp, Timestamp),
+) -> Result<BTreeSet<String>, StoreError> {
+    let (start, end) = (start.as_microsecond(), end.as_microsecond());
+    let alive: Vec<String> = run_row::Entity::find()
+        .select_only()
+        .column(run_row::Column::IrnKey)
+        .filter(run_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(run_row::Column::UpdatedAt.gte(start))
+        .filter(run_row::Column::CreatedAt.lt(end))
+        .filter(run_row::Column::Operation.ne(Operation::Report.as_str()))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let told: Vec<Option<String>> = event_row::Entity::find()
+        .select_only()
+        .column(event_row::Column::Irn)
+        .distinct()
+        .filter(event_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(event_row::Column::At.gte(start))
+        .filter(event_row::Column::At.lt(end))
+        .filter(event_row::Column::Kind.is_in(TELLING.map(EventKind::as_str)))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let told = told.into_iter().flatten().filter_map(|irn| Irn::parse(&irn).ok()).map(|irn| irn.key());
+    Ok(alive.into_iter().chain(told).collect())
+}
+
+/// Whether a taxpayer has had a run that moved since a moment.
+pub async fn has_moved_since(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let found: Option<String> = run_row::Entity::find()
+        .select_only()
+        .column(run_row::Column::Id)
+        .filter(run_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(run_row::Column::UpdatedAt.gte(since.as_microsecond()))
+        .limit(1)
+        .into_tuple()
+        .one(store.reader())
+        .await?;
+    Ok(found.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::kernel::clock;
+    use crate::domain::pipeline::{Request, Run};
+    use crate::store::runs;
+    use crate::store::testing::stores;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn run(no: &str, operation: Operation, (created, updated): (i64, i64)) -> Run {
+        let irn = Irn::parse(&format!("{no}-94ad90fb-20261121")).unwrap();
+        let request = Request { operation, irn, document: json!({}) };
+        Run { updated_at: at(updated), ..Run::open(clock::new_id(), TaxpayerId(7), request, at(created)) }
+    }
+
+    #[tokio::test]
+    async fn a_day_speaks_of_the_runs_whose_life_touches_it() {
+        for test in stores().await {
+            let runs = [
+                run("BEFORE", Operation::Submit, (1, 99)),
+                run("WITHIN", Operation::Submit, (100, 199)),
+                run("WITHIN", Operation::Transmit, (150, 160)),
+                run("AROUND", Operation::Payment, (1, 500)),
+                run("AFTER", Operation::Submit, (200, 300)),
+                run("REPORT", Operation::Report, (100, 150)),
+            ];
+            let tx = test.store.begin().await.unwrap();
+            runs::save(&tx, &runs.iter().collect::<Vec<_>>()).await.unwrap();
+            tx.commit().await.unwrap();
+            let keys = async |taxpayer| {
+                irn_keys(&test.store, TaxpayerId(taxpayer), (at(100), at(200))).await.unwrap()
+            };
+            let found: Vec<_> = keys(7).await.into_iter().collect();
+            assert_eq!(found, ["AROUND-94AD90FB-20261121", "WITHIN-94AD90FB-20261121"]);
+            assert!(keys(8).await.is_empty());
+            let moved = async |second| has_moved_since(&test.store, TaxpayerId(7), at(second)).await.unwrap();
+            assert!(moved(500).await && !moved(501).await);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What the deployment as a whole keeps: the audit trail, outages, reconciliation, reference lists and pulled invoices.
+
+pub mod audit;
+pub mod audit_row;
+pub mod ledger_days;
+pub mod outage_notice_row;
+pub mod outage_row;
+pub mod outages;
+pub mod pull_cursor_row;
+pub mod pull_cursors;
+pub mod reconciliation_finding_row;
+pub mod reconciliation_row;
+pub mod reconciliations;
+pub mod reference_list_row;
+pub mod reference_lists;
+pub mod supplier_document_row;
+pub mod supplier_invoice_row;
+pub mod supplier_invoices;

@@ -1,0 +1,88 @@
+//! Outages of the authority. `open` is null once it is over; a unique index on it lets one be open at a time.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::outage::{Affected, Outage, Telling};
+use crate::store::db::column::{Row, json};
+use crate::store::db::error::StoreError;
+
+/// What can be out.
+const AUTHORITY: &str = "authority";
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "outages")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub open: Option<String>,
+    pub affected: String,
+    pub started_at: i64,
+    pub ended_at: Option<i64>,
+    pub telling: Option<String>,
+    pub reached: i64,
+    pub has_missed: bool,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// An affected operation as the column holds it, its moments in microseconds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Part {
+    operation: String,
+    failed_at: i64,
+    answered_at: Option<i64>,
+}
+
+impl TryFrom<Model> for Outage {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "outages", id: &row.id };
+        let parts: Vec<Part> = at.json(&row.affected)?;
+        let affected = parts.into_iter().map(|part| {
+            Ok(Affected {
+                operation: part.operation,
+                failed_at: at.moment(part.failed_at)?,
+                answered_at: part.answered_at.map(|micros| at.moment(micros)).transpose()?,
+            })
+        });
+        let telling = row.telling.as_deref().map(|edge| {
+            let reached = TaxpayerId(row.reached);
+            Ok::<_, StoreError>(Telling { edge: at.parse(edge)?, reached, has_missed: row.has_missed })
+        });
+        Ok(Self {
+            id: at.parse(&row.id)?,
+            affected: affected.collect::<Result<_, StoreError>>()?,
+            started_at: at.moment(row.started_at)?,
+            ended_at: row.ended_at.map(|micros| at.moment(micros)).transpose()?,
+            telling: telling.transpose()?,
+        })
+    }
+}
+
+impl From<&Outage> for Model {
+    fn from(outage: &Outage) -> Self {
+        let micros = Timestamp::as_microsecond;
+        let part = |one: &Affected| Part {
+            operation: one.operation.clone(),
+            failed_at: micros(one.failed_at),
+            answered_at: one.answered_at.map(micros),
+        };
+        Self {
+            id: outage.id.to_string(),
+            open: outage.is_open().then(|| AUTHORITY.to_owned()),
+            affected: json(&outage.affected.iter().map(part).collect::<Vec<_>>()),
+            started_at: micros(outage.started_at),
+            ended_at: outage.ended_at.map(micros),
+            telling: outage.telling.map(|telling| telling.edge.to_string()),
+            reached: outage.telling.map_or(0, |telling| telling.reached.0),
+            has_missed: outage.telling.is_some_and(|telling| telling.has_missed),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Outages of the authority, and who was told of them. Who changes an outage holds its lane; who was told stands in
+//! the transaction of the event, so that nobody is told twice.
+
+use std::collections::HashMap;
+
+use sea_orm::sea_query::{Expr, NullOrdering, OnConflict, Query};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, Order, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect,
+};
+
+use crate::domain::kernel::ids::{OutageId, TaxpayerId};
+use crate::domain::outage::{Outage, OutageEdge};
+use crate::store::db::column::{Row, contains};
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::operations::outage_notice_row;
+use crate::store::operations::outage_row::{Column, Entity, Model};
+use crate::store::webhooks::webhook_row;
+
+/// One piece of news: of which outage, and which end of it.
+pub type News = (OutageId, OutageEdge);
+
+/// How many taxpayers were told of each piece of news.
+pub type Told = HashMap<News, u64>;
+
+/// The outage that is open, else the one that ended last.
+pub async fn last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
+    let found = Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
+    found.one(connection).await?.map(Outage::try_from).transpose()
+}
+
+pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<Option<Outage>, StoreError> {
+    Entity::find_by_id(id.to_string()).one(connection).await?.map(Outage::try_from).transpose()
+}
+
+/// The oldest outage of which somebody is still to be told: who hears of the next one has heard of its end.
+pub async fn to_tell(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
+    let found = Entity::find().filter(Column::Telling.is_not_null()).order_by_asc(Column::StartedAt);
+    found.one(connection).await?.map(Outage::try_from).transpose()
+}
+
+/// Writes an outage as it is now.
+pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
+    let changing = [
+        Column::Open,
+        Column::Affected,
+        Column::EndedAt,
+        Column::Telling,
+        Column::Reached,
+        Column::HasMissed,
+    ];
+    Entity::insert(Model::from(outage).into_active_model())
+        .on_conflict(OnConflict::column(Column::Id).update_columns(changing).to_owned())
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+/// The next taxpayers whose enabled events name a piece of news that they have not been told, in order.
+pub async fn untold(
+    store: &Store,
+    (outage, edge): News,
+    after: TaxpayerId,
+    limit: u64,
+) -> Result<Vec<TaxpayerId>, StoreError> {
+    let column = |entity: &'static str| Expr::col((entity, "taxpayer_id"));
+    let told = Query::select()
+        .expr(Expr::val(1))
+        .from("outage_notices")
+        .and_where(column("outage_notices").eq(column("webhooks")))
+        .and_where(Expr::col("outage_id").eq(outage.to_string()))
+        .and_where(Expr::col("edge").eq(edge.as_str()))
+        .to_owned();
+    // The names are the elements of a JSON list.
+    let named = contains(&format!("\"{}\"", edge.event()));
+    let ids: Vec<i64> = webhook_row::Entity::find()
+        .select_only()
+        .column(webhook_row::Column::TaxpayerId)
+        .filter(webhook_row::Column::TaxpayerId.gt(after.0))
+        .filter(webhook_row::Column::EnabledEvents.like(named))
+        .filter(Expr::not_exists(told))
+        .order_by_asc(webhook_row::Column::TaxpayerId)
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(ids.into_iter().map(TaxpayerId).collect())
+}
+
+/// Which of these pieces of news a taxpayer has been told.
+pub async fn told_to(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    news: &[News],
+) -> Result<Vec<News>, StoreError> {
+    if news.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids = news.iter().map(|(outage, _)| outage.to_string());
+    let rows = outage_notice_row::Entity::find()
+        .filter(outage_notice_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(outage_notice_row::Column::OutageId.is_in(ids))
+        .all(connection)
+        .await?;
+    rows.into_iter().map(|row| named(&row.outage_id, &row.edge)).collect()
+}
+
+/// Records what a taxpayer was told, and by which event of its log.
+pub async fn record_told(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    told: &[(News, i64)],
+) -> Result<(), StoreError> {
+    if told.is_empty() {
+        return Ok(());
+    }
+    let rows = told.iter().map(|((outage, edge), sequence)| {
+        let row = outage_notice_row::Model {
+            taxpayer_id: taxpayer.0,
+            outage_id: outage.to_string(),
+            edge: edge.to_string(),
+            sequence: *sequence,
+        };
+        row.into_active_model()
+    });
+    outage_notice_row::Entity::insert_many(rows).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// A page of outages, newest first, and how many there are.
+pub async fn page(store: &Store, (page, per_page): (u64, u64)) -> Result<(Vec<Outage>, u64), StoreError> {
+    let total = Entity::find().count(store.reader()).await?;
+    let rows = Entity::find()
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    Ok((rows.into_iter().map(Outage::try_from).collect::<Result<_, _>>()?, total))
+}
+
+/// How many were told of these outages.
+pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<Told, StoreError> {
+    let ids = outages.iter().map(|outage| outage.id.to_string());
+    let rows: Vec<(String, String, i64)> = outage_notice_row::Entity::find()
+        .select_only()
+        .column(outage_notice_row::Column::OutageId)
+        .column(outage_notice_row::Column::Edge)
+        .column_as(outage_notice_row::Column::TaxpayerId.count(), "told")
+        .filter(Condition::all().add(outage_notice_row::Column::OutageId.is_in(ids)))
+        .group_by(outage_notice_row::Column::OutageId)
+        .group_by(outage_notice_row::Column::Edge)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    rows.into_iter()
+        .map(|(outage, edge, count)| Ok((named(&outage, &edge)?, u64::try_from(count).unwrap_or(0))))
+        .collect()
+}
+
+fn named(outage: &str, edge: &str) -> Result<News, StoreError> {
+    let at = Row { table: "outage_notices", id: outage };
+    Ok((at.parse(outage)?, at.parse(edge)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::events::delivery::Endpoint;
+    use crate::domain::events::event::EventKind;
+    use crate::domain::kernel::clock;
+    use crate::domain::outage::{Affected, Telling};
+    use crate::store::testing::{TestStore, stores};
+    use crate::store::webhooks;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn outage(start: i64, end: Option<i64>, telling: Option<OutageEdge>) -> Outage {
+        Outage {
+            id: clock::new_id(),
+            affected: vec![
+                Affected { operation: "sign".into(), failed_at: at(start), answered_at: end.map(at) },
+                Affected { operation: "confirm".into(), failed_at: at(start + 1), answered_at: None },
+            ],
+            started_at: at(start),
+            ended_at: end.map(at),
+            telling: telling.map(|edge| Telling { edge, reached: TaxpayerId(7), has_missed: true }),
+        }
+    }
+
+    async fn write(test: &TestStore, outage: &Outage) -> Result<(), StoreError> {
+        let tx = test.store.begin().await.unwrap();
+        save(&tx, outage).await?;
+        tx.commit().await
+    }
+
+    async fn subscribe(test: &TestStore, id: i64, events: &[&str], is_active: bool) {
+        let endpoint = Endpoint {
+            id,
+            taxpayer_id: TaxpayerId(id),
+            url: "https://hooks.example.com".into(),
+            enabled_events: events.iter().map(|name| (*name).to_owned()).collect(),
+            is_active,
+            disabled_reason: None,
+            disabled_after: None,
+            public_key: None,
+            retry_schedule: None,
+            created_at: at(0),
+            updated_at: at(0),
+        };
+        let tx = test.store.begin().await.unwrap();
+        webhooks::save(&test.store, &tx, &endpoint, "whsec_").await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn tell(test: &TestStore, id: i64, news: News) -> Result<(), StoreError> {
+        let tx = test.store.begin().await.unwrap();
+        record_told(&tx, TaxpayerId(id), &[(news, 3)]).await?;
+        tx.commit().await
+    }
+
+    #[tokio::test]
+    async fn an_outage_is_read_as_it_was_written_and_the_open_one_is_the_last() {
+        for test in stores().await {
+            assert_eq!(last(test.store.reader()).await.unwrap(), None);
+            let open = outage(50, None, Some(OutageEdge::Started));
+            let (early, late) = (outage(0, Some(9), None), outage(60, Some(70), Some(OutageEdge::Ended)));
+            for one in [&late, &open, &early] {
+                write(&test, one).await.unwrap();
+                assert_eq!(with_id(test.store.reader(), one.id).await.unwrap().as_ref(), Some(one));
+            }
+            assert_eq!(last(test.store.reader()).await.unwrap(), Some(open.clone()));
+            assert_eq!(
+                to_tell(test.store.reader()).await.unwrap(),
+                Some(open.clone()),
+                "the older one first"
+            );
+            let over = Outage { ended_at: Some(at(65)), telling: None, ..open };
+            write(&test, &over).await.unwrap();
+            assert_eq!(
+                last(test.store.reader()).await.unwrap(),
+                Some(late.clone()),
+                "the one that ended last"
+            );
+            assert_eq!(to_tell(test.store.reader()).await.unwrap(), Some(late.clone()));
+            let (found, total) = page(&test.store, (1, 2)).await.unwrap();
+            assert_eq!((found.len(), total), (2, 3));
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn one_outage_is_open_at_a_time() {
+        for test in stores().await {
+            write(&test, &outage(0, None, None)).await.unwrap();
+            let second = write(&test, &outage(1, None, None)).await;
+            assert!(matches!(second, Err(StoreError::Duplicate(_))), "{second:?}");
+            write(&test, &outage(1, Some(2), None)).await.unwrap();
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn told_are_those_that_name_the_event_and_each_once() {
+        for test in stores().await {
+            let [start, end] = [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event().as_str());
+            subscribe(&test, 1, &[start, end], true).await;
+            subscribe(&test, 2, &[end, "authority.outage-startedx", "x authority.outage-started"], true)
+                .await;
+            subscribe(&test, 3, &[EventKind::InvoiceCreated.as_str(), start], false).await;
+            subscribe(&test, 4, &[], true).await;
+            subscribe(&test, 5, &[start], true).await;
+            let (outage, other) = (clock::new_id(), clock::new_id());
+            let next = async |edge, after, limit| {
+                let ids = untold(&test.store, (outage, edge), TaxpayerId(after), limit).await.unwrap();
+                ids.into_iter().map(|id| id.0).collect::<Vec<_>>()
+            };
+            assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 3, 5], "in service or not");
+            assert_eq!(next(OutageEdge::Started, 1, 1).await, [3]);
+            assert_eq!(next(OutageEdge::Ended, 0, 9).await, [1, 2]);
+            tell(&test, 3, (outage, OutageEdge::Started)).await.unwrap();
+            tell(&test, 1, (outage, OutageEdge::Ended)).await.unwrap();
+            tell(&test, 5, (other, OutageEdge::Started)).await.unwrap();
+            assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 5]);
+            let again = tell(&test, 3, (outage, OutageEdge::Started)).await;
+            assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
+            let news = [(outage, OutageEdge::Started), (outage, OutageEdge::Ended)];
+            let told = told_to(test.store.reader(), TaxpayerId(3), &news).await.unwrap();
+            assert_eq!(told, [(outage, OutageEdge::Started)]);
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn how_many_were_told_is_counted_by_outage_and_end() {
+        for test in stores().await {
+            let (one, other) = (outage(0, Some(1), None), outage(2, Some(3), None));
+            for id in 1..=3 {
+                tell(&test, id, (one.id, OutageEdge::Started)).await.unwrap();
+            }
+            tell(&test, 1, (one.id, OutageEdge::Ended)).await.unwrap();
+            tell(&test, 1, (other.id, OutageEdge::Started)).await.unwrap();
+            let told = told_of(&test.store, std::slice::from_ref(&one)).await.unwrap();
+            let expected = [((one.id, OutageEdge::Started), 3), ((one.id, OutageEdge::Ended), 1)];
+            assert_eq!(told, expected.into());
+            test.store.close().await;
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a reconciliation found, numbered in the order it was found.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::reconciliation::day::{Finding, Reconciliation};
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "reconciliation_findings")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub reconciliation_id: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub number: i32,
+    pub kind: String,
+    pub irn: String,
+    pub ours: Option<String>,
+    pub theirs: Option<String>,
+    pub action: String,
+    pub detail: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Finding {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let id = format!("{}/{}", row.reconciliation_id, row.number);
+        let at = Row { table: "reconciliation_findings", id };
+        Ok(Self {
+            kind: at.parse(&row.kind)?,
+            action: at.parse(&row.action)?,
+            irn: row.irn,
+            ours: row.ours,
+            theirs: row.theirs,
+            detail: row.detail,
+        })
+    }
+}
+
+impl Model {
+    pub(crate) fn of(owner: &Reconciliation, number: i32, finding: &Finding) -> Self {
+        Self {
+            taxpayer_id: owner.taxpayer_id.0,
+            reconciliation_id: owner.id.to_string(),
+            number,
+            kind: finding.kind.to_string(),
+            irn: finding.irn.clone(),
+            ours: finding.ours.clone(),
+            theirs: finding.theirs.clone(),
+            action: finding.action.to_string(),
+            detail: finding.detail.clone(),
+        }
+    }
+}

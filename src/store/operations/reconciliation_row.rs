@@ -1,0 +1,89 @@
+//! Reconciliations of taxpayers' days. Which of a day is the latest is written, never read back.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reconciliation::day::{Counts, Reconciliation};
+use crate::store::db::column::{Row, count};
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "reconciliations")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub day: String,
+    pub asked_by: String,
+    pub state: String,
+    pub attempts: i32,
+    pub compared: i32,
+    pub agreed: i32,
+    pub under_way: i32,
+    pub mended: i32,
+    pub listed: i32,
+    pub error: Option<String>,
+    pub is_latest: bool,
+    pub created_at: i64,
+    pub started_at: Option<i64>,
+    pub ended_at: Option<i64>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Reconciliation {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "reconciliations", id: &row.id };
+        let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
+        Ok(Self {
+            id: at.parse(&row.id)?,
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            day: at.parse(&row.day)?,
+            by: at.parse(&row.asked_by)?,
+            state: at.parse(&row.state)?,
+            attempts: at.count(row.attempts)?,
+            counts: Counts {
+                compared: at.count(row.compared)?,
+                agreed: at.count(row.agreed)?,
+                under_way: at.count(row.under_way)?,
+                mended: at.count(row.mended)?,
+                listed: at.count(row.listed)?,
+            },
+            created_at: at.moment(row.created_at)?,
+            started_at: moment(row.started_at)?,
+            ended_at: moment(row.ended_at)?,
+            error: row.error,
+        })
+    }
+}
+
+impl From<&Reconciliation> for Model {
+    fn from(one: &Reconciliation) -> Self {
+        let Counts { compared, agreed, under_way, mended, listed } = one.counts;
+        Self {
+            taxpayer_id: one.taxpayer_id.0,
+            id: one.id.to_string(),
+            day: one.day.to_string(),
+            asked_by: one.by.to_string(),
+            state: one.state.to_string(),
+            attempts: count(one.attempts),
+            compared: count(compared),
+            agreed: count(agreed),
+            under_way: count(under_way),
+            mended: count(mended),
+            listed: count(listed),
+            error: one.error.clone(),
+            is_latest: false,
+            created_at: one.created_at.as_microsecond(),
+            started_at: one.started_at.map(Timestamp::as_microsecond),
+            ended_at: one.ended_at.map(Timestamp::as_microsecond),
+        }
+    }
+}

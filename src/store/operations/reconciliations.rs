@@ -1,0 +1,344 @@
+//! Reconciliations and what they found. Who holds the lane writes them; operators read them. One that is done takes
+//! the place of those before it of the same day: what it lists is what is listed now, and earlier ones of the timer
+//! that mended nothing go.
+
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
+    QueryOrder, QuerySelect, QueryTrait, Select,
+};
+
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reconciliation::day::{
+    AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
+};
+use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::error::StoreError;
+use crate::store::operations::reconciliation_finding_row as finding;
+use crate::store::operations::reconciliation_row::{Column, Entity, Model};
+
+/// Which reconciliations are asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReconciliationFilter {
+    pub taxpayer_id: Option<TaxpayerId>,
+    pub day: Option<Date>,
+}
+
+fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
+    Column::State.eq(state.as_str())
+}
+
+/// Writes one as it is now, new or changed.
+pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
+    Entity::insert(Model::from(one).into_active_model())
+        .on_conflict(
+            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING).to_owned(),
+        )
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+const CHANGING: [Column; 10] = [
+    Column::State,
+    Column::Attempts,
+    Column::Compared,
+    Column::Agreed,
+    Column::UnderWay,
+    Column::Mended,
+    Column::Listed,
+    Column::Error,
+    Column::StartedAt,
+    Column::EndedAt,
+];
+
+/// Writes one that is done with all it found, in the place of those before it.
+pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
+    save(tx, one).await?;
+    let numbered: Vec<_> =
+        (1..).zip(findings).map(|(number, one_of)| finding::Model::of(one, number, one_of)).collect();
+    for chunk in portions(&numbered) {
+        let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
+        finding::Entity::insert_many(rows).exec_without_returning(tx).await?;
+    }
+    supersede(tx, one).await
+}
+
+async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
+    let same_day = || {
+        Condition::all()
+            .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
+            .add(Column::Day.eq(one.day.to_string()))
+    };
+    Entity::update_many()
+        .col_expr(Column::IsLatest, Expr::value(false))
+        .filter(same_day())
+        .filter(Column::IsLatest.eq(true))
+        .exec(tx)
+        .await?;
+    Entity::update_many()
+        .col_expr(Column::IsLatest, Expr::value(true))
+        .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(Column::Id.eq(one.id.to_string()))
+        .exec(tx)
+        .await?;
+    let outdated = || {
+        let ended = [ReconciliationState::Done, ReconciliationState::Failed].map(ReconciliationState::as_str);
+        same_day()
+            .add(Column::Id.ne(one.id.to_string()))
+            .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
+            .add(Column::State.is_in(ended))
+            .add(Column::Mended.eq(0))
+    };
+    let ids = Entity::find().select_only().column(Column::Id).filter(outdated()).into_query();
+    finding::Entity::delete_many()
+        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::ReconciliationId.in_subquery(ids))
+        .exec(tx)
+        .await?;
+    Entity::delete_many().filter(outdated()).exec(tx).await?;
+    Ok(())
+}
+
+/// What is to be worked on next: what was tried least, the oldest first. What was interrupted rests meanwhile.
+pub async fn next_open(
+    store: &Store,
+    now: Timestamp,
+    rest: SignedDuration,
+) -> Result<Option<Reconciliation>, StoreError> {
+    let rested = now.saturating_sub(rest).unwrap_or(Timestamp::MIN).as_microsecond();
+    let is_next = Condition::any()
+        .add(in_state(ReconciliationState::Queued))
+        .add(in_state(ReconciliationState::Running))
+        .add(
+            Condition::all()
+                .add(in_state(ReconciliationState::Interrupted))
+                // One that is still to come was interrupted by a clock that has been set back since.
+                .add(
+                    Condition::any()
+                        .add(Column::EndedAt.lte(rested))
+                        .add(Column::EndedAt.gt(now.as_microsecond())),
+                ),
+        );
+    let found = Entity::find().filter(is_next).order_by_asc(Column::Attempts).order_by_asc(Column::Id);
+    found.one(store.reader()).await?.map(Reconciliation::try_from).transpose()
+}
+
+/// Whether any is in this state.
+pub async fn any_in(
+    connection: &impl ConnectionTrait,
+    state: ReconciliationState,
+) -> Result<bool, StoreError> {
+    Ok(Entity::find().filter(in_state(state)).one(connection).await?.is_some())
+}
+
+/// When the last one of a day that was done began.
+pub async fn last_done(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    day: Date,
+) -> Result<Option<Timestamp>, StoreError> {
+    let found = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Day.eq(day.to_string()))
+        .filter(in_state(ReconciliationState::Done))
+        .order_by_desc(Column::StartedAt)
+        .one(store.reader())
+        .await?;
+    Ok(found.map(Reconciliation::try_from).transpose()?.and_then(|one| one.started_at))
+}
+
+/// One of them, whose ever it is: for operators.
+pub async fn with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Reconciliation>, StoreError> {
+    let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
+    found.map(Reconciliation::try_from).transpose()
+}
+
+/// A page of them, newest first, and how many there are.
+pub async fn page(
+    store: &Store,
+    filter: ReconciliationFilter,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<Reconciliation>, u64), StoreError> {
+    let mut found = Entity::find();
+    if let Some(taxpayer) = filter.taxpayer_id {
+        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
+    }
+    if let Some(day) = filter.day {
+        found = found.filter(Column::Day.eq(day.to_string()));
+    }
+    let total = found.clone().count(store.reader()).await?;
+    let rows = found
+        .order_by_desc(Column::Id)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    Ok((rows.into_iter().map(Reconciliation::try_from).collect::<Result<_, _>>()?, total))
+}
+
+fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
+    finding::Entity::find()
+        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::ReconciliationId.eq(one.id.to_string()))
+}
+
+/// A page of what one found, in the order it was found.
+pub async fn findings(
+    store: &Store,
+    one: &Reconciliation,
+    (page, per_page): (u64, u64),
+) -> Result<Vec<Finding>, StoreError> {
+    let rows = found_by(one)
+        .order_by_asc(finding::Column::Number)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Finding::try_from).collect()
+}
+
+/// How many findings of each kind are listed now, over all days.
+pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
+    let latest = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::IsLatest.eq(true))
+        .filter(Column::Listed.gt(0))
+        .into_query();
+    let counted = finding::Entity::find()
+        .select_only()
+        .column(finding::Column::Kind)
+        .column_as(finding::Column::Number.count(), "count")
+        .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
+        .filter(finding::Column::ReconciliationId.in_subquery(latest))
+        .group_by(finding::Column::Kind);
+    Ok(counted.into_tuple().all(store.reader()).await?)
+}
+
+/// When the last one of all was done.
+pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+    let found = Entity::find()
+        .filter(in_state(ReconciliationState::Done))
+        .order_by_desc(Column::EndedAt)
+        .one(store.reader())
+        .await?;
+    Ok(found.map(Reconciliation::try_from).transpose()?.and_then(|one| one.ended_at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::clock;
+    use crate::domain::reconciliation::FindingKind;
+    use crate::domain::reconciliation::day::Counts;
+    use crate::store::testing::stores;
+
+    const DAY: &str = "2026-01-15";
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn asked(by: AskedBy, second: i64) -> Reconciliation {
+        let identity = (clock::new_id(), at(second));
+        Reconciliation::asked(TaxpayerId(7), DAY.parse().unwrap(), by, identity)
+    }
+
+    fn finding(kind: FindingKind, action: FindingAction) -> Finding {
+        let irn = "INV001-94AD90FB-20261121".to_owned();
+        Finding { kind, irn, ours: Some("o".into()), theirs: None, action, detail: "d".into() }
+    }
+
+    async fn saved(store: &Store, one: Reconciliation) -> Reconciliation {
+        let tx = store.begin().await.unwrap();
+        save(&tx, &one).await.unwrap();
+        tx.commit().await.unwrap();
+        one
+    }
+
+    async fn finished(store: &Store, one: Reconciliation, second: i64, found: &[Finding]) -> Reconciliation {
+        let count = |action| u32::try_from(found.iter().filter(|one| one.action == action).count()).unwrap();
+        let counts = Counts {
+            listed: count(FindingAction::Listed),
+            mended: count(FindingAction::Mended),
+            ..Counts::default()
+        };
+        let one = one.begun(at(second)).done(counts, at(second + 1));
+        let tx = store.begin().await.unwrap();
+        finish(&tx, &one, found).await.unwrap();
+        tx.commit().await.unwrap();
+        one
+    }
+
+    #[tokio::test]
+    async fn what_was_tried_least_is_next_and_what_was_interrupted_rests() {
+        for test in stores().await {
+            let (store, rest) = (&test.store, SignedDuration::from_secs(60));
+            let next = async |second| next_open(store, at(second), rest).await.unwrap().map(|one| one.id);
+            assert_eq!(next(0).await, None);
+            let interrupted = asked(AskedBy::Operator, 1).begun(at(1)).broken_off("x".into(), false, at(2));
+            let interrupted = saved(store, interrupted).await;
+            assert_eq!((next(61).await, next(62).await), (None, Some(interrupted.id)));
+            let orphan = saved(store, asked(AskedBy::Timer, 3).begun(at(3))).await;
+            assert_eq!(next(5).await, Some(orphan.id), "whoever was at it has died");
+            let queued = saved(store, asked(AskedBy::Operator, 4)).await;
+            assert_eq!(next(500).await, Some(queued.id));
+            for one in [queued, orphan, interrupted] {
+                finished(store, one, 600, &[]).await;
+            }
+            assert_eq!(next(900).await, None);
+            for state in ReconciliationState::ALL {
+                let is_done = *state == ReconciliationState::Done;
+                assert_eq!(any_in(store.reader(), *state).await.unwrap(), is_done, "{state}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_later_one_takes_the_place_of_those_before_it() {
+        for test in stores().await {
+            let store = &test.store;
+            let (mended, listed) = (
+                finding(FindingKind::UnfinishedHere, FindingAction::Mended),
+                finding(FindingKind::MissingThere, FindingAction::Listed),
+            );
+            let plain = finished(store, asked(AskedBy::Timer, 1), 1, std::slice::from_ref(&listed)).await;
+            let useful =
+                finished(store, asked(AskedBy::Timer, 2), 2, &[mended.clone(), listed.clone()]).await;
+            let asked_for =
+                finished(store, asked(AskedBy::Operator, 3), 3, std::slice::from_ref(&listed)).await;
+            assert_eq!(listed_now(store).await.unwrap(), [("missing-there".to_owned(), 1)]);
+            let found = findings(store, &useful, (1, 10)).await.unwrap();
+            assert_eq!(found, [mended.clone(), listed.clone()]);
+            assert_eq!(findings(store, &useful, (2, 1)).await.unwrap(), [listed]);
+            let last = finished(store, asked(AskedBy::Timer, 4), 4, &[]).await;
+            assert_eq!(listed_now(store).await.unwrap(), []);
+            let all = page(store, ReconciliationFilter::default(), (1, 10)).await.unwrap();
+            assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));
+            assert_eq!(with_id(store, plain.id).await.unwrap(), None);
+            assert_eq!(findings(store, &plain, (1, 10)).await.unwrap(), []);
+            let (day, other) = (last.day, last.day.tomorrow().unwrap());
+            assert_eq!(last_done(store, TaxpayerId(7), day).await.unwrap(), Some(at(4)));
+            assert_eq!(last_done(store, TaxpayerId(7), other).await.unwrap(), None);
+            assert_eq!(last_done(store, TaxpayerId(8), day).await.unwrap(), None);
+            assert_eq!(last_ended(store).await.unwrap(), Some(at(5)));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_list_is_narrowed_by_taxpayer_and_day() {
+        for test in stores().await {
+            let one = saved(&test.store, asked(AskedBy::Operator, 1)).await;
+            let count = async |taxpayer_id, day| {
+                let filter = ReconciliationFilter { taxpayer_id, day };
+                page(&test.store, filter, (1, 10)).await.unwrap().1
+            };
+            assert_eq!(count(Some(TaxpayerId(7)), Some(one.day)).await, 1);
+            assert_eq!(count(Some(TaxpayerId(8)), None).await, 0);
+            assert_eq!(count(None, Some(one.day.tomorrow().unwrap())).await, 0);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The snapshot of the authority's reference lists.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{EntityTrait, IntoActiveModel, QuerySelect};
+
+use crate::domain::reference::catalog::{Catalog, List};
+use crate::store::db::column::Row;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::operations::reference_list_row::{Column, Entity, Model};
+
+/// Keeps a list as the authority served it.
+pub async fn save(
+    store: &Store,
+    list: List,
+    items: &serde_json::Value,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = Model { list: list.to_string(), items: items.to_string(), fetched_at: now.as_microsecond() };
+    let tx = store.begin().await?;
+    Entity::insert(row.into_active_model())
+        .on_conflict(
+            OnConflict::column(Column::List).update_columns([Column::Items, Column::FetchedAt]).to_owned(),
+        )
+        .exec_without_returning(&tx)
+        .await?;
+    tx.commit().await
+}
+
+/// The catalog as it was last fetched, and since when its oldest list stands; `None` where one was never fetched.
+pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
+    let mut catalog = Catalog::default();
+    let mut oldest = None;
+    let rows = Entity::find().all(store.reader()).await?;
+    let is_whole = rows.len() == List::ALL.len();
+    for row in rows {
+        let at = Row { table: "reference_lists", id: &row.list };
+        let fetched_at = at.moment(row.fetched_at)?;
+        catalog.load(at.parse(&row.list)?, &at.json(&row.items)?);
+        oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
+    }
+    Ok((catalog, oldest.filter(|_| is_whole)))
+}
+
+/// Since when the oldest list stands; `None` before the first was fetched.
+pub async fn oldest(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::List, Column::FetchedAt])
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let first = rows.iter().min_by_key(|(_, fetched_at)| *fetched_at);
+    first.map(|(list, micros)| Row { table: "reference_lists", id: list }.moment(*micros)).transpose()
+}

@@ -1,0 +1,120 @@
+//! The supplier inbox, and the documents as they were at receipt.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::Expr;
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect, Select,
+};
+use serde_json::Value;
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::db::column::Row;
+use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::error::StoreError;
+use crate::store::operations::supplier_document_row;
+use crate::store::operations::supplier_invoice_row::{Column, Entity, Model};
+
+fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
+    Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
+}
+
+/// A taxpayer's supplier invoices with these IRNs.
+pub async fn owned_by_with_irn_keys(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    irn_keys: Vec<String>,
+) -> Result<Vec<SupplierInvoice>, StoreError> {
+    if irn_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = owned_by(taxpayer).filter(Column::IrnKey.is_in(irn_keys)).all(connection).await?;
+    rows.into_iter().map(SupplierInvoice::try_from).collect()
+}
+
+pub async fn owned_by_with_irn(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Option<SupplierInvoice>, StoreError> {
+    Ok(owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?.pop())
+}
+
+/// A page of a taxpayer's inbox, newest first, and how many there are in all.
+pub async fn page_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    page: u64,
+    per_page: u64,
+) -> Result<(Vec<SupplierInvoice>, u64), StoreError> {
+    let total = owned_by(taxpayer).count(store.reader()).await?;
+    let rows = owned_by(taxpayer)
+        .order_by_desc(Column::ReceivedAt)
+        .order_by_desc(Column::IrnKey)
+        .offset(page.saturating_sub(1).saturating_mul(per_page))
+        .limit(per_page)
+        .all(store.reader())
+        .await?;
+    Ok((rows.into_iter().map(SupplierInvoice::try_from).collect::<Result<_, _>>()?, total))
+}
+
+/// Those of these IRNs that are in somebody's inbox, and nothing of whose: an invoice has one buyer.
+pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSet<String>, StoreError> {
+    let mut received = HashSet::new();
+    for chunk in portions(irn_keys) {
+        let found: Vec<String> = Entity::find()
+            .select_only()
+            .column(Column::IrnKey)
+            .filter(Column::IrnKey.is_in(chunk))
+            .into_tuple()
+            .all(store.reader())
+            .await?;
+        received.extend(found);
+    }
+    Ok(received)
+}
+
+/// The document as it was at receipt.
+pub async fn document_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Option<Value>, StoreError> {
+    let found =
+        supplier_document_row::Entity::find_by_id((taxpayer.0, irn.key())).one(store.reader()).await?;
+    let at = Row { table: "supplier_documents", id: format!("{taxpayer}/{}", irn.key()) };
+    found.map(|row| at.json(&row.document)).transpose()
+}
+
+/// Puts an invoice into its buyer's inbox, with its document.
+pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) -> Result<(), StoreError> {
+    let row = Model::from(invoice);
+    let document = supplier_document_row::Model {
+        taxpayer_id: row.taxpayer_id,
+        irn_key: row.irn_key.clone(),
+        document: document.to_string(),
+    };
+    Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    supplier_document_row::Entity::insert(document.into_active_model()).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// Notes when an invoice of the inbox was acknowledged.
+pub async fn acknowledge(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    Entity::update_many()
+        .col_expr(Column::AcknowledgedAt, Expr::value(at.as_microsecond()))
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::IrnKey.eq(irn.key()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Pipeline runs; document and done are JSON.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::Run;
+use crate::store::db::column::{Row, count, json};
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "pipeline_runs")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub operation: String,
+    pub irn: String,
+    pub irn_key: String,
+    pub state: String,
+    pub document: String,
+    pub digest: String,
+    pub done: String,
+    pub intent: Option<String>,
+    pub attempt: i32,
+    pub failing_since: Option<i64>,
+    pub next_attempt_at: Option<i64>,
+    pub wait_reason: Option<String>,
+    pub last_error: Option<String>,
+    pub resolved_by: Option<String>,
+    pub qr_code: Option<String>,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub deadline_at: i64,
+    pub crashes: i32,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Run {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "pipeline_runs", id: row.id.clone() };
+        Ok(Self {
+            id: at.parse(&row.id)?,
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            operation: at.parse(&row.operation)?,
+            irn: at.parse(&row.irn)?,
+            state: at.parse(&row.state)?,
+            document: at.json(&row.document)?,
+            done: at.json(&row.done)?,
+            intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
+            attempt: at.count(row.attempt)?,
+            crashes: at.count(row.crashes)?,
+            failing_since: row.failing_since.map(|moment| at.moment(moment)).transpose()?,
+            next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
+            resolved_by: row.resolved_by.as_deref().map(|word| at.parse(word)).transpose()?,
+            wait_reason: row.wait_reason.as_deref().map(|word| at.parse(word)).transpose()?,
+            created_at: at.moment(row.created_at)?,
+            updated_at: at.moment(row.updated_at)?,
+            deadline_at: at.moment(row.deadline_at)?,
+            digest: row.digest,
+            last_error: row.last_error,
+            qr_code: row.qr_code,
+        })
+    }
+}
+
+impl From<&Run> for Model {
+    fn from(run: &Run) -> Self {
+        Self {
+            taxpayer_id: run.taxpayer_id.0,
+            id: run.id.to_string(),
+            operation: run.operation.to_string(),
+            irn: run.irn.to_string(),
+            irn_key: run.irn.key(),
+            state: run.state.to_string(),
+            document: run.document.to_string(),
+            digest: run.digest.clone(),
+            done: json(&run.done),
+            intent: run.intent.map(|step| step.to_string()),
+            attempt: count(run.attempt),
+            failing_since: run.failing_since.map(Timestamp::as_microsecond),
+            next_attempt_at: run.next_attempt_at.map(Timestamp::as_microsecond),
+            wait_reason: run.wait_reason.map(|reason| reason.to_string()),
+            last_error: run.last_error.clone(),
+            resolved_by: run.resolved_by.map(|by| by.to_string()),
+            qr_code: run.qr_code.clone(),
+            created_at: run.created_at.as_microsecond(),
+            updated_at: run.updated_at.as_microsecond(),
+            deadline_at: run.deadline_at.as_microsecond(),
+            crashes: count(run.crashes),
+        }
+    }
+}

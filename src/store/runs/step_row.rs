@@ -1,0 +1,44 @@
+//! The log of a run's steps: a row an attempt, completed when its outcome is known.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::pipeline::StepRecord;
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "pipeline_steps")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub run_id: String,
+    pub step: String,
+    pub attempt: i32,
+    pub outcome: Option<String>,
+    pub started_at: i64,
+    pub duration_ms: Option<i64>,
+    pub error: Option<String>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for StepRecord {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "pipeline_steps", id: &row.id };
+        Ok(Self {
+            step: at.parse(&row.step)?,
+            attempt: at.count(row.attempt)?,
+            started_at: at.moment(row.started_at)?,
+            outcome: row.outcome.clone(),
+            duration_ms: row.duration_ms,
+            error: row.error.clone(),
+        })
+    }
+}

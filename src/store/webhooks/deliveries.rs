@@ -1,0 +1,124 @@
+//! Deliveries and the log of their attempts, as they are written.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, OnConflict, Query};
+use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel, Iterable, ModelTrait, Statement};
+
+use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState};
+use crate::domain::events::event::EventKind;
+use crate::store::db::database::{Transaction, portions};
+use crate::store::db::error::StoreError;
+use crate::store::webhooks::attempt_row;
+use crate::store::webhooks::delivery_heads;
+use crate::store::webhooks::delivery_row::{Column, Entity, Model};
+
+/// Adds deliveries to an endpoint whose lane is locked.
+pub async fn add(
+    tx: &Transaction,
+    deliveries: &[(Delivery, EventKind)],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let mut lines = HashSet::new();
+    for chunk in portions(deliveries) {
+        let mut insert = Query::insert();
+        insert.into_table(Entity).columns(Column::iter());
+        for (delivery, kind) in chunk {
+            let row = Model::of(delivery, kind.as_str(), now);
+            let is_first_of_added = lines.insert((delivery.taxpayer_id, &delivery.order_key));
+            insert.values_panic(Column::iter().map(|column| match column {
+                Column::IsFirst => delivery_heads::is_first(delivery, is_first_of_added),
+                column => Expr::value(row.get(column)),
+            }));
+        }
+        tx.execute(&insert).await?;
+    }
+    Ok(())
+}
+
+/// Writes what came of attempts: the deliveries as they are now, a log entry each, and who is first in line then.
+pub async fn record(
+    tx: &Transaction,
+    outcomes: &[(Delivery, EventKind, Attempt)],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for chunk in portions(outcomes) {
+        let rows = chunk
+            .iter()
+            .map(|(delivery, kind, _)| Model::of(delivery, kind.as_str(), now).into_active_model());
+        Entity::insert_many(rows)
+            .on_conflict(
+                OnConflict::columns([Column::TaxpayerId, Column::Id])
+                    .update_columns([
+                        Column::State,
+                        Column::Attempts,
+                        Column::NextAttemptAt,
+                        Column::UpdatedAt,
+                    ])
+                    .value(Column::IsFirst, delivery_heads::is_first_still())
+                    .to_owned(),
+            )
+            .exec_without_returning(tx)
+            .await?;
+        let log = chunk.iter().map(|(delivery, _, attempt)| row_of(delivery, attempt).into_active_model());
+        attempt_row::Entity::insert_many(log).exec_without_returning(tx).await?;
+    }
+    let ended = outcomes.iter().filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
+    delivery_heads::move_up(
+        tx,
+        ended.map(|(delivery, ..)| (delivery.taxpayer_id, delivery.order_key.as_str())),
+    )
+    .await
+}
+
+fn row_of(delivery: &Delivery, attempt: &Attempt) -> attempt_row::Model {
+    attempt_row::Model {
+        taxpayer_id: delivery.taxpayer_id.0,
+        delivery_id: delivery.id.to_string(),
+        attempt: i32::try_from(delivery.attempts).unwrap_or(i32::MAX),
+        at: attempt.at.as_microsecond(),
+        status: attempt.status.map(i32::from),
+        failure: attempt.failure.clone(),
+        duration_ms: attempt.duration_ms,
+        response: attempt.response.clone(),
+        dns_ms: attempt.phases.dns_ms,
+        connect_ms: attempt.phases.connect_ms,
+        wait_ms: attempt.phases.wait_ms,
+        read_ms: attempt.phases.read_ms,
+    }
+}
+
+/// The state is a literal: an index of the deliveries that wait is none for a state that the plan does not know yet.
+const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
+
+/// How many deliveries wait, over all taxpayers.
+pub async fn count_pending(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
+    let statement = Statement::from_string(connection.get_database_backend(), PENDING);
+    let row = connection.query_one_raw(statement).await?;
+    row.map_or(Ok(0), |row| Ok(row.try_get_by_index(0)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn what_waits_is_counted_without_a_look_at_what_has_ended() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let (explain, column, by_index) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "deliveries_in_line"),
+                _ => ("EXPLAIN QUERY PLAN", "detail", "USING COVERING INDEX deliveries_in_line"),
+            };
+            let plan = Statement::from_string(backend, format!("{explain} {PENDING}"));
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+            assert_eq!(count_pending(test.store.reader()).await.unwrap(), 0);
+        }
+    }
+}

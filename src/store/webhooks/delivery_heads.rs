@@ -1,0 +1,227 @@
+//! Who is first in line. Of one order key (an IRN) only the earliest delivery that waits can be next; it is marked, so
+//! that it is found however many wait behind it. Whoever adds deliveries, ends them or has them wait again holds the
+//! endpoint's lane: else one that is added while the one before it ends might be marked by neither.
+
+use std::collections::BTreeSet;
+
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, IdenStatic, Iterable, Statement, Value};
+
+use crate::domain::events::delivery::{Delivery, DeliveryState};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::json;
+use crate::store::db::database::Transaction;
+use crate::store::db::error::StoreError;
+use crate::store::webhooks::delivery_row::{Column, Entity};
+
+/// Whether a delivery that is added is first in line: none waits before it, neither among those that are added with it
+/// nor in the database.
+pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
+    let waiting = Query::select()
+        .expr(Expr::val(1))
+        .from(Entity)
+        .and_where(Column::TaxpayerId.eq(delivery.taxpayer_id.0))
+        .and_where(Column::OrderKey.eq(delivery.order_key.as_str()))
+        .and_where(Expr::cust("state = 'pending'"))
+        .to_owned();
+    Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
+}
+
+/// Whether one that was attempted is first in line still: it was, and waits for another attempt.
+pub(crate) fn is_first_still() -> Expr {
+    let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
+    Expr::col((Entity, Column::IsFirst)).and(is_waiting)
+}
+
+/// Marks the first of each of these lines, where those before it have ended.
+pub(crate) async fn move_up<'a>(
+    tx: &Transaction,
+    lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
+) -> Result<(), StoreError> {
+    let lines: BTreeSet<_> = lines.into_iter().map(|(taxpayer, key)| (taxpayer.0, key)).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let backend = tx.get_database_backend();
+    tx.execute_raw(Statement::from_sql_and_values(backend, moving_up(backend), [json(&lines).into()]))
+        .await?;
+    Ok(())
+}
+
+/// Marks the first of each of these lines of a taxpayer and no other, where some wait again before those that did.
+pub(crate) async fn line_up(tx: &Transaction, taxpayer: TaxpayerId, keys: &[&str]) -> Result<(), StoreError> {
+    let backend = tx.get_database_backend();
+    let given = match backend {
+        DbBackend::Postgres => "SELECT json_array_elements_text(CAST($2 AS JSON))",
+        _ => "SELECT value FROM json_each($2)",
+    };
+    let sql = format!(
+        "UPDATE deliveries SET is_first = FALSE WHERE taxpayer_id = $1 AND is_first AND order_key IN ({given})"
+    );
+    let values: [Value; 2] = [taxpayer.0.into(), json(&keys).into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    move_up(tx, keys.iter().map(|key| (taxpayer, *key))).await
+}
+
+/// The lines are the first value, a list of JSON: the taxpayer and the order key of each, each once. What is first is
+/// found and written line by line: an update of what a list names may go through all deliveries (`looked_up`), which
+/// what is written over cannot. To `SQLite` all indexes that begin with the taxpayer are alike: it would go through all
+/// that waits.
+fn moving_up(backend: DbBackend) -> String {
+    let taxpayer = "CAST(given.line ->> 0 AS BIGINT)";
+    let first = |what: &str, index: &str| {
+        format!(
+            "(SELECT {what} FROM deliveries AS waiting {index} WHERE waiting.taxpayer_id = {taxpayer} \
+             AND waiting.state = 'pending' AND waiting.order_key = given.line ->> 1 ORDER BY waiting.sequence LIMIT 1)"
+        )
+    };
+    let found = match backend {
+        DbBackend::Postgres => format!(
+            "json_array_elements(CAST($1 AS JSON)) AS given(line) CROSS JOIN LATERAL {} AS first",
+            first("*", "")
+        ),
+        _ => format!(
+            "(SELECT value AS line FROM json_each($1)) AS given \
+             CROSS JOIN deliveries AS first ON first.taxpayer_id = {taxpayer} AND first.id = {}",
+            first("waiting.id", "INDEXED BY deliveries_in_line")
+        ),
+    };
+    let columns: Vec<_> = Column::iter().map(|column| column.as_str().to_owned()).collect();
+    format!(
+        "INSERT INTO deliveries ({}) SELECT first.{} FROM {found} WHERE NOT first.is_first \
+         ON CONFLICT (taxpayer_id, id) DO UPDATE SET is_first = TRUE",
+        columns.join(", "),
+        columns.join(", first."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use sea_orm::{EntityTrait, QueryFilter, QueryOrder};
+
+    use super::*;
+    use crate::domain::events::delivery::{Attempt, Phases};
+    use crate::domain::events::event::EventKind;
+    use crate::domain::kernel::clock;
+    use crate::store::testing::{TestStore, stores};
+    use crate::store::webhooks::deliveries;
+
+    const ID: TaxpayerId = TaxpayerId(7);
+    const KIND: EventKind = EventKind::InvoiceCreated;
+
+    fn delivery(taxpayer_id: TaxpayerId, sequence: i64, order_key: &str) -> Delivery {
+        Delivery {
+            id: clock::new_id(),
+            taxpayer_id,
+            event_id: clock::new_id(),
+            sequence,
+            order_key: order_key.to_owned(),
+            state: DeliveryState::Pending,
+            attempts: 0,
+            attempts_before: 0,
+            next_attempt_at: Some(Timestamp::UNIX_EPOCH),
+            crashes: 0,
+        }
+    }
+
+    async fn add(test: &TestStore, added: &[Delivery]) {
+        let added: Vec<_> = added.iter().map(|delivery| (delivery.clone(), KIND)).collect();
+        let tx = test.store.begin().await.unwrap();
+        deliveries::add(&tx, &added, Timestamp::UNIX_EPOCH).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn record(test: &TestStore, attempted: &[(&Delivery, DeliveryState)]) {
+        let outcome = |(delivery, state): &(&Delivery, DeliveryState)| {
+            let attempts = delivery.attempts + 1;
+            let attempt = Attempt {
+                at: Timestamp::UNIX_EPOCH,
+                status: None,
+                failure: None,
+                duration_ms: 1,
+                phases: Phases::default(),
+                response: String::new(),
+            };
+            (Delivery { state: *state, attempts, ..(*delivery).clone() }, KIND, attempt)
+        };
+        let outcomes: Vec<_> = attempted.iter().map(outcome).collect();
+        let tx = test.store.begin().await.unwrap();
+        deliveries::record(&tx, &outcomes, Timestamp::UNIX_EPOCH).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// The numbers of those that are first in line.
+    async fn first(test: &TestStore, taxpayer: TaxpayerId) -> Vec<i64> {
+        let found = Entity::find()
+            .filter(Column::TaxpayerId.eq(taxpayer.0))
+            .filter(Column::IsFirst.eq(true))
+            .order_by_asc(Column::Sequence);
+        found.all(test.store.reader()).await.unwrap().into_iter().map(|row| row.sequence).collect()
+    }
+
+    #[tokio::test]
+    async fn the_first_that_waits_of_each_line_is_marked_as_they_come_and_end() {
+        for test in stores().await {
+            let all: Vec<_> =
+                ["A", "A", "B"].iter().zip(1..).map(|(key, number)| delivery(ID, number, key)).collect();
+            add(&test, &all).await;
+            let later = [delivery(ID, 4, "A"), delivery(ID, 5, "C")];
+            add(&test, &later).await;
+            let other = TaxpayerId(8);
+            add(&test, &[delivery(other, 1, "A")]).await;
+            assert_eq!((first(&test, ID).await, first(&test, other).await), (vec![1, 3, 5], vec![1]));
+            record(&test, &[(&all[0], DeliveryState::Pending), (&all[2], DeliveryState::Delivered)]).await;
+            assert_eq!(first(&test, ID).await, [1, 5], "what waits for another attempt stays first");
+            let again = Delivery { attempts: 1, ..all[0].clone() };
+            record(&test, &[(&again, DeliveryState::Dead)]).await;
+            assert_eq!(first(&test, ID).await, [2, 5], "a dead letter holds back nothing");
+            record(&test, &[(&all[1], DeliveryState::Delivered)]).await;
+            record(&test, &[(&later[0], DeliveryState::Delivered)]).await;
+            assert_eq!((first(&test, ID).await, first(&test, other).await), (vec![5], vec![1]));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_again_is_before_what_is_newer_also_while_that_is_under_way() {
+        for test in stores().await {
+            let newer = delivery(ID, 2, "A");
+            add(&test, std::slice::from_ref(&newer)).await;
+            let older = delivery(ID, 1, "A");
+            add(&test, std::slice::from_ref(&older)).await;
+            let tx = test.store.begin().await.unwrap();
+            line_up(&tx, ID, &["A", "B", "A"]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(first(&test, ID).await, [1]);
+            record(&test, &[(&newer, DeliveryState::Pending)]).await;
+            assert_eq!(first(&test, ID).await, [1]);
+            record(&test, &[(&older, DeliveryState::Delivered)]).await;
+            assert_eq!(first(&test, ID).await, [2]);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_is_marked_by_index_however_many_deliveries_there_are() {
+        for test in stores().await {
+            let all: Vec<_> =
+                (1..=600).map(|number| delivery(ID, number, &format!("IRN{}", number / 10))).collect();
+            add(&test, &all).await;
+            let backend = test.store.backend();
+            let (explain, column, by_index) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using deliveries_in_line"),
+                _ => (
+                    "EXPLAIN QUERY PLAN",
+                    "detail",
+                    "INDEX deliveries_in_line (taxpayer_id=? AND order_key=?)",
+                ),
+            };
+            let sql = format!("{explain} {}", moving_up(backend));
+            let plan = Statement::from_sql_and_values(backend, sql, ["[]".into()]);
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+            let is_scan = |step: &String| step.contains("Seq Scan") || step.contains("SCAN first");
+            assert!(!steps.iter().any(is_scan), "{steps:#?}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Deliveries with their attempts, as integrators and operators read them, a page at a time.
+
+use std::collections::HashMap;
+
+use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+};
+
+use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState};
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::Row;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::events::event_row;
+use crate::store::invoices;
+use crate::store::operations::supplier_invoices;
+use crate::store::webhooks::attempt_row;
+use crate::store::webhooks::delivery_row::{Column, Entity, Model};
+
+/// The last attempts that are shown of a delivery; one that was replayed often has more.
+const ATTEMPTS_SHOWN: i32 = 50;
+
+/// Which deliveries are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryFilter {
+    pub state: Option<DeliveryState>,
+    /// The name of an event; one that there is not finds nothing.
+    pub event: Option<String>,
+    /// Of the invoice with this IRN, in any of its spellings; a text that is none finds nothing.
+    pub irn: Option<String>,
+    /// From this event on.
+    pub since: Option<i64>,
+}
+
+/// A delivery, the name of its event and its last attempts.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    pub delivery: Delivery,
+    pub kind: EventKind,
+    pub attempts: Vec<Attempt>,
+}
+
+/// A page of a taxpayer's deliveries, the newest events first, and how many there are.
+pub async fn page_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    filter: DeliveryFilter,
+    page: (u64, u64),
+) -> Result<(Vec<Logged>, u64), StoreError> {
+    let mut found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+    if let Some(state) = filter.state {
+        found = found.filter(Column::State.eq(state.as_str()));
+    }
+    if let Some(event) = filter.event {
+        found = found.filter(Column::Kind.eq(event));
+    }
+    if let Some(irn) = filter.irn {
+        let irns = spellings(store, taxpayer, irn).await?;
+        found = found.filter(Column::Sequence.in_subquery(sequences_about(taxpayer, irns)));
+    }
+    if let Some(since) = filter.since {
+        found = found.filter(Column::Sequence.gte(since));
+    }
+    let total = found.clone().count(store.reader()).await?;
+    Ok((read(store, found.order_by_desc(Column::Sequence), page).await?, total))
+}
+
+/// The text, and the IRN that it spells as the books do.
+async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
+    let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
+    let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
+    let received = supplier_invoices::owned_by_with_irn(store, taxpayer, &irn).await?;
+    let stored = [invoice.map(|one| one.irn), received.map(|one| one.irn)].into_iter().flatten();
+    Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
+}
+
+/// The numbers of the events about these IRNs: the log of events has an index for them, deliveries have none.
+pub(crate) fn sequences_about(
+    taxpayer: TaxpayerId,
+    irns: impl IntoIterator<Item = String>,
+) -> SelectStatement {
+    Query::select()
+        .column(event_row::Column::Sequence)
+        .from(event_row::Entity)
+        .and_where(Expr::col(event_row::Column::TaxpayerId).eq(taxpayer.0))
+        .and_where(Expr::col(event_row::Column::Irn).is_in(irns))
+        .to_owned()
+}
+
+/// A page of the dead letters of one taxpayer or of all, the newest first, and how many there are.
+pub async fn dead_page(
+    store: &Store,
+    taxpayer: Option<TaxpayerId>,
+    page: (u64, u64),
+) -> Result<(Vec<Logged>, u64), StoreError> {
+    let dead = Entity::find().filter(Column::State.eq(DeliveryState::Dead.as_str()));
+    let Some(taxpayer) = taxpayer else {
+        let total = dead.clone().count(store.reader()).await?;
+        return Ok((read(store, dead.order_by_desc(Column::Id), page).await?, total));
+    };
+    let filter = DeliveryFilter { state: Some(DeliveryState::Dead), ..DeliveryFilter::default() };
+    page_owned_by(store, taxpayer, filter, page).await
+}
+
+pub async fn owned_by_with_id(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<Delivery>, StoreError> {
+    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    found.map(Delivery::try_from).transpose()
+}
+
+/// A dead letter of a taxpayer.
+pub async fn dead_owned_by_with_id(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<Delivery>, StoreError> {
+    let found = owned_by_with_id(store, taxpayer, id).await?;
+    Ok(found.filter(|delivery| delivery.state == DeliveryState::Dead))
+}
+
+/// A dead letter, whose ever it is.
+pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delivery>, StoreError> {
+    let found = Entity::find()
+        .filter(Column::State.eq(DeliveryState::Dead.as_str()))
+        .filter(Column::Id.eq(id.to_string()));
+    found.one(store.reader()).await?.map(Delivery::try_from).transpose()
+}
+
+async fn read(
+    store: &Store,
+    found: Select<Entity>,
+    (page, per_page): (u64, u64),
+) -> Result<Vec<Logged>, StoreError> {
+    let offset = page.saturating_sub(1).saturating_mul(per_page);
+    let rows = found.offset(offset).limit(per_page).all(store.reader()).await?;
+    let mut attempts = attempts_of(store, &rows).await?;
+    rows.into_iter()
+        .map(|row| {
+            let at = Row { table: "deliveries", id: row.id.clone() };
+            let kind = at.parse(&row.kind)?;
+            let attempts = attempts.remove(&row.id).unwrap_or_default();
+            Ok(Logged { kind, attempts, delivery: Delivery::try_from(row)? })
+        })
+        .collect()
+}
+
+/// The last attempts of each delivery, in order.
+async fn attempts_of(store: &Store, rows: &[Model]) -> Result<HashMap<String, Vec<Attempt>>, StoreError> {
+    let mut any = Condition::any();
+    for row in rows.iter().filter(|row| row.attempts > 0) {
+        let last = Condition::all()
+            .add(attempt_row::Column::TaxpayerId.eq(row.taxpayer_id))
+            .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
+            .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN)));
+        any = any.add(last);
+    }
+    if any.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let found = attempt_row::Entity::find()
+        .filter(any)
+        .order_by_asc(attempt_row::Column::Attempt)
+        .all(store.reader())
+        .await?;
+    let mut attempts: HashMap<String, Vec<Attempt>> = HashMap::new();
+    for row in found {
+        attempts.entry(row.delivery_id.clone()).or_default().push(Attempt::try_from(row)?);
+    }
+    Ok(attempts)
+}

@@ -1,0 +1,260 @@
+//! The deliveries that wait: which are next, and when the next one is. Only those that are first in line can be next
+//! (`delivery_line`); that is what keeps the order. What came of an attempt is written by `deliveries`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use sea_orm::{ConnectionTrait, DbBackend, FromQueryResult, QueryResult, Statement, Value};
+
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::event::Event;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::{Row, json, named};
+use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers};
+use crate::store::db::error::StoreError;
+use crate::store::events::event_row;
+use crate::store::webhooks::delivery_row;
+
+static NEXT_POSTGRES: LazyLock<String> = LazyLock::new(|| next(DbBackend::Postgres));
+static NEXT_SQLITE: LazyLock<String> = LazyLock::new(|| next(DbBackend::Sqlite));
+
+/// Finds what is next of each taxpayer by itself and not among all of theirs.
+fn next(backend: DbBackend) -> String {
+    let found = "FROM deliveries AS d WHERE d.taxpayer_id = given.value AND d.is_first AND d.next_attempt_at <= $2 \
+         ORDER BY d.next_attempt_at, d.sequence LIMIT $3";
+    let each = match backend {
+        DbBackend::Postgres => format!("CROSS JOIN LATERAL (SELECT * {found}) AS d"),
+        _ => format!(
+            "CROSS JOIN deliveries AS d ON d.taxpayer_id = given.value AND d.id IN (SELECT d.id {found})"
+        ),
+    };
+    format!(
+        "SELECT {}, {} FROM {} AS given {each} \
+         LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence",
+        named::<delivery_row::Column>("d"),
+        named::<event_row::Column>("e"),
+        numbers(backend),
+    )
+}
+
+fn next_of(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => &NEXT_POSTGRES,
+        _ => &NEXT_SQLITE,
+    }
+}
+
+/// The deliveries that are due and first of their order key, the longest due first, each with its event; at most so
+/// many of each taxpayer.
+pub async fn next_owned_by_each(
+    store: &Store,
+    taxpayers: &[TaxpayerId],
+    now: Timestamp,
+    limit: usize,
+) -> Result<HashMap<TaxpayerId, Vec<(Delivery, Event)>>, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values: [Value; 3] = [json(&taxpayers).into(), now.as_microsecond().into(), limit.into()];
+    let statement = Statement::from_sql_and_values(store.backend(), next_of(store.backend()), values);
+    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    for row in store.reader().query_all_raw(statement).await? {
+        let (delivery, event) = read(&row)?;
+        found.entry(delivery.taxpayer_id).or_default().push((delivery, event));
+    }
+    for next in found.values_mut() {
+        next.sort_unstable_by_key(|(delivery, _)| (delivery.next_attempt_at, delivery.sequence));
+    }
+    Ok(found)
+}
+
+fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
+    let delivery = Delivery::try_from(delivery_row::Model::from_query_result(row, "d_")?)?;
+    let Some(event) = event_row::Model::from_query_result_optional(row, "e_")? else {
+        let reason = format!("event {} is not in the log", delivery.sequence);
+        return Err(StoreError::Corrupt { table: "deliveries", id: delivery.id.to_string(), reason });
+    };
+    Ok((delivery, Event::try_from(event)?))
+}
+
+/// When the next delivery of each of these can be attempted; those that have none waiting are left out.
+pub async fn next_due_owned_by_each(
+    tx: &Transaction,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, Timestamp>, StoreError> {
+    let sql = format!(
+        "SELECT given.value AS id, (SELECT d.next_attempt_at FROM deliveries AS d \
+         WHERE d.taxpayer_id = given.value AND d.is_first ORDER BY d.next_attempt_at, d.sequence LIMIT 1) AS due \
+         FROM {} AS given",
+        numbers(tx.get_database_backend())
+    );
+    let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
+    let mut found = HashMap::new();
+    for row in tx.query_all_raw(statement).await? {
+        let id: i64 = row.try_get("", "id")?;
+        if let Some(due) = row.try_get("", "due")? {
+            found.insert(TaxpayerId(id), Row { table: "deliveries", id }.moment(due)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Of these taxpayers those whose endpoint is in service, and whether a replay is under way there.
+pub async fn in_service(
+    tx: &Transaction,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
+    let backend = tx.get_database_backend();
+    let sql = format!(
+        "SELECT w.taxpayer_id AS id, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
+         AND r.state = 'running') AS is_replaying FROM {} AS given {}",
+        numbers(backend),
+        looked_up(backend, Join::Some, ("webhooks", "w"), "w.taxpayer_id = given.value AND w.is_active"),
+    );
+    let statement = Statement::from_sql_and_values(backend, sql, [json(&taxpayers).into()]);
+    let rows = tx.query_all_raw(statement).await?;
+    rows.iter()
+        .map(|row| Ok((TaxpayerId(row.try_get("", "id")?), row.try_get("", "is_replaying")?)))
+        .collect()
+}
+
+/// Makes due at once what waits for another attempt.
+pub async fn hurry(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
+    let sql = "UPDATE deliveries SET next_attempt_at = $2 \
+        WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
+    let values: [Value; 2] = [taxpayer.0.into(), now.as_microsecond().into()];
+    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::events::delivery::{Attempt, DeliveryState, Phases};
+    use crate::domain::events::event::{EventKind, Head, Occurrence, Seal};
+    use crate::domain::kernel::clock;
+    use crate::store::events;
+    use crate::store::testing::{TestStore, stores};
+    use crate::store::webhooks::deliveries;
+
+    const ID: TaxpayerId = TaxpayerId(7);
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    async fn queue(test: &TestStore, irns: &[&str]) -> Vec<Delivery> {
+        queue_of(test, ID, irns).await
+    }
+
+    /// Events of these IRNs, each with a delivery that is due at its number.
+    async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
+        let (mut head, now) = (Head::default(), second(0));
+        let event = |irn: &&str| {
+            let kind = EventKind::InvoiceCreated;
+            let occurrence = Occurrence { kind, irn: Some((*irn).to_owned()), data: serde_json::json!({}) };
+            let id = clock::new_id();
+            head.append(occurrence, Seal { id, taxpayer_id, command_id: id, now })
+        };
+        let log: Vec<_> = irns.iter().map(event).collect();
+        let due: Vec<_> = log
+            .iter()
+            .map(|event| (Delivery::due(clock::new_id(), event, second(event.sequence)), event.kind))
+            .collect();
+        let tx = test.store.begin().await.unwrap();
+        events::append(&tx, &log).await.unwrap();
+        deliveries::add(&tx, &due, now).await.unwrap();
+        tx.commit().await.unwrap();
+        due.into_iter().map(|(delivery, _)| delivery).collect()
+    }
+
+    async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
+        let mut next = next_owned_by_each(&test.store, &[ID], second(at), limit).await.unwrap();
+        let next = next.remove(&ID).unwrap_or_default();
+        assert!(next.iter().all(|(delivery, event)| delivery.sequence == event.sequence));
+        next.into_iter().map(|(delivery, _)| delivery.sequence).collect()
+    }
+
+    async fn end(test: &TestStore, delivery: &Delivery) {
+        let ended = Delivery {
+            state: DeliveryState::Delivered,
+            attempts: 1,
+            next_attempt_at: None,
+            ..delivery.clone()
+        };
+        let attempt = Attempt {
+            at: second(0),
+            status: Some(204),
+            failure: None,
+            duration_ms: 1,
+            phases: Phases::default(),
+            response: String::new(),
+        };
+        let tx = test.store.begin().await.unwrap();
+        let outcome = (ended, EventKind::InvoiceCreated, attempt);
+        deliveries::record(&tx, &[outcome], second(0)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn of_each_irn_the_earliest_that_waits_is_next() {
+        for test in stores().await {
+            let due = queue(&test, &["A", "A", "B", "A", "C"]).await;
+            assert_eq!(next(&test, 9, 9).await, [1, 3, 5]);
+            assert_eq!(next(&test, 9, 2).await, [1, 3]);
+            assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
+            end(&test, &due[0]).await;
+            assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
+            let others = next_owned_by_each(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
+            assert_eq!(others, HashMap::new());
+        }
+    }
+
+    #[tokio::test]
+    async fn each_taxpayer_has_its_own_next_and_as_many_as_the_others() {
+        for test in stores().await {
+            let (one, other) = (ID, TaxpayerId(8));
+            queue_of(&test, one, &["A", "B", "A", "C"]).await;
+            queue_of(&test, other, &["A", "A", "B"]).await;
+            let both = [one, other, TaxpayerId(9)];
+            let found = next_owned_by_each(&test.store, &both, second(9), 2).await.unwrap();
+            let next = |id| found[&id].iter().map(|(delivery, _)| delivery.sequence).collect::<Vec<_>>();
+            assert_eq!((next(one), next(other), found.len()), (vec![1, 2], vec![1, 3], 2));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_next_is_found_by_index_however_much_waits_behind_it() {
+        for test in stores().await {
+            let irns: Vec<_> = (0..600).map(|number| format!("IRN{}", number / 10)).collect();
+            queue(&test, &irns.iter().map(String::as_str).collect::<Vec<_>>()).await;
+            let backend = test.store.backend();
+            let (explain, column, by_index) = match backend {
+                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using deliveries_first"),
+                _ => {
+                    ("EXPLAIN QUERY PLAN", "detail", "deliveries_first (taxpayer_id=? AND next_attempt_at<?)")
+                }
+            };
+            let sql = format!("{explain} {}", next_of(backend));
+            let values: [Value; 3] = [json(&[ID]).into(), i64::MAX.into(), 32_i64.into()];
+            let plan = Statement::from_sql_and_values(backend, sql, values);
+            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
+            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let is_found = steps.iter().any(|step| step.contains(by_index));
+            assert!(is_found && !steps.iter().any(|step| step.contains("Filter")), "{steps:#?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_moment_is_that_of_the_first_of_an_irn() {
+        for test in stores().await {
+            queue(&test, &["A", "B"]).await;
+            let tx = test.store.begin().await.unwrap();
+            let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)]).await.unwrap();
+            assert_eq!(due, HashMap::from([(ID, second(1))]));
+            assert_eq!(in_service(&tx, &[ID]).await.unwrap(), HashMap::new(), "no endpoint");
+            hurry(&tx, ID, second(0)).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(next(&test, 0, 9).await, [1, 2]);
+        }
+    }
+}

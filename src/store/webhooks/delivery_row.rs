@@ -1,0 +1,78 @@
+//! Deliveries: events on their way to an endpoint.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::events::delivery::Delivery;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::{Row, count};
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "deliveries")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub event_id: String,
+    pub sequence: i64,
+    pub kind: String,
+    pub order_key: String,
+    pub state: String,
+    pub attempts: i32,
+    pub next_attempt_at: Option<i64>,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub attempts_before: i32,
+    /// Whether it waits and none of its order key waits before it.
+    pub is_first: bool,
+    pub crashes: i32,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Delivery {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "deliveries", id: row.id.clone() };
+        Ok(Self {
+            id: at.parse(&row.id)?,
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            event_id: at.parse(&row.event_id)?,
+            sequence: row.sequence,
+            order_key: row.order_key,
+            state: at.parse(&row.state)?,
+            attempts: at.count(row.attempts)?,
+            attempts_before: at.count(row.attempts_before)?,
+            next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
+            crashes: at.count(row.crashes)?,
+        })
+    }
+}
+
+impl Model {
+    /// Whether it is first in line is for `delivery_line` to say.
+    pub fn of(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: delivery.taxpayer_id.0,
+            id: delivery.id.to_string(),
+            event_id: delivery.event_id.to_string(),
+            sequence: delivery.sequence,
+            kind: kind.to_owned(),
+            order_key: delivery.order_key.clone(),
+            state: delivery.state.to_string(),
+            attempts: count(delivery.attempts),
+            next_attempt_at: delivery.next_attempt_at.map(Timestamp::as_microsecond),
+            created_at: now.as_microsecond(),
+            updated_at: now.as_microsecond(),
+            attempts_before: count(delivery.attempts_before),
+            is_first: false,
+            crashes: count(delivery.crashes),
+        }
+    }
+}

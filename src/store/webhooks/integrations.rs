@@ -1,0 +1,190 @@
+//! How taxpayers' ERP systems take notifications. What authenticates a request is sealed as one text, bound to its
+//! taxpayer and its purpose; it is opened where there is any, and nowhere else.
+
+use std::fmt::Display;
+
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::integration::network::AllowedNetwork;
+use crate::domain::integration::origin::Origin;
+use crate::domain::integration::{Auth, AuthType, Integration, Kinds};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::{Row, json};
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::Vault;
+use crate::store::webhooks::integration_row::{Column, Entity, Model};
+
+/// What everybody may see of a taxpayer's integration; nothing is opened.
+pub async fn kinds_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Kinds, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
+    Ok(found.map(Kinds::try_from).transpose()?.unwrap_or_default())
+}
+
+/// The networks of its own that a taxpayer's ERP may be called in.
+pub async fn networks_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<AllowedNetwork>, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
+    Ok(found.as_ref().map(networks).transpose()?.unwrap_or_default())
+}
+
+fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
+    let at = Row { table: "integrations", id: row.taxpayer_id };
+    Ok(row.allowed_networks.as_deref().map(|text| at.json(text)).transpose()?.unwrap_or_default())
+}
+
+/// The whole of it, its secrets among it.
+pub async fn owned_by(
+    store: &Store,
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Option<Integration>, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
+    found.map(|row| open(store.vault(), row)).transpose()
+}
+
+/// Writes an integration as it is now.
+pub async fn save(
+    store: &Store,
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    integration: &Integration,
+) -> Result<(), StoreError> {
+    let auth = &integration.auth;
+    let sealed = if auth.kind() == AuthType::None {
+        None
+    } else {
+        let sealed = Sealed { origin: integration.origin.clone(), auth: auth.clone() };
+        Some(store.vault().seal(&owner(taxpayer.0), &json(&sealed))?)
+    };
+    let row = Model {
+        taxpayer_id: taxpayer.0,
+        erp_system: integration.erp_system.clone(),
+        auth_type: auth.kind().to_string(),
+        data_format: integration.format.kind().to_string(),
+        format: json(&integration.format),
+        settings: sealed,
+        allowed_networks: Some(json(&integration.allowed_networks)),
+        version: integration.version,
+        created_at: integration.created_at.as_microsecond(),
+        updated_at: integration.updated_at.as_microsecond(),
+    };
+    let changing = [
+        Column::ErpSystem,
+        Column::AuthType,
+        Column::DataFormat,
+        Column::Format,
+        Column::Settings,
+        Column::AllowedNetworks,
+        Column::Version,
+        Column::UpdatedAt,
+    ];
+    Entity::insert(row.into_active_model())
+        .on_conflict(OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned())
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+/// The integration of a row. Where requests do not authenticate themselves there is nothing to open.
+pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
+    let at = Row { table: "integrations", id: row.taxpayer_id };
+    let Sealed { origin, auth } = match &row.settings {
+        Some(sealed) => unsealed(at, &vault.open(&owner(row.taxpayer_id), sealed)?)?,
+        None => Sealed { origin: None, auth: Auth::None },
+    };
+    let integration = Integration {
+        auth,
+        origin,
+        format: at.json(&row.format)?,
+        allowed_networks: networks(&row)?,
+        version: row.version,
+        created_at: at.moment(row.created_at)?,
+        updated_at: at.moment(row.updated_at)?,
+        erp_system: row.erp_system.clone(),
+    };
+    if integration.kinds() != Kinds::try_from(row)? {
+        return Err(at.corrupt("its settings are of another type than it says"));
+    }
+    Ok(integration)
+}
+
+/// The sealed text: the credentials and the origin they are for. The two are sealed together, so that neither a caller
+/// nor a change of the database can point the credentials at another host.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    origin: Option<Origin>,
+    auth: Auth,
+}
+
+/// Texts that were sealed before credentials had an origin hold the credentials alone: they are sent nowhere.
+fn unsealed(at: Row<i64>, text: &str) -> Result<Sealed, StoreError> {
+    at.json(text).or_else(|_| Ok(Sealed { origin: None, auth: at.json(text)? }))
+}
+
+/// Whose text the sealed settings of a taxpayer are.
+pub(crate) fn owner(taxpayer: impl Display) -> String {
+    format!("{taxpayer}/integration")
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::integration::Format;
+    use crate::store::testing::stores;
+
+    const ID: TaxpayerId = TaxpayerId(7);
+
+    fn basic(password: &str) -> Integration {
+        Integration {
+            erp_system: Some("sap".into()),
+            auth: Auth::Basic { username: "ada".into(), password: password.to_owned().into() },
+            origin: Origin::of("https://erp.example"),
+            format: Format::JsonRpc { method: "notify".into() },
+            allowed_networks: vec!["10.1.2.0/24:8443".parse().unwrap()],
+            version: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_saved_is_read_again_and_its_secrets_are_sealed() {
+        for test in stores().await {
+            let store = &test.store;
+            assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), Kinds::default());
+            assert!(owned_by(store, store.reader(), ID).await.unwrap().is_none());
+            for (password, version) in [("hush", 1), ("hush again", 2)] {
+                let tx = store.begin().await.unwrap();
+                save(store, &tx, ID, &Integration { version, ..basic(password) }).await.unwrap();
+                tx.commit().await.unwrap();
+                let found = owned_by(store, store.reader(), ID).await.unwrap().unwrap();
+                assert_eq!((found.version, found.auth.secrets()[0].1.expose()), (version, password));
+                assert_eq!(networks_owned_by(store.reader(), ID).await.unwrap(), found.allowed_networks);
+                assert_eq!(found.allowed_networks, basic("").allowed_networks);
+                assert_eq!(found.origin, Origin::of("https://erp.example/hook"));
+                assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").kinds());
+                let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();
+                assert!(!format!("{row:?}").contains("hush"));
+                assert!(!format!("{row:?}").contains("erp.example"), "the origin is sealed with them");
+                let before = store.vault().seal(&owner(ID.0), &json(&basic("hush").auth)).unwrap();
+                let before = open(store.vault(), Model { settings: Some(before), ..row.clone() }).unwrap();
+                assert_eq!((before.origin.clone(), before.auth.kind()), (None, AuthType::Basic));
+                assert!(!before.may_authenticate_at("https://erp.example/"), "older than the rule");
+                let moved = Model { taxpayer_id: 8, ..row.clone() };
+                assert!(open(store.vault(), moved).is_err(), "moved to another taxpayer it does not open");
+                let other = Model { auth_type: "ntlm".into(), ..row };
+                assert!(matches!(open(store.vault(), other), Err(StoreError::Corrupt { .. })));
+            }
+        }
+    }
+}

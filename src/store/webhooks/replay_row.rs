@@ -1,0 +1,69 @@
+//! Replays of a webhook's log.
+
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+
+use crate::domain::events::replay::Replay;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "replays")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub scope: String,
+    pub state: String,
+    pub after: i64,
+    pub until: i64,
+    pub reached: i64,
+    pub queued: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Replay {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "replays", id: &row.id };
+        Ok(Self {
+            id: at.parse(&row.id)?,
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            scope: at.parse(&row.scope)?,
+            state: at.parse(&row.state)?,
+            after: row.after,
+            until: row.until,
+            reached: row.reached,
+            queued: row.queued,
+            created_at: at.moment(row.created_at)?,
+            updated_at: at.moment(row.updated_at)?,
+        })
+    }
+}
+
+impl From<&Replay> for Model {
+    fn from(replay: &Replay) -> Self {
+        let micros = Timestamp::as_microsecond;
+        Self {
+            taxpayer_id: replay.taxpayer_id.0,
+            id: replay.id.to_string(),
+            scope: replay.scope.to_string(),
+            state: replay.state.to_string(),
+            after: replay.after,
+            until: replay.until,
+            reached: replay.reached,
+            queued: replay.queued,
+            created_at: micros(replay.created_at),
+            updated_at: micros(replay.updated_at),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Replays, and the batches in which they queue deliveries: each batch looks at a bounded part of the log, in
+//! the transaction that moves the replay's place on.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect,
+};
+
+use crate::domain::events::delivery::{Delivery, DeliveryState};
+use crate::domain::events::event::{Event, EventKind};
+use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::database::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::events::event_row;
+use crate::store::webhooks::crashed_deliveries;
+use crate::store::webhooks::deliveries;
+use crate::store::webhooks::delivery_heads;
+use crate::store::webhooks::delivery_row;
+use crate::store::webhooks::replay_row::{Column, Entity, Model};
+
+/// Events that one batch looks at.
+pub const BATCH: i64 = 250;
+
+/// The replays of a taxpayer that are not done, the oldest first.
+pub async fn open_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<Replay>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::State.eq(ReplayState::Running.as_str()))
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Replay::try_from).collect()
+}
+
+/// The last replay that was asked for.
+pub async fn latest_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Option<Replay>, StoreError> {
+    let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_desc(Column::Id);
+    found.one(connection).await?.map(Replay::try_from).transpose()
+}
+
+/// The replays that were asked for, the newest first, and how many there are.
+pub async fn page_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    (page, per_page): (u64, u64),
+) -> Result<(Vec<Replay>, u64), StoreError> {
+    let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+    let total = found.clone().count(store.reader()).await?;
+    let offset = page.saturating_sub(1).saturating_mul(per_page);
+    let rows = found.order_by_desc(Column::Id).offset(offset).limit(per_page).all(store.reader()).await?;
+    Ok((rows.into_iter().map(Replay::try_from).collect::<Result<_, _>>()?, total))
+}
+
+pub async fn owned_by_with_id(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<Replay>, StoreError> {
+    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    found.map(Replay::try_from).transpose()
+}
+
+/// Ends replays that are still under way. The endpoint's lane is locked before, as for a part of them, so that
+/// neither waits for the other in a circle.
+pub async fn cancel(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    (ids, now): (&[uuid::Uuid], Timestamp),
+) -> Result<(), StoreError> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(ReplayState::Cancelled.as_str()))
+        .col_expr(Column::UpdatedAt, Expr::value(now.as_microsecond()))
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.is_in(ids.iter().map(ToString::to_string)))
+        .filter(Column::State.eq(ReplayState::Running.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+/// Writes replays as they are now, new and changed ones alike.
+pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError> {
+    if replays.is_empty() {
+        return Ok(());
+    }
+    let changing = [Column::State, Column::Reached, Column::Queued, Column::UpdatedAt];
+    Entity::insert_many(replays.iter().map(|replay| Model::from(replay).into_active_model()))
+        .on_conflict(
+            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(changing).to_owned(),
+        )
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+/// Queues the next part of a replay and moves its place on; of one that was cancelled meanwhile nothing.
+pub async fn queue(
+    tx: &Transaction,
+    replay: Replay,
+    enabled: &[EventKind],
+    now: Timestamp,
+) -> Result<Replay, StoreError> {
+    let key = (replay.taxpayer_id.0, replay.id.to_string());
+    let held = Entity::find_by_id(key).lock_exclusive().one(tx).await?.ok_or(StoreError::Stale)?;
+    let replay = Replay::try_from(held)?;
+    if !replay.is_open() {
+        return Ok(replay);
+    }
+    let (reached, queued) = match replay.scope {
+        ReplayScope::Failed => again(tx, &replay, (Some(DeliveryState::Dead), replay.until), now).await?,
+        ReplayScope::Missing => missing(tx, &replay, enabled, now).await?,
+        ReplayScope::All => {
+            let (reached, added) = missing(tx, &replay, enabled, now).await?;
+            let (_, repeated) = again(tx, &replay, (None, reached), now).await?;
+            (reached, added + repeated)
+        }
+    };
+    let replay = replay.advanced(reached, queued, now);
+    save(tx, std::slice::from_ref(&replay)).await?;
+    Ok(replay)
+}
+
+/// Makes the deliveries of the next part pending again: up to which event, and how many. What has not been
+/// attempted since it was queued stays as it is.
+async fn again(
+    tx: &Transaction,
+    replay: &Replay,
+    (state, until): (Option<DeliveryState>, i64),
+    now: Timestamp,
+) -> Result<(i64, usize), StoreError> {
+    let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);
+    let mut found = delivery_row::Entity::find()
+        .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(delivery_row::Column::Sequence.gt(replay.reached))
+        .filter(delivery_row::Column::Sequence.lte(until));
+    if let Some(state) = state {
+        found = found.filter(delivery_row::Column::State.eq(state.as_str()));
+    }
+    let rows = found.order_by_asc(delivery_row::Column::Sequence).limit(batch as u64).all(tx).await?;
+    let is_last = rows.len() < batch;
+    let reached = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
+    let is_fresh = |row: &delivery_row::Model| {
+        row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
+    };
+    let rows: Vec<_> = rows.into_iter().filter(|row| !is_fresh(row)).collect();
+    let ids = rows.iter().map(|row| row.id.clone());
+    delivery_row::Entity::update_many()
+        .col_expr(delivery_row::Column::State, Expr::value(DeliveryState::Pending.as_str()))
+        .col_expr(delivery_row::Column::AttemptsBefore, Expr::col(delivery_row::Column::Attempts))
+        .col_expr(delivery_row::Column::NextAttemptAt, Expr::value(now.as_microsecond()))
+        .col_expr(delivery_row::Column::UpdatedAt, Expr::value(now.as_microsecond()))
+        .col_expr(delivery_row::Column::Crashes, crashed_deliveries::released())
+        .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(delivery_row::Column::Id.is_in(ids))
+        .exec(tx)
+        .await?;
+    let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
+    delivery_heads::line_up(tx, replay.taxpayer_id, &keys).await?;
+    Ok((reached, rows.len()))
+}
+
+/// Adds deliveries for the events of the next part that have none and are of enabled names: up to which event,
+/// and how many. The log has no gaps, so a range of numbers bounds the work.
+async fn missing(
+    tx: &Transaction,
+    replay: &Replay,
+    enabled: &[EventKind],
+    now: Timestamp,
+) -> Result<(i64, usize), StoreError> {
+    let reached = replay.until.min(replay.reached.saturating_add(BATCH));
+    let taxpayer = replay.taxpayer_id.0;
+    let rows = event_row::Entity::find()
+        .filter(event_row::Column::TaxpayerId.eq(taxpayer))
+        .filter(event_row::Column::Sequence.gt(replay.reached))
+        .filter(event_row::Column::Sequence.lte(reached))
+        .filter(event_row::Column::Kind.is_in(enabled.iter().map(|kind| kind.as_str())))
+        .order_by_asc(event_row::Column::Sequence)
+        .all(tx)
+        .await?;
+    let known: Vec<i64> = delivery_row::Entity::find()
+        .select_only()
+        .column(delivery_row::Column::Sequence)
+        .filter(delivery_row::Column::TaxpayerId.eq(taxpayer))
+        .filter(delivery_row::Column::Sequence.gt(replay.reached))
+        .filter(delivery_row::Column::Sequence.lte(reached))
+        .into_tuple()
+        .all(tx)
+        .await?;
+    let known: HashSet<i64> = known.into_iter().collect();
+    let mut added = Vec::new();
+    for row in rows.into_iter().filter(|row| !known.contains(&row.sequence)) {
+        let event = Event::try_from(row)?;
+        added.push((Delivery::due(clock::new_id(), &event, now), event.kind));
+    }
+    deliveries::add(tx, &added, now).await?;
+    let keys: Vec<_> = added.iter().map(|(delivery, _)| delivery.order_key.as_str()).collect();
+    delivery_heads::line_up(tx, replay.taxpayer_id, &keys).await?;
+    Ok((reached, added.len()))
+}
+
+/// Those of these IRNs that have events a replay has still to come to: what is newer about them waits.
+pub async fn irns_ahead(
+    connection: &impl ConnectionTrait,
+    replay: &Replay,
+    irns: Vec<String>,
+) -> Result<HashSet<String>, StoreError> {
+    let found: Vec<Option<String>> = event_row::Entity::find()
+        .select_only()
+        .column(event_row::Column::Irn)
+        .distinct()
+        .filter(event_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(event_row::Column::Irn.is_in(irns))
+        .filter(event_row::Column::Sequence.gt(replay.reached))
+        .filter(event_row::Column::Sequence.lte(replay.until))
+        .into_tuple()
+        .all(connection)
+        .await?;
+    Ok(found.into_iter().flatten().collect())
+}

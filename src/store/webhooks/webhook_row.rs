@@ -1,0 +1,54 @@
+//! Webhook endpoints, one a taxpayer; secrets are sealed.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::Row;
+use crate::store::db::error::StoreError;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "webhooks")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    pub id: i64,
+    pub url: String,
+    pub enabled_events: String,
+    pub is_active: bool,
+    pub disabled_reason: Option<String>,
+    pub secret: String,
+    pub previous_secrets: String,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub disabled_after: Option<i64>,
+    pub failing: Option<String>,
+    pub public_key: Option<String>,
+    pub retry_schedule: Option<String>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Endpoint {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = Row { table: "webhooks", id: row.taxpayer_id };
+        Ok(Self {
+            id: row.id,
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            enabled_events: at.json(&row.enabled_events)?,
+            retry_schedule: row.retry_schedule.as_deref().map(|text| at.json(text)).transpose()?,
+            created_at: at.moment(row.created_at)?,
+            updated_at: at.moment(row.updated_at)?,
+            url: row.url,
+            is_active: row.is_active,
+            disabled_reason: row.disabled_reason,
+            disabled_after: row.disabled_after,
+            public_key: row.public_key,
+        })
+    }
+}
