@@ -7,7 +7,7 @@
 //! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
 //! `EINVOICE_BENCH_ON` names one of them: `sqlite` or `postgresql`.
 //!
-//! Settings of the environment (`EINVOICE__WEBHOOKS__IN_FLIGHT_MAX`, say) hold here as well.
+//! Settings of the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, say) hold here as well.
 
 #![expect(
     clippy::unwrap_used,

@@ -140,13 +140,13 @@ pub struct Authority {
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
     pub pull_every_s: u64,
-    pub outage_quiet_s: u64,
+    pub outage_clear_after_s: u64,
     #[serde(deserialize_with = "form::offset", serialize_with = "form::offset_text")]
     pub utc_offset: Offset,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub crypto_keys_file: Option<PathBuf>,
     pub timeout_s: u64,
-    pub calls_at_once_max: u32,
+    pub max_concurrent_calls: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -188,9 +188,9 @@ pub struct Webhooks {
     pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
-    pub in_flight_max: usize,
-    pub park_after_s: u64,
-    pub park_max_s: u64,
+    pub max_concurrent_per_endpoint: usize,
+    pub circuit_open_after_s: u64,
+    pub circuit_probe_max_s: u64,
     pub disable_after_s: u64,
 }
 

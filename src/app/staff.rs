@@ -151,7 +151,7 @@ fn outages(
     (taxpayers, gear): (&Arc<Taxpayers>, &Gear),
     (owner, lease): (&str, Duration),
 ) -> (Watch, Crier) {
-    let quiet = i64::try_from(settings.authority.outage_quiet_s).unwrap_or(i64::MAX);
+    let quiet = i64::try_from(settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
     let watch = Watch {
         store: gear.store.clone(),
         clock: gear.clock.clone(),

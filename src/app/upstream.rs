@@ -87,7 +87,7 @@ fn authority_settings(
         api_secret: settings.authority.api_secret.clone(),
         extra_ca_pem: settings.authority.extra_ca_file.as_deref().map(read).transpose()?,
         timeout: Duration::from_secs(settings.authority.timeout_s),
-        calls_at_once_max: settings.authority.calls_at_once_max,
+        max_concurrent_calls: settings.authority.max_concurrent_calls,
     })
 }
 

@@ -49,7 +49,7 @@ pub struct Settings {
     /// The time for one whole call, and the longest wait for leave to make it.
     pub timeout: Duration,
     /// The most calls of one operation at a time; what is found to be borne may be less.
-    pub calls_at_once_max: u32,
+    pub max_concurrent_calls: u32,
 }
 
 /// Settings from which no client can be made.
@@ -98,7 +98,7 @@ impl Authority {
             api_key: settings.api_key,
             headers,
             timeout: settings.timeout,
-            gate: Gate::new(settings.calls_at_once_max, settings.timeout, clock.clone()),
+            gate: Gate::new(settings.max_concurrent_calls, settings.timeout, clock.clone()),
             clock,
             tallies: Tallies::default(),
         });
@@ -294,7 +294,7 @@ mod tests {
             api_secret: secret.into(),
             extra_ca_pem: extra_ca_pem.map(<[u8]>::to_vec),
             timeout: Duration::from_secs(1),
-            calls_at_once_max: 64,
+            max_concurrent_calls: 64,
         };
         Authority::new(settings, Arc::new(SystemClock))
     }

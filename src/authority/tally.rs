@@ -45,8 +45,8 @@ impl Outcome {
             Self::Throttled => "throttled",
             Self::Unknown => "unknown",
             Self::BreakerOpen => "breaker_open",
-            Self::Paced => "paced",
-            Self::Crowded => "crowded",
+            Self::Paced => "rate_limited",
+            Self::Crowded => "queue_full",
         }
     }
 

@@ -132,14 +132,14 @@ pub(crate) fn authority(base_url: &str, clock: SharedClock) -> Authority {
     within((Duration::from_secs(30), 64), base_url, clock)
 }
 
-fn within((timeout, calls_at_once_max): (Duration, u32), base_url: &str, clock: SharedClock) -> Authority {
+fn within((timeout, max_concurrent_calls): (Duration, u32), base_url: &str, clock: SharedClock) -> Authority {
     let settings = Settings {
         base_url: base_url.parse().unwrap(),
         api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
         api_secret: SecretString::from("the-secret"),
         extra_ca_pem: None,
         timeout,
-        calls_at_once_max,
+        max_concurrent_calls,
     };
     Authority::new(settings, clock).unwrap()
 }

@@ -135,10 +135,10 @@ fn loopback_may_be_called_in_development_unless_networks_are_named() {
 
 #[test]
 fn calls_at_once_are_one_at_least_and_ten_thousand_at_most() {
-    const NAME: &str = "EINVOICE__AUTHORITY__CALLS_AT_ONCE_MAX";
-    assert_eq!(from_environment(&[]).authority.calls_at_once_max, 64);
+    const NAME: &str = "EINVOICE__AUTHORITY__MAX_CONCURRENT_CALLS";
+    assert_eq!(from_environment(&[]).authority.max_concurrent_calls, 64);
     for (text, calls) in [("1", 1), ("10000", 10_000)] {
-        assert_eq!(from_environment(&[(NAME, text)]).authority.calls_at_once_max, calls);
+        assert_eq!(from_environment(&[(NAME, text)]).authority.max_concurrent_calls, calls);
     }
     for text in ["0", "10001", "-1", "many"] {
         let said = said_of_environment(&[(NAME, text)]);

@@ -177,7 +177,7 @@ fn nobody(clock: &SharedClock) -> Authority {
         api_secret: "secret".into(),
         extra_ca_pem: None,
         timeout: Duration::from_secs(1),
-        calls_at_once_max: 64,
+        max_concurrent_calls: 64,
     };
     Authority::new(settings, clock.clone()).unwrap()
 }

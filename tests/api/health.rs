@@ -60,7 +60,7 @@ fn the_metrics_count_what_was_answered() {
             "einvoice_http_request_duration_seconds_bucket",
             "einvoice_actors{",
             "einvoice_actor_restarts_total",
-            "einvoice_commands_under_way",
+            "einvoice_commands_in_flight",
             "einvoice_authority_calls_total",
             "einvoice_authority_breaker_state",
             "einvoice_authority_call_limit{operation=\"sign\"}",

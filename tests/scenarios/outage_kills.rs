@@ -24,7 +24,7 @@ const KILLS: usize = 2;
 const AT_ONCE: usize = 4;
 const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";
-const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_QUIET_S", "2");
+const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_CLEAR_AFTER_S", "2");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_taxpayer_is_told_once_on_sqlite() {

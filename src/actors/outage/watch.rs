@@ -19,7 +19,7 @@ const LANE: &str = "authority";
 pub struct Watch {
     pub store: Store,
     pub clock: SharedClock,
-    /// How long nothing may have failed before an outage is over: `authority.outage_quiet_s`.
+    /// How long nothing may have failed before an outage is over: `authority.outage_clear_after_s`.
     pub quiet: SignedDuration,
 }
 

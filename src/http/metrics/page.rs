@@ -2,6 +2,8 @@
 //! and the age of the catalog. All of it is looked up at the scrape, what the database knows at most every few seconds;
 //! nothing is counted twice.
 
+use std::sync::atomic::AtomicU64;
+
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -57,7 +59,7 @@ fn actors(registry: &mut Registry, tree: &Tree) {
     }
     let depth = Gauge::<i64>::default();
     depth.set(i64::try_from(counters.queue_depth).unwrap_or(i64::MAX));
-    registry.register("commands_under_way", "Commands admitted and not yet answered", depth);
+    registry.register("commands_in_flight", "Commands admitted and not yet answered", depth);
 }
 
 fn supervision(counters: &Snapshot) -> [(&'static str, &'static str, u64); 14] {
@@ -106,18 +108,17 @@ fn incidents(registry: &mut Registry, incidents: &Incidents) {
 
 fn authority(registry: &mut Registry, authority: &Authority) {
     let calls = Family::<Pairs, Counter>::default();
-    let millis = Family::<Pairs, Counter>::default();
+    let seconds = Family::<Pairs, Counter<f64, AtomicU64>>::default();
     for tally in authority.counters() {
         let labels = vec![
             ("operation", tally.operation.name().to_owned()),
             ("outcome", tally.outcome.name().to_owned()),
         ];
         calls.get_or_create(&labels).inc_by(tally.calls);
-        let spent = u64::try_from(tally.duration.as_millis()).unwrap_or(u64::MAX);
-        millis.get_or_create(&labels).inc_by(spent);
+        seconds.get_or_create(&labels).inc_by(tally.duration.as_secs_f64());
     }
     registry.register("authority_calls", "Calls to the authority", calls);
-    registry.register("authority_call_milliseconds", "Time spent in calls to the authority", millis);
+    registry.register("authority_call_seconds", "Time spent in calls to the authority", seconds);
     let states = Family::<Pairs, Gauge>::default();
     let openings = Family::<Pairs, Counter>::default();
     for breaker in authority.breakers() {
@@ -171,7 +172,7 @@ fn database(registry: &mut Registry, counted: &Counted, now: Timestamp) {
     registry.register("taxpayers_sharing_tin", help, gauge(counted.sharing_tin));
     let findings = Family::<Pairs, Gauge>::default();
     for (kind, count) in &counted.findings {
-        findings.get_or_create(&vec![("what", kind.clone())]).set(*count);
+        findings.get_or_create(&vec![("kind", kind.clone())]).set(*count);
     }
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);

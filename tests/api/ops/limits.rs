@@ -16,7 +16,7 @@ async fn entry(world: &World, operation: &str) -> Value {
 
 #[test]
 fn calls_beyond_the_limit_wait_and_none_is_lost() {
-    apart("few-calls", &[("AUTHORITY__CALLS_AT_ONCE_MAX", "2")], async |world| {
+    apart("few-calls", &[("AUTHORITY__MAX_CONCURRENT_CALLS", "2")], async |world| {
         let taxpayer = world.taxpayer().await;
         let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Validate);
         late.latency_ms = Some(20);
@@ -52,7 +52,7 @@ fn a_pause_that_the_authority_asks_for_holds_back_all_calls_of_its_kind() {
         assert!(entry(world, "sign").await["held_until"].is_null());
         let text = world.anonymous().get("/metrics").await.text;
         assert!(
-            text.contains("einvoice_authority_calls_total{operation=\"validate\",outcome=\"paced\"} 1"),
+            text.contains("einvoice_authority_calls_total{operation=\"validate\",outcome=\"rate_limited\"} 1"),
             "{text}"
         );
     });

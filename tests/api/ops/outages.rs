@@ -12,7 +12,7 @@ use crate::support::world::{World, apart, eventually, on_every_database};
 const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";
 /// A second without failures ends an outage.
-const QUICK: [(&str, &str); 1] = [("AUTHORITY__OUTAGE_QUIET_S", "1")];
+const QUICK: [(&str, &str); 1] = [("AUTHORITY__OUTAGE_CLEAR_AFTER_S", "1")];
 
 async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> Taxpayer {
     let taxpayer = world.taxpayer().await;

@@ -368,7 +368,7 @@ fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
         assert_eq!((&one["state"], &one["agreed"]), (&json!("done"), &json!(1)));
         let gauge = async || {
             let page = world.anonymous().get("/metrics").await.text;
-            let has_gauge = page.contains("einvoice_reconciliation_findings{what=\"unknown-here\"} 1");
+            let has_gauge = page.contains("einvoice_reconciliation_findings{kind=\"unknown-here\"} 1");
             (has_gauge && page.contains("einvoice_reconciliation_age_seconds ")).then_some(())
         };
         eventually("the metric of it", gauge).await;

@@ -10,7 +10,7 @@ use crate::support::world::{World, eventually, on_every_database};
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
 const BOTH: [&str; 2] = [CREATED, UPDATED];
-/// Deliveries to one endpoint at once: `webhooks.in_flight_max`.
+/// Deliveries to one endpoint at once: `webhooks.max_concurrent_per_endpoint`.
 const AT_ONCE: usize = 64;
 
 async fn settled(integrator: &Integrator, taxpayer: &Taxpayer) -> Value {

@@ -12,9 +12,9 @@ use crate::support::world::{apart, eventually, on_every_database};
 #[test]
 fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
     let settings = [
-        ("WEBHOOKS__PARK_AFTER_S", "0"),
-        ("WEBHOOKS__PARK_MAX_S", "3"),
-        ("WEBHOOKS__IN_FLIGHT_MAX", "1"),
+        ("WEBHOOKS__CIRCUIT_OPEN_AFTER_S", "0"),
+        ("WEBHOOKS__CIRCUIT_PROBE_MAX_S", "3"),
+        ("WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT", "1"),
         ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]"),
     ];
     apart("parked", &settings, async |world| {
