@@ -52,7 +52,9 @@ fn a_pause_that_the_authority_asks_for_holds_back_all_calls_of_its_kind() {
         assert!(entry(world, "sign").await["held_until"].is_null());
         let text = world.anonymous().get("/metrics").await.text;
         assert!(
-            text.contains("einvoice_authority_calls_total{operation=\"validate\",outcome=\"rate_limited\"} 1"),
+            text.contains(
+                "einvoice_authority_calls_total{operation=\"validate\",outcome=\"rate_limited\"} 1"
+            ),
             "{text}"
         );
     });
