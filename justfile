@@ -12,9 +12,9 @@ run *args:
 test *args:
     scripts/test {{args}}
 
-# Run the unit tests and the API tests on SQLite alone.
+# Lint, and run the unit tests on SQLite alone.
 test-fast *args:
-    cargo test --lib --test api {{args}}
+    scripts/test --fast {{args}}
 
 # Format the code.
 fmt:

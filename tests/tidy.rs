@@ -1,89 +1,276 @@
-//! The house rules as tests: floors, sizes, names and docs, read from the sources with `syn`.
-//!
-//! A rule is changed in `tidy/rules.rs`, where all of them stand as tables; the modules beside it only
-//! look for what the tables say. Each module ends with planted faults, one a rule, that prove it looks.
-//! `cargo test --test tidy -- --nocapture` prints the medians as well.
+//! The import law: which module may import from which, and which crates are named where. It is read from the paths that
+//! the sources name, without the compiler. Style, size and spelling belong to clippy, rustdoc and typos.
 
-#[path = "tidy/crates.rs"]
-mod crates;
-#[path = "tidy/docs.rs"]
-mod docs;
 #[path = "tidy/features.rs"]
 mod features;
-#[path = "tidy/floors.rs"]
-mod floors;
-#[path = "tidy/names.rs"]
-mod names;
-#[path = "tidy/rules.rs"]
-mod rules;
-#[path = "tidy/sizes.rs"]
-mod sizes;
-#[path = "tidy/source.rs"]
-mod source;
-#[path = "tidy/uses.rs"]
-mod uses;
-#[path = "tidy/words.rs"]
-mod words;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::{fs, io};
 
-use source::{Fault, Parsed, Source};
+/// The layers, from the lowest to the highest. A module imports from lower layers and from inside itself, never from a
+/// neighbour in its own layer. The longest name that fits a path decides.
+const LAYERS: &[&[&str]] = &[
+    &["domain"],
+    &["config"],
+    &["telemetry"],
+    &["store", "authority", "webhook"],
+    &["actors::supervision", "actors::waiters"],
+    &["actors::dispatch", "actors::incidents"],
+    &["actors::wake"],
+    // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
+    &["actors::taxpayer::command"],
+    &["actors::taxpayer::door"],
+    &[
+        "actors::taxpayer",
+        "actors::pipeline",
+        "actors::webhook",
+        "actors::reference",
+        "actors::sweeper",
+        "actors::key_usage",
+        "actors::checkpoint",
+        "actors::clock_watch",
+        "actors::inbound",
+        "actors::outage",
+        "actors::reconciliation",
+        "actors::verification",
+    ],
+    &["actors"],
+    &["http", "cli"],
+    &["app"],
+    &["main", "lib"],
+];
 
-/// Everything that is wrong with these files, in the order of paths and lines.
-fn faults(files: &[Source]) -> Vec<Fault> {
-    let (files, mut faults) = source::parse_all(files);
-    faults.extend(files.iter().flat_map(faults_of));
-    faults.sort();
-    faults
+/// Crates that only these places name, test code aside.
+const CRATE_HOMES: &[(&str, &[&str])] = &[
+    ("sea_orm", &["src/store"]),
+    ("reqwest", &["src/authority", "src/webhook", "src/app/demo"]),
+    ("actix_web", &["src/http", "src/app"]),
+    ("backoff", &["src/authority/retry"]),
+    ("md4", &["src/webhook/auth/nlmp"]),
+    ("md5", &["src/webhook/auth/nlmp"]),
+    ("quick_xml", &["src/webhook/format"]),
+    // The OpenAPI document lists the magic words of the simulator.
+    ("sandbox", &["src/app", "src/cli", "src/http/openapi/trying"]),
+];
+
+/// Paths that pure decisions must not name, test code aside.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "actix",
+    "actix_rt",
+    "actix_web",
+    "sea_orm",
+    "reqwest",
+    "std::time::SystemTime",
+    "std::time::Instant",
+    "std::env",
+    "std::fs",
+    "std::process",
+    "std::thread",
+];
+
+/// A path that a source names, absolute: `crate::store::lanes`, `tokio::spawn`.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    path: String,
+    in_test: bool,
 }
 
-fn faults_of(file: &Parsed<'_>) -> Vec<Fault> {
-    let uses = uses::paths_used(file);
-    let checks = [
-        floors::faults(file, &uses),
-        crates::faults(file, &uses),
-        sizes::faults(file),
-        names::faults(file),
-        words::faults(file),
-        docs::faults(file),
-    ];
-    checks.into_iter().flatten().collect()
+/// Returns what a file imports against the law.
+fn violations(file: &str, text: &str) -> Vec<String> {
+    let module = module_of(file);
+    let mut found = BTreeSet::new();
+    for named in paths_named(&module, text) {
+        if let Some(path) = named.path.strip_prefix("crate::") {
+            found.extend(layer_violation(&module, path));
+        } else if !named.in_test && !is_test_file(file) {
+            found.extend(crate_violation(file, &named.path));
+        }
+    }
+    found.into_iter().map(|violation| format!("{file}: {violation}")).collect()
 }
 
-/// What is said about one small file that begins with a module doc, without its path and line.
-#[cfg(test)]
-fn complaints(path: &str, text: &str) -> Vec<String> {
-    let source = Source::new(path, &format!("//! A planted file.\n\n{text}"));
-    faults(&[source]).into_iter().map(|fault| fault.what).collect()
+fn layer_violation(module: &str, path: &str) -> Option<String> {
+    let Some((own_layer, own)) = layer_of(module) else {
+        return Some(format!("`{module}` has no layer: give it one in tests/tidy.rs"));
+    };
+    let (layer, other) = layer_of(path)?;
+    let is_allowed = layer < own_layer || is_inside(other, own);
+    (!is_allowed).then(|| format!("`{own}` must not import from `{other}` (crate::{path})"))
 }
 
-#[test]
-fn the_source_tree_is_tidy() -> std::io::Result<()> {
-    let files = source::read_tree(Path::new(env!("CARGO_MANIFEST_DIR")))?;
-    println!("{}", sizes::Medians::of(&files));
-    let faults = faults(&files);
-    let listing: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), listing.join("\n"));
+fn crate_violation(file: &str, path: &str) -> Option<String> {
+    let is_in = |place: &&str| file.starts_with(&format!("{place}/")) || file == format!("{place}.rs");
+    let names = |wanted: &str| path == wanted || path.starts_with(&format!("{wanted}::"));
+    if is_in(&"src/domain") && IMPURE.iter().any(|wanted| names(wanted)) {
+        return Some(format!("the domain must not name `{path}`"));
+    }
+    let (name, homes) = CRATE_HOMES.iter().find(|(name, _)| names(name))?;
+    (!homes.iter().any(is_in)).then(|| format!("`{name}` is named only in {}", homes.join(", ")))
+}
+
+fn layer_of(path: &str) -> Option<(usize, &'static str)> {
+    let entries =
+        LAYERS.iter().enumerate().flat_map(|(layer, names)| names.iter().map(move |name| (layer, *name)));
+    entries.filter(|(_, name)| is_inside(path, name)).max_by_key(|(_, name)| name.len())
+}
+
+fn is_inside(path: &str, module: &str) -> bool {
+    path == module || path.starts_with(&format!("{module}::"))
+}
+
+/// The module that a file is, below the crate: `store::lanes` for `src/store/lanes.rs`.
+fn module_of(file: &str) -> String {
+    let path = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    path.replace('/', "::")
+}
+
+/// Files that a parent declares under `#[cfg(test)]`.
+fn is_test_file(file: &str) -> bool {
+    let names = file.split(['/', '.']);
+    names.into_iter().any(|name| name == "tests" || name == "testing" || name.ends_with("_tests"))
+}
+
+/// Every path that the code names, by `use` or in place, without comments.
+fn paths_named(module: &str, text: &str) -> Vec<Named> {
+    let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let tests_begin = code.iter().position(|line| line.starts_with("#[cfg(test)]")).unwrap_or(code.len());
+    let mut named = Vec::new();
+    let (production, tests) = code.split_at(tests_begin);
+    for (code, in_test) in [(production, false), (tests, true)] {
+        let words = tokens(&code.join("\n"));
+        for path in expanded(&words) {
+            named.push(Named { path: absolute(module, &path, in_test), in_test });
+        }
+    }
+    named
+}
+
+/// Names, `::`, and single marks; blanks are dropped.
+fn tokens(code: &str) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut is_in_name = false;
+    for letter in code.chars() {
+        let is_name = letter.is_alphanumeric() || letter == '_';
+        match tokens.last_mut() {
+            Some(last) if (is_name && is_in_name) || (letter == ':' && last == ":") => last.push(letter),
+            _ if letter.is_whitespace() => {}
+            _ => tokens.push(letter.to_string()),
+        }
+        is_in_name = is_name;
+    }
+    tokens
+}
+
+/// The paths among these tokens, groups in braces taken apart.
+fn expanded(tokens: &[String]) -> Vec<String> {
+    let mut paths = Vec::new();
+    // The prefixes of the groups that are open, and the path that is being read.
+    let (mut prefixes, mut path): (Vec<String>, String) = (Vec::new(), String::new());
+    for (at, token) in tokens.iter().enumerate() {
+        let is_name = token.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+        let continues = path.ends_with("::");
+        match token.as_str() {
+            "::" if !path.is_empty() => path.push_str("::"),
+            "{" if continues => prefixes.push(std::mem::take(&mut path)),
+            "}" if !prefixes.is_empty() => {
+                paths.push(std::mem::take(&mut path));
+                prefixes.pop();
+            }
+            _ if is_name && continues => path.push_str(token),
+            _ => {
+                paths.push(std::mem::take(&mut path));
+                let is_path = is_name && (tokens.get(at + 1).is_some_and(|next| next == "::"));
+                if is_path || (is_name && !prefixes.is_empty()) {
+                    path = format!("{}{token}", prefixes.last().map_or("", String::as_str));
+                }
+            }
+        }
+    }
+    paths.push(path);
+    paths.retain(|path| path.contains("::"));
+    paths.iter().map(|path| path.trim_end_matches("::").to_owned()).collect()
+}
+
+/// Resolves a leading `self` or `super`, and the crate's own name in its binary.
+fn absolute(module: &str, path: &str, in_test: bool) -> String {
+    let mut home: Vec<&str> = module.split("::").collect();
+    // The paths of test code begin in the inner module `tests`.
+    if in_test {
+        home.push("tests");
+    }
+    let mut rest = path;
+    if let Some(own) = path.strip_prefix("einvoice::") {
+        return format!("crate::{own}");
+    }
+    let is_relative = path.starts_with("super::") || path.starts_with("self::");
+    while let Some(inner) = rest.strip_prefix("super::") {
+        home.pop();
+        rest = inner;
+    }
+    let rest = rest.strip_prefix("self::").unwrap_or(rest);
+    if is_relative { format!("crate::{}::{rest}", home.join("::")) } else { rest.to_owned() }
+}
+
+fn sources(folder: &Path, found: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            sources(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
     Ok(())
 }
 
 #[test]
-fn a_clean_source_has_no_faults() {
-    let text = "use crate::domain::money::Amount;\n\npub struct Invoice {\n    pub total: Amount,\n}\n";
-    assert_eq!(complaints("src/store/invoice.rs", text), [""; 0]);
+fn every_module_imports_from_lower_layers_only() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files)?;
+    let mut found = Vec::new();
+    for file in files {
+        let name = Path::new(&file).strip_prefix(root).map_err(io::Error::other)?.to_string_lossy();
+        found.extend(violations(&name, &fs::read_to_string(&file)?));
+    }
+    assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
+    Ok(())
 }
 
 #[test]
-fn a_source_that_does_not_parse_is_a_fault() {
-    let said = complaints("src/store/invoice.rs", "fn broken( {");
-    assert!(said[0].starts_with("does not parse"), "{said:?}");
+fn a_violation_is_found_however_it_is_written() {
+    let planted = [
+        ("src/domain/invoice.rs", "use crate::store::lanes::Lane;"),
+        ("src/domain/invoice.rs", "use crate::{domain::money, store::lanes};"),
+        ("src/store/lanes.rs", "fn wake() {\n    crate::actors::pipeline::wake();\n}"),
+        ("src/store/lanes.rs", "use crate::authority::Client;"),
+        ("src/actors/inbound/pull.rs", "use super::super::pipeline::Wake;"),
+        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::{\n    desk::{Desk},\n};"),
+        ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::House;\n}"),
+        ("src/ledger/mod.rs", "use crate::domain::money;"),
+        ("src/domain/invoice.rs", "use tokio::spawn;"),
+        ("src/domain/invoice.rs", "use std::{fmt, time::{Duration, SystemTime}};"),
+        ("src/http/forms/mod.rs", "use sea_orm::prelude::*;"),
+        ("src/main.rs", "use reqwest::Client;"),
+    ];
+    for (file, text) in planted {
+        assert_eq!(violations(file, text).len(), 1, "{file}: {text}");
+    }
 }
 
 #[test]
-fn a_fault_names_its_file_and_line() {
-    let source = Source::new("src/domain/invoice.rs", "//! Doc.\n\nuse tokio::spawn;\n");
-    assert_eq!(
-        faults(&[source])[0].to_string(),
-        "src/domain/invoice.rs:3: `src/domain` must not see `tokio`"
-    );
+fn what_the_law_allows_is_no_violation() {
+    let allowed = [
+        ("src/store/lanes.rs", "use crate::domain::money;\nuse sea_orm::Value;"),
+        ("src/actors/inbound/pull.rs", "use super::inbox;\nuse crate::actors::supervision::Tree;"),
+        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::door::Taxpayers;"),
+        ("src/domain/invoice.rs", "// crate::store\nuse std::time::Duration;"),
+        ("src/domain/invoice.rs", "#[cfg(test)]\nmod tests {\n    use super::*;\n    use tokio::test;\n}"),
+        ("src/app/serve.rs", "use crate::http;\nuse sandbox::Authority;"),
+    ];
+    for (file, text) in allowed {
+        assert_eq!(violations(file, text), [""; 0], "{file}: {text}");
+    }
 }

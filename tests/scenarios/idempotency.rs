@@ -89,9 +89,9 @@ async fn booked(database: &DatabaseConnection) -> BTreeMap<String, Value> {
     let text = "SELECT data FROM events WHERE kind = 'payment.status-updated'";
     let statement = Statement::from_string(database.get_database_backend(), text);
     let rows = database.query_all_raw(statement).await.unwrap();
-    let datas = rows.iter().map(|row| row.try_get::<String>("", "data").unwrap());
-    let datas = datas.map(|data| strict_json::from_trusted::<Value>(&data).unwrap());
-    datas.map(|data| (data["reference"].as_str().unwrap().to_owned(), data)).collect()
+    let events = rows.iter().map(|row| row.try_get::<String>("", "data").unwrap());
+    let events = events.map(|data| strict_json::from_trusted::<Value>(&data).unwrap());
+    events.map(|data| (data["reference"].as_str().unwrap().to_owned(), data)).collect()
 }
 
 /// Asks until there is the payment's answer.

@@ -2,7 +2,7 @@
 //! connection that has fallen silent answers nothing at all: so no call on a database is awaited without a limit.
 //!
 //! A driver's future or transaction that is given up returns its connection in a task, which it can start inside a
-//! runtime only. The thread of an actor drops what it holds after its runtime has ended: see [`InRuntime`].
+//! runtime only. The thread of an actor drops what it holds after its runtime has ended: see `InRuntime`.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
