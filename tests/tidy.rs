@@ -24,7 +24,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "actors::taxpayer",
         "actors::pipeline",
-        "actors::webhook",
+        "actors::delivery",
         "actors::reference",
         "actors::sweeper",
         "actors::key_usage",

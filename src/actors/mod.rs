@@ -5,7 +5,7 @@
 //! | `supervision` | what makes an actix actor a supervised one |
 //! | `taxpayer` | one actor per active taxpayer, the only writer of its books |
 //! | `pipeline` | one actor per running run, between an invoice and the authority |
-//! | `webhook` | one actor per endpoint with something due |
+//! | `delivery` | one actor per endpoint with something due |
 //! | `inbound` | hears the authority: its notices, its list of invoices in transit |
 //! | `outage` | sees outages of the authority and tells the taxpayers |
 //! | `reconciliation` | compares our ledger with the authority's, a day at a time |
@@ -21,6 +21,7 @@
 
 pub mod checkpoint;
 pub mod clock_watch;
+pub mod delivery;
 pub mod dispatch;
 pub mod inbound;
 pub mod incidents;
@@ -35,4 +36,3 @@ pub mod taxpayer;
 pub mod verification;
 pub mod waiters;
 pub mod wake;
-pub mod webhook;

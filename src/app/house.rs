@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 
+use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::Gear;
@@ -19,7 +20,6 @@ use crate::actors::supervision::{Arbiters, Limits, Tree, assert_unwinding, insta
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
-use crate::actors::webhook::{Keyring, Satchel};
 use crate::app::checkpoint::checkpointer;
 use crate::app::error::StartError;
 use crate::app::sole::Sole;
@@ -55,7 +55,7 @@ pub struct House {
     pub inbound: Arc<Inbound>,
     pub reconciliations: Arc<Reconciliations>,
     pub webhook_urls: AddressPolicy,
-    pub satchel: Arc<Satchel>,
+    pub delivery: Arc<DeliveryDeps>,
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     staff: Staff,
@@ -142,7 +142,7 @@ impl House {
         };
         let fresh_for = snapshot.begin(sandbox.is_some()).await?;
         let webhook_urls = webhook_addresses(settings);
-        let satchel = Arc::new(satchel(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
+        let delivery = Arc::new(delivery(settings, &webhook_urls, (&store, &taxpayers, &clock), &wakers)?);
         let gear = Gear {
             store: store.clone(),
             taxpayers: Arc::clone(&taxpayers),
@@ -151,7 +151,7 @@ impl House {
             retry: retry_policy(settings),
             clock: clock.clone(),
             pace: Arc::clone(&pipeline.backlog.pace),
-            incidents: Arc::clone(&satchel.incidents),
+            incidents: Arc::clone(&delivery.incidents),
         };
         let owner = new_id().to_string();
         let snapshot = snapshot.start(&tree, &arbiters, fresh_for);
@@ -161,7 +161,7 @@ impl House {
         let reconciler = reconciler(ours, (&store, &clock), upstream, &reconciliations).await?;
         let others = (snapshot, pull, reconciler.start(&tree, &arbiters));
         let own = (owner.as_str(), &wakers, &taxpayers);
-        let staff = Staff::hire(settings, (&tree, &arbiters), own, (gear, &satchel), others);
+        let staff = Staff::hire(settings, (&tree, &arbiters), own, (gear, &delivery), others);
         let checkpointer = checkpointer(settings, &store, &clock)?;
         let staff = staff.checkpointing(checkpointer, settings.checkpoints.every_s, (&tree, &arbiters));
         Ok(Self {
@@ -175,7 +175,7 @@ impl House {
             inbound,
             reconciliations,
             webhook_urls,
-            satchel,
+            delivery,
             sandbox,
             arbiters,
             staff,
@@ -192,7 +192,7 @@ impl House {
     /// Ends the parts in order: what is under way is finished within `patience`, what waits stays in the database.
     pub async fn close(self, patience: Duration) {
         self.staff.runs.close();
-        self.satchel.close();
+        self.delivery.close();
         let books = self.taxpayers.registry();
         let ends_at = Instant::now() + patience;
         let left = || ends_at.saturating_duration_since(Instant::now());
@@ -333,27 +333,27 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// What delivers notifications, and how often it tries.
-fn satchel(
+fn delivery(
     settings: &Settings,
     urls: &AddressPolicy,
     (store, taxpayers, clock): (&Store, &Arc<Taxpayers>, &SharedClock),
     wakers: &Wakers,
-) -> Result<Satchel, StartError> {
+) -> Result<DeliveryDeps, StartError> {
     let webhooks = &settings.webhooks;
     let timeout = Duration::from_secs(webhooks.timeout_s);
-    Ok(Satchel {
+    Ok(DeliveryDeps {
         store: store.clone(),
         taxpayers: Arc::clone(taxpayers),
         client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
-        keyring: Keyring::default(),
+        tokens: TokenCache::default(),
         schedule: Schedule::new(webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect()),
         circuit: CircuitPolicy {
             park_after: Duration::from_secs(webhooks.circuit_open_after_s),
             park_max: Duration::from_secs(webhooks.circuit_probe_max_s),
             disable_after: Duration::from_secs(webhooks.disable_after_s),
         },
-        at_once: webhooks.max_concurrent_per_endpoint,
-        bells: wakers.couriers.clone(),
+        max_concurrent: webhooks.max_concurrent_per_endpoint,
+        wakeups: wakers.couriers.clone(),
         is_closing: AtomicBool::new(false),
         clock: clock.clone(),
         incidents: Arc::default(),

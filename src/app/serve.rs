@@ -85,7 +85,7 @@ fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) ->
         clock: house.clock.clone(),
         tree: house.tree.clone(),
         webhook_urls: house.webhook_urls.clone(),
-        satchel: Arc::clone(&house.satchel),
+        delivery: Arc::clone(&house.delivery),
         settings: http::state::Settings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,

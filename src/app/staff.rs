@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 
 use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
 use crate::actors::clock_watch::{ClockActor, ClockWatch};
+use crate::actors::delivery::{DeliveryDeps, WebhookActors};
 use crate::actors::dispatch::{DispatcherActor, Duty, Isolation};
 use crate::actors::inbound::PullActor;
 use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
@@ -22,8 +23,7 @@ use crate::actors::sweeper::{Broom, SweeperActor};
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::verification::{Verifier, VerifierActor};
 use crate::actors::wake::Wakers;
-use crate::actors::webhook::{Satchel, WebhookActors};
-use crate::actors::{pipeline, webhook as pool};
+use crate::actors::{delivery as pool, pipeline};
 use crate::config::Settings;
 use crate::store::lanes::LaneKind;
 
@@ -60,7 +60,7 @@ impl Staff {
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
         (owner, wakers, taxpayers): (&str, &Wakers, &Arc<Taxpayers>),
-        (gear, satchel): (Gear, &Arc<Satchel>),
+        (gear, delivery): (Gear, &Arc<DeliveryDeps>),
         (snapshot, pull, reconciler): (Addr<SnapshotActor>, Addr<PullActor>, Addr<ReconcilerActor>),
     ) -> Self {
         let broom = Broom { store: gear.store.clone(), clock: gear.clock.clone() };
@@ -88,7 +88,7 @@ impl Staff {
         let endpoints =
             duty(LaneKind::Endpoint, (ENDPOINTS_AT_ONCE, ENDPOINTS_A_CLAIM), Arc::clone(&wakers.endpoints));
         let (endpoint_dispatcher, endpoints) =
-            pool::dispatcher(Arc::clone(satchel), endpoints, tree, arbiters);
+            pool::dispatcher(Arc::clone(delivery), endpoints, tree, arbiters);
         let chores = chores(settings, tree, (taxpayers, &runs, &endpoints));
         Self {
             runs,

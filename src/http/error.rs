@@ -7,10 +7,10 @@ use std::time::Duration;
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
+use crate::actors::delivery::TestDeliveryError;
 use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
-use crate::actors::webhook::NotSent;
 use crate::authority::{CryptoError, Failure as AuthorityFailure};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
@@ -260,12 +260,12 @@ pub(crate) fn sentence(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-impl From<NotSent> for ApiError {
-    fn from(failure: NotSent) -> Self {
+impl From<TestDeliveryError> for ApiError {
+    fn from(failure: TestDeliveryError) -> Self {
         match failure {
-            NotSent::Refused(refusal) => refusal.into(),
-            NotSent::Store(error) => error.into(),
-            NotSent::Secret(fault) => Self::internal(fault),
+            TestDeliveryError::Refused(refusal) => refusal.into(),
+            TestDeliveryError::Store(error) => error.into(),
+            TestDeliveryError::Secret(fault) => Self::internal(fault),
         }
     }
 }

@@ -10,13 +10,13 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 
+use crate::actors::delivery::DeliveryDeps;
 use crate::actors::inbound::Inbound;
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::Reconciliations;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::door::Taxpayers;
-use crate::actors::webhook::Satchel;
 use crate::authority::Authority;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -46,7 +46,7 @@ pub struct State {
     pub tree: Tree,
     pub webhook_urls: AddressPolicy,
     /// What tests an endpoint.
-    pub satchel: Arc<Satchel>,
+    pub delivery: Arc<DeliveryDeps>,
     pub settings: Settings,
     /// `Health::default()`.
     pub health: Health,

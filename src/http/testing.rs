@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 
+use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
@@ -18,7 +19,6 @@ use crate::actors::supervision::{Arbiters, Limits, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
-use crate::actors::webhook::{Keyring, Satchel};
 use crate::authority::{Authority, Settings as Upstream};
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
@@ -119,15 +119,15 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
     let authority = nobody(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
-    let satchel = Arc::new(Satchel {
-        bells: wakers.couriers.clone(),
+    let delivery = Arc::new(DeliveryDeps {
+        wakeups: wakers.couriers.clone(),
         is_closing: AtomicBool::new(false),
-        at_once: 4,
+        max_concurrent: 4,
         circuit: CircuitPolicy::default(),
         store: store.clone(),
         taxpayers: Arc::clone(&taxpayers),
         client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),
-        keyring: Keyring::default(),
+        tokens: TokenCache::default(),
         schedule: Schedule::default(),
         clock: clock.clone(),
         incidents: Arc::default(),
@@ -154,7 +154,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
         clock,
         tree,
         webhook_urls: AddressPolicy::default(),
-        satchel,
+        delivery,
         settings,
         health: Health::default(),
         figures: Figures::default(),

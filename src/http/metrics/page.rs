@@ -31,7 +31,7 @@ pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
     inbound(&mut registry, &state.inbound);
-    incidents(&mut registry, &state.satchel.incidents);
+    incidents(&mut registry, &state.delivery.incidents);
     let counted = state.figures.counted(&state.store).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));

@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::actors::webhook::Grading;
+use crate::actors::delivery::GradingOutcome;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -21,15 +21,15 @@ pub(crate) async fn test_webhook(
 ) -> Result<Answer, ApiError> {
     let taxpayer = ident::taxpayer(&state, integrator, &id).await?;
     let attempt = if query.flag("grade")? {
-        match state.satchel.grade(taxpayer.id).await? {
-            Grading::Graded(graded) => {
+        match state.delivery.grade(taxpayer.id).await? {
+            GradingOutcome::Graded(graded) => {
                 let message = format!("Webhook graded {}: {} of 100 points", graded.grade, graded.score);
                 return Ok(Answer::ok(message, GradeView::from(&graded)));
             }
-            Grading::Unanswered(attempt) => attempt,
+            GradingOutcome::Unanswered(attempt) => attempt,
         }
     } else {
-        state.satchel.rehearse(taxpayer.id).await?
+        state.delivery.send_test_delivery(taxpayer.id).await?
     };
     let answer = EndpointAnswer::of(&attempt)?;
     let message = format!("Connection test successful! Response code: {}", answer.status);

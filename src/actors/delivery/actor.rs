@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use crate::actors::delivery::due_reader::DueDeliveryReader;
+use crate::actors::delivery::endpoint_worker::{DeliveryDeps, DeliveryError, EndpointWorker};
+use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
-use crate::actors::webhook::courier::{Courier, Satchel, Stop};
-use crate::actors::webhook::recorder::Recorder;
-use crate::actors::webhook::scout::Scout;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -23,7 +23,7 @@ pub struct Deliver(pub Lease);
 pub type WebhookActors = Registry<String, Deliver, Handled>;
 
 struct WebhookActor {
-    courier: Courier,
+    worker: EndpointWorker,
 }
 
 impl Worker for WebhookActor {
@@ -47,12 +47,12 @@ impl WebhookActor {
     /// Whoever stops has nothing under way: what was is delivered again.
     async fn deliver(&mut self, lease: &Lease) -> Handled {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Handled::Unfinished };
-        let stop = match self.courier.deliver(lease, taxpayer).await {
+        let stop = match self.worker.deliver(lease, taxpayer).await {
             Ok(handled) => return handled,
             Err(stop) => stop,
         };
-        self.courier.abandon();
-        if matches!(stop, Stop::Store(StoreError::Stale)) {
+        self.worker.abandon();
+        if matches!(stop, DeliveryError::Store(StoreError::Stale)) {
             return Handled::Released;
         }
         tracing::warn!(%taxpayer, error = %stop, "deliveries stopped; they will go on later");
@@ -62,7 +62,7 @@ impl WebhookActor {
 
 /// Makes the registry of the pool's actors and the dispatcher that feeds it.
 pub fn dispatcher(
-    satchel: Arc<Satchel>,
+    deps: Arc<DeliveryDeps>,
     duty: Duty,
     tree: &Tree,
     arbiters: &Arc<Arbiters>,
@@ -70,14 +70,19 @@ pub fn dispatcher(
     let limits = dispatch::limits(&duty);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
-    let store = satchel.store.clone();
-    let scout = Arc::new(Scout::start(&satchel, tree, arbiters));
-    let recorder = Arc::new(Recorder::start(&satchel, tree, arbiters));
-    let counting = Arc::clone(&satchel);
+    let store = deps.store.clone();
+    let due_reader = Arc::new(DueDeliveryReader::start(&deps, tree, arbiters));
+    let outcome_writer = Arc::new(OutcomeWriter::start(&deps, tree, arbiters));
+    let counting = Arc::clone(&deps);
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
-        let (satchel, scout, recorder) = (Arc::clone(&satchel), Arc::clone(&scout), Arc::clone(&recorder));
+        let (deps, due_reader, outcome_writer) =
+            (Arc::clone(&deps), Arc::clone(&due_reader), Arc::clone(&outcome_writer));
         serial::start(seat, 1, move || WebhookActor {
-            courier: Courier::new(Arc::clone(&satchel), Arc::clone(&scout), Arc::clone(&recorder)),
+            worker: EndpointWorker::new(
+                Arc::clone(&deps),
+                Arc::clone(&due_reader),
+                Arc::clone(&outcome_writer),
+            ),
         })
     }));
     let registry = Arc::clone(&actors);
@@ -86,8 +91,8 @@ pub fn dispatcher(
         async move { dispatch::rounds(&actors, &lease.key, || Deliver(lease.clone())).await }.boxed_local()
     });
     let dispatcher = dispatcher.counting(move |crashed| {
-        let satchel = Arc::clone(&counting);
-        async move { satchel.count_crash(&crashed).await }.boxed_local()
+        let deps = Arc::clone(&counting);
+        async move { deps.count_crash(&crashed).await }.boxed_local()
     });
     (dispatcher, actors)
 }

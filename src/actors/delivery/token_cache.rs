@@ -8,9 +8,9 @@ use dashmap::DashMap;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::taxpayer::command::RenewedToken;
 use crate::actors::taxpayer::door::Taxpayers;
-use crate::actors::webhook::courier::Satchel;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::clock::SharedClock;
@@ -25,15 +25,15 @@ const SLOTS_MAX: usize = 10_000;
 
 /// What attempts share to say who makes them.
 #[derive(Debug, Default)]
-pub struct Keyring {
-    slots: DashMap<TaxpayerId, Arc<Mutex<Slot>>>,
+pub struct TokenCache {
+    slots: DashMap<TaxpayerId, Arc<Mutex<TokenSlot>>>,
     pub(super) handshakes: Handshakes,
 }
 
 /// What is known of a taxpayer's token. Who asks for a new one holds the lock.
 #[derive(Debug, Default)]
-struct Slot {
-    token: Option<Held>,
+struct TokenSlot {
+    token: Option<CachedToken>,
     /// Why there is none: for those who waited while it was asked for.
     fault: Option<(Timestamp, AuthFault)>,
     /// A refresh token that the books have yet to take.
@@ -41,7 +41,7 @@ struct Slot {
 }
 
 #[derive(Debug)]
-struct Held {
+struct CachedToken {
     access: SecretText,
     until: Timestamp,
     /// The settings that it was asked for with.
@@ -52,7 +52,7 @@ struct Held {
 
 /// What an attempt needs a token for.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
+pub(super) struct TokenRequest {
     pub(super) version: i64,
     /// The origin that it will be sent to.
     pub(super) origin: Option<Origin>,
@@ -61,8 +61,8 @@ pub(super) struct Wanted {
     pub(super) refused: Option<SecretText>,
 }
 
-impl Keyring {
-    fn slot(&self, taxpayer: TaxpayerId, now: Timestamp) -> Arc<Mutex<Slot>> {
+impl TokenCache {
+    fn slot(&self, taxpayer: TaxpayerId, now: Timestamp) -> Arc<Mutex<TokenSlot>> {
         if self.slots.len() >= SLOTS_MAX {
             self.slots.retain(|_, slot| {
                 Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_of_use(now))
@@ -72,17 +72,19 @@ impl Keyring {
     }
 }
 
-impl Slot {
+impl TokenSlot {
     fn is_of_use(&self, now: Timestamp) -> bool {
         self.unkept.is_some() || self.token.as_ref().is_some_and(|held| held.until > now)
     }
 
     /// The token, where it is good for these settings, now, and was not refused.
-    fn usable(&self, wanted: &Wanted) -> Option<SecretText> {
+    fn usable(&self, wanted: &TokenRequest) -> Option<SecretText> {
         let is_refused =
-            |held: &Held| wanted.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
-        let is_for_these = |held: &Held| held.version >= wanted.version && held.origin == wanted.origin;
-        let is_good = |held: &&Held| is_for_these(held) && held.until > wanted.now && !is_refused(held);
+            |held: &CachedToken| wanted.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
+        let is_for_these =
+            |held: &CachedToken| held.version >= wanted.version && held.origin == wanted.origin;
+        let is_good =
+            |held: &&CachedToken| is_for_these(held) && held.until > wanted.now && !is_refused(held);
         self.token.as_ref().filter(is_good).map(|held| held.access.clone())
     }
 
@@ -93,13 +95,17 @@ impl Slot {
     }
 }
 
-impl Satchel {
+impl DeliveryDeps {
     /// The token of a taxpayer. A new one is asked for apart from whoever waits for it: who gives up waiting must
     /// not lose a refresh token that is on its way.
-    pub(super) async fn token(&self, taxpayer: TaxpayerId, wanted: Wanted) -> Result<SecretText, AuthFault> {
-        let slot = self.keyring.slot(taxpayer, wanted.now);
+    pub(super) async fn token(
+        &self,
+        taxpayer: TaxpayerId,
+        wanted: TokenRequest,
+    ) -> Result<SecretText, AuthFault> {
+        let slot = self.tokens.slot(taxpayer, wanted.now);
         let patience = self.client.timeout() * 2 / 3;
-        let errand = Errand {
+        let refresh = TokenRefresh {
             taxpayer,
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
@@ -110,7 +116,7 @@ impl Satchel {
             if let Some(token) = slot.lock().await.usable(&wanted) {
                 return Ok(token);
             }
-            let asked = tokio::spawn(async move { errand.run(&mut *slot.lock().await, &wanted).await });
+            let asked = tokio::spawn(async move { refresh.run(&mut *slot.lock().await, &wanted).await });
             asked.await.unwrap_or(Err(AuthFault::TokenUnreachable))
         };
         tokio::time::timeout(patience, found).await.unwrap_or(Err(AuthFault::TokenUnreachable))
@@ -118,7 +124,7 @@ impl Satchel {
 }
 
 /// What it takes to fetch a token.
-struct Errand {
+struct TokenRefresh {
     taxpayer: TaxpayerId,
     store: Store,
     taxpayers: Arc<Taxpayers>,
@@ -126,8 +132,8 @@ struct Errand {
     clock: SharedClock,
 }
 
-impl Errand {
-    async fn run(&self, slot: &mut Slot, wanted: &Wanted) -> Result<SecretText, AuthFault> {
+impl TokenRefresh {
+    async fn run(&self, slot: &mut TokenSlot, wanted: &TokenRequest) -> Result<SecretText, AuthFault> {
         if let Some(token) = slot.usable(wanted) {
             return Ok(token);
         }
@@ -142,7 +148,7 @@ impl Errand {
 
     /// The settings are read anew: the refresh token in them may be newer than the one the attempt began with. Another
     /// process may spend it at the same moment; then the one that it was given is used.
-    async fn fetch(&self, slot: &mut Slot, wanted: &Wanted) -> Result<SecretText, AuthFault> {
+    async fn fetch(&self, slot: &mut TokenSlot, wanted: &TokenRequest) -> Result<SecretText, AuthFault> {
         self.keep(slot).await?;
         let mut found = self.settings_for(wanted).await?;
         let mut fetched = self.ask(&found).await;
@@ -159,7 +165,7 @@ impl Errand {
         slot.unkept = token.refresh.and_then(|given| renewed(&found.auth, given));
         self.keep(slot).await?;
         let Integration { version, origin, .. } = found;
-        slot.token = Some(Held { access: token.access.clone(), until, version, origin });
+        slot.token = Some(CachedToken { access: token.access.clone(), until, version, origin });
         Ok(token.access)
     }
 
@@ -169,14 +175,14 @@ impl Errand {
     }
 
     /// The settings as they are now. An attempt that began with those for another origin gets no token of these.
-    async fn settings_for(&self, wanted: &Wanted) -> Result<Integration, AuthFault> {
+    async fn settings_for(&self, wanted: &TokenRequest) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
         let found = found.map_err(|_| AuthFault::NotStored)?;
         found.filter(|found| found.origin == wanted.origin).ok_or(AuthFault::Changed)
     }
 
     /// Has the books take a new refresh token.
-    async fn keep(&self, slot: &mut Slot) -> Result<(), AuthFault> {
+    async fn keep(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
         let Some(renewed) = slot.unkept.clone() else { return Ok(()) };
         match self.taxpayers.keep_refresh_token(self.taxpayer, renewed).await {
             Ok(()) => {
@@ -241,33 +247,33 @@ mod tests {
         (address, calls)
     }
 
-    struct House {
-        satchel: Satchel,
+    struct TestApp {
+        deps: DeliveryDeps,
         arbiters: Arc<Arbiters>,
         test: TestStore,
     }
 
-    impl House {
+    impl TestApp {
         /// A taxpayer whose tokens come from a server, for a refresh token.
         async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
             let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
             let taxpayers = Arc::new(Taxpayers::in_tests(&test.store, clock.clone(), &arbiters));
             taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
             let policy = AddressPolicy::new(vec!["127.0.0.0/8".parse().unwrap()]);
-            let satchel = Satchel {
+            let deps = DeliveryDeps {
                 store: test.store.clone(),
                 taxpayers,
                 client: GuardedClient::new(policy, Duration::from_secs(30), 64 * 1_024).unwrap(),
-                keyring: Keyring::default(),
+                tokens: TokenCache::default(),
                 schedule: Schedule::default(),
                 circuit: CircuitPolicy::default(),
-                at_once: 4,
-                bells: Waiters::default(),
+                max_concurrent: 4,
+                wakeups: Waiters::default(),
                 is_closing: AtomicBool::new(false),
                 clock,
                 incidents: Arc::default(),
             };
-            let house = Self { satchel, arbiters, test };
+            let house = Self { deps, arbiters, test };
             house.set(&format!("http://{server}/token"), Some("refresh-0")).await;
             house
         }
@@ -289,7 +295,7 @@ mod tests {
                 allowed_networks: Vec::new(),
                 by: Order { operator_id: 1, reason: None },
             };
-            self.satchel.taxpayers.set_integration(ID, order).await.unwrap();
+            self.deps.taxpayers.set_integration(ID, order).await.unwrap();
         }
 
         async fn stored(&self) -> (i64, String) {
@@ -299,35 +305,38 @@ mod tests {
             (found.version, refresh_token.expose().to_owned())
         }
 
-        async fn token(&self, wanted: &Wanted) -> Result<String, AuthFault> {
-            self.satchel.token(ID, wanted.clone()).await.map(|token| token.expose().to_owned())
+        async fn token(&self, wanted: &TokenRequest) -> Result<String, AuthFault> {
+            self.deps.token(ID, wanted.clone()).await.map(|token| token.expose().to_owned())
         }
 
         async fn close(self) {
-            self.satchel.taxpayers.registry().close();
+            self.deps.taxpayers.registry().close();
             self.arbiters.stop();
             self.arbiters.join().await;
         }
     }
 
-    fn wanted() -> Wanted {
-        Wanted { version: 1, origin: Origin::of(ORIGIN), now: SystemClock.now(), refused: None }
+    fn wanted() -> TokenRequest {
+        TokenRequest { version: 1, origin: Origin::of(ORIGIN), now: SystemClock.now(), refused: None }
     }
 
     #[actix_rt::test]
     async fn those_who_want_a_token_at_once_ask_for_one() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":60}"#).await;
-            let house = House::with_tokens_of(test, address).await;
+            let house = TestApp::with_tokens_of(test, address).await;
             let wanted = wanted();
             let tokens = join_all((0..8).map(|_| house.token(&wanted))).await;
             assert!(tokens.iter().all(|token| token.as_deref() == Ok("t1")), "{tokens:?}");
-            let refused = Wanted { refused: Some("t1".to_owned().into()), ..wanted.clone() };
+            let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted.clone() };
             let tokens = join_all((0..8).map(|_| house.token(&refused))).await;
             assert!(tokens.iter().all(|token| token.as_deref() == Ok("t2")), "{tokens:?}");
-            assert_eq!(house.token(&Wanted { version: 2, ..wanted.clone() }).await.as_deref(), Ok("t3"));
+            assert_eq!(
+                house.token(&TokenRequest { version: 2, ..wanted.clone() }).await.as_deref(),
+                Ok("t3")
+            );
             let later = wanted.now.saturating_add(Duration::from_mins(2)).unwrap();
-            assert_eq!(house.token(&Wanted { now: later, ..wanted }).await.as_deref(), Ok("t4"));
+            assert_eq!(house.token(&TokenRequest { now: later, ..wanted }).await.as_deref(), Ok("t4"));
             assert_eq!(calls.load(Ordering::Relaxed), 4);
             house.close().await;
         }
@@ -337,7 +346,7 @@ mod tests {
     async fn those_who_wait_for_a_token_that_is_refused_share_the_refusal() {
         for test in stores().await {
             let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
-            let house = House::with_tokens_of(test, address).await;
+            let house = TestApp::with_tokens_of(test, address).await;
             let (wanted, fault) =
                 (wanted(), AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant });
             let tokens = join_all((0..8).map(|_| house.token(&wanted))).await;
@@ -353,13 +362,13 @@ mod tests {
     async fn a_refresh_token_is_in_the_books_before_its_access_token_is_used() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
-            let house = House::with_tokens_of(test, address).await;
+            let house = TestApp::with_tokens_of(test, address).await;
             assert_eq!(house.token(&wanted()).await.as_deref(), Ok("t1"));
             assert_eq!(house.stored().await, (1, "refresh-1".to_owned()));
-            house.satchel.taxpayers.registry().close();
-            let refused = Wanted { refused: Some("t1".to_owned().into()), ..wanted() };
+            house.deps.taxpayers.registry().close();
+            let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted() };
             for _ in 0..3 {
-                let again = Wanted { now: SystemClock.now(), ..refused.clone() };
+                let again = TokenRequest { now: SystemClock.now(), ..refused.clone() };
                 assert_eq!(house.token(&again).await, Err(AuthFault::NotStored));
                 assert_eq!(calls.load(Ordering::Relaxed), 2, "the one that is spent is not used again");
             }
@@ -371,8 +380,8 @@ mod tests {
     async fn a_token_for_one_origin_is_given_to_no_attempt_at_another() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
-            let house = House::with_tokens_of(test, address).await;
-            let elsewhere = Wanted { origin: Origin::of("https://evil.example"), ..wanted() };
+            let house = TestApp::with_tokens_of(test, address).await;
+            let elsewhere = TokenRequest { origin: Origin::of("https://evil.example"), ..wanted() };
             assert_eq!(house.token(&elsewhere).await, Err(AuthFault::Changed));
             assert_eq!(calls.load(Ordering::Relaxed), 0, "none was asked for");
             assert_eq!(house.token(&wanted()).await.as_deref(), Ok("t1"));
@@ -386,7 +395,7 @@ mod tests {
     async fn a_refresh_token_that_another_process_spent_is_not_the_last_word() {
         for test in stores().await {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let house = House::with_tokens_of(test, listener.local_addr().unwrap()).await;
+            let house = TestApp::with_tokens_of(test, listener.local_addr().unwrap()).await;
             let answer = async |status: u16, body: &str| {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut request = Vec::new();
@@ -395,7 +404,7 @@ mod tests {
                 }
                 let (used, given) = ("refresh-0".to_owned().into(), "refresh-1".to_owned().into());
                 let other = RenewedToken { used, given };
-                house.satchel.taxpayers.keep_refresh_token(ID, other).await.unwrap();
+                house.deps.taxpayers.keep_refresh_token(ID, other).await.unwrap();
                 let head =
                     format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
                 stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
@@ -416,12 +425,12 @@ mod tests {
     async fn a_refresh_token_in_place_of_one_that_is_gone_comes_too_late() {
         for test in stores().await {
             let (address, _) = server(200, "{}").await;
-            let house = House::with_tokens_of(test, address).await;
+            let house = TestApp::with_tokens_of(test, address).await;
             let url = format!("http://{address}/token");
             let keep = async |used: &str, given: &str| {
                 let (used, given) = (used.to_owned().into(), given.to_owned().into());
                 let token = RenewedToken { used, given };
-                house.satchel.taxpayers.keep_refresh_token(ID, token).await.unwrap();
+                house.deps.taxpayers.keep_refresh_token(ID, token).await.unwrap();
                 house.stored().await
             };
             assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::actors::delivery::batching::{self, BatchWork};
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::in_flight::max_held;
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::flight::most_held;
-use crate::actors::webhook::together::{self, Together};
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -20,10 +20,10 @@ use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
 
 /// Endpoints in one query at most.
-const TOGETHER_MAX: usize = 128;
+const BATCH_MAX: usize = 128;
 
 /// What there is to do for an endpoint.
-pub(super) struct Found {
+pub(super) struct DueWork {
     pub(super) recipient: webhooks::Recipient,
     /// The longest due first; those that are held are among them.
     pub(super) next: VecDeque<(Delivery, Event)>,
@@ -31,58 +31,58 @@ pub(super) struct Found {
     pub(super) at: Timestamp,
 }
 
-type Finding = Result<Option<Found>, StoreError>;
+type LoadResult = Result<Option<DueWork>, StoreError>;
 
 /// The one actor that reads for all endpoints.
-pub(super) struct Scout(Registry<&'static str, TaxpayerId, Finding>);
+pub(super) struct DueDeliveryReader(Registry<&'static str, TaxpayerId, LoadResult>);
 
-impl Scout {
-    pub(super) fn start(satchel: &Arc<Satchel>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
-        let admission = Admission::new(together::limits(), Arc::clone(tree.counters()));
+impl DueDeliveryReader {
+    pub(super) fn start(deps: &Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
+        let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
         let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
-        let satchel = Arc::clone(satchel);
+        let deps = Arc::clone(deps);
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
-            let satchel = Arc::clone(&satchel);
-            serial::start(seat, TOGETHER_MAX, move || Reader(Arc::clone(&satchel)))
+            let deps = Arc::clone(&deps);
+            serial::start(seat, BATCH_MAX, move || DueReaderWorker(Arc::clone(&deps)))
         }))
     }
 
     /// What there is to do for the endpoint of a taxpayer, if it has one.
-    pub(super) async fn look(&self, taxpayer: TaxpayerId) -> Finding {
-        self.0.send(&"scout", taxpayer).await.unwrap_or(Err(StoreError::Unsettled))
+    pub(super) async fn load(&self, taxpayer: TaxpayerId) -> LoadResult {
+        self.0.send(&"due-delivery-reader", taxpayer).await.unwrap_or(Err(StoreError::Unsettled))
     }
 }
 
-struct Reader(Arc<Satchel>);
+struct DueReaderWorker(Arc<DeliveryDeps>);
 
-impl Worker for Reader {
+impl Worker for DueReaderWorker {
     type Command = TaxpayerId;
-    type Reply = Finding;
+    type Reply = LoadResult;
 
     fn name(_: &TaxpayerId) -> &'static str {
-        "look"
+        "load"
     }
 
-    async fn work(self, batch: Batch<TaxpayerId>) -> (Self, Vec<(CommandId, Finding)>) {
-        let answers = together::or_one_by_one(&self, &batch).await;
+    async fn work(self, batch: Batch<TaxpayerId>) -> (Self, Vec<(CommandId, LoadResult)>) {
+        let answers = batching::run_batch(&self, &batch).await;
         (self, answers)
     }
 }
 
-impl Together for Reader {
-    type One = TaxpayerId;
-    type Answer = Option<Found>;
+impl BatchWork for DueReaderWorker {
+    type Item = TaxpayerId;
+    type Output = Option<DueWork>;
 
-    async fn together(&self, taxpayers: &[&TaxpayerId]) -> Result<Vec<Finding>, StoreError> {
+    async fn run(&self, taxpayers: &[&TaxpayerId]) -> Result<Vec<LoadResult>, StoreError> {
         let taxpayers: Vec<_> = taxpayers.iter().copied().copied().collect();
         let (store, at) = (&self.0.store, self.0.clock.now());
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::next_owned_by_each(store, &taxpayers, at, most_held(self.0.at_once))
+            delivery_queue::next_owned_by_each(store, &taxpayers, at, max_held(self.0.max_concurrent))
         )?;
         let found = |taxpayer: &TaxpayerId| {
             let recipient = recipients.remove(taxpayer)?;
-            Some(Found { recipient, next: next.remove(taxpayer).unwrap_or_default().into(), at })
+            Some(DueWork { recipient, next: next.remove(taxpayer).unwrap_or_default().into(), at })
         };
         Ok(taxpayers.iter().map(found).map(Ok).collect())
     }

@@ -4,13 +4,12 @@ use crate::actors::supervision::{Batch, CommandId, Limits};
 use crate::store::db::error::StoreError;
 
 /// Works for several at once.
-pub(super) trait Together {
-    type One;
-    type Answer;
+pub(super) trait BatchWork {
+    type Item;
+    type Output;
 
     /// An answer for each, in their order.
-    async fn together(&self, all: &[&Self::One])
-    -> Result<Vec<Result<Self::Answer, StoreError>>, StoreError>;
+    async fn run(&self, all: &[&Self::Item]) -> Result<Vec<Result<Self::Output, StoreError>>, StoreError>;
 }
 
 /// As many wait as there are endpoints at work: who is at work is limited before.
@@ -19,16 +18,16 @@ pub(super) fn limits() -> Limits {
 }
 
 /// Answers a batch, of which each is tried alone where it fails because of one of them.
-pub(super) async fn or_one_by_one<W: Together>(
+pub(super) async fn run_batch<W: BatchWork>(
     worker: &W,
-    batch: &Batch<W::One>,
-) -> Vec<(CommandId, Result<W::Answer, StoreError>)> {
-    let all: Vec<&W::One> = batch.tasks().iter().map(|task| &**task).collect();
+    batch: &Batch<W::Item>,
+) -> Vec<(CommandId, Result<W::Output, StoreError>)> {
+    let all: Vec<&W::Item> = batch.tasks().iter().map(|task| &**task).collect();
     batch.tasks().iter().map(|task| task.id).zip(answers(worker, &all).await).collect()
 }
 
-async fn answers<W: Together>(worker: &W, all: &[&W::One]) -> Vec<Result<W::Answer, StoreError>> {
-    match worker.together(all).await {
+async fn answers<W: BatchWork>(worker: &W, all: &[&W::Item]) -> Vec<Result<W::Output, StoreError>> {
+    match worker.run(all).await {
         Ok(answers) => answers,
         Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. }) if all.len() > 1 => {
             let mut answers = Vec::with_capacity(all.len());
@@ -42,8 +41,8 @@ async fn answers<W: Together>(worker: &W, all: &[&W::One]) -> Vec<Result<W::Answ
     }
 }
 
-async fn alone<W: Together>(worker: &W, one: &W::One) -> Result<W::Answer, StoreError> {
-    worker.together(&[one]).await?.pop().unwrap_or(Err(StoreError::Stale))
+async fn alone<W: BatchWork>(worker: &W, one: &W::Item) -> Result<W::Output, StoreError> {
+    worker.run(&[one]).await?.pop().unwrap_or(Err(StoreError::Stale))
 }
 
 #[cfg(test)]
@@ -53,11 +52,11 @@ mod tests {
     /// Fails for all where one of them is negative.
     struct Halves;
 
-    impl Together for Halves {
-        type One = i32;
-        type Answer = i32;
+    impl BatchWork for Halves {
+        type Item = i32;
+        type Output = i32;
 
-        async fn together(&self, all: &[&i32]) -> Result<Vec<Result<i32, StoreError>>, StoreError> {
+        async fn run(&self, all: &[&i32]) -> Result<Vec<Result<i32, StoreError>>, StoreError> {
             if let Some(bad) = all.iter().find(|one| ***one < 0) {
                 let (id, reason) = (bad.to_string(), "negative".to_owned());
                 return Err(StoreError::Corrupt { table: "numbers", id, reason });

@@ -5,17 +5,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::RngExt;
 
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::flight::Landed;
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint, Phases};
 use crate::domain::events::endpoint_health::{self, Failing};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock;
 use crate::webhook::{self, Outcome, Schedule};
 
-impl Satchel {
+impl DeliveryDeps {
     /// How the endpoint fares after these attempts, in the order in which they ended.
-    pub(super) fn fares<'a>(
+    pub(super) fn failure_streak_after<'a>(
         &self,
         before: Option<Failing>,
         attempts: impl Iterator<Item = &'a webhook::Attempt>,
@@ -36,8 +36,12 @@ impl Satchel {
     }
 
     /// The delivery after an attempt: delivered, to be tried again, or a dead letter; and what is logged of it.
-    pub(super) fn outcome(&self, landed: Landed, endpoint: &Endpoint) -> (Delivery, EventKind, Attempt) {
-        let Landed { mut delivery, kind, attempt, at, .. } = landed;
+    pub(super) fn outcome(
+        &self,
+        completed: CompletedAttempt,
+        endpoint: &Endpoint,
+    ) -> (Delivery, EventKind, Attempt) {
+        let CompletedAttempt { mut delivery, kind, attempt, at, .. } = completed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
         match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {

@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::recipient::Recipient;
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::target::DeliveryTarget;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::clock;
@@ -18,7 +18,7 @@ use crate::webhook::{self, Post};
 
 /// Why a test was not sent.
 #[derive(Debug, thiserror::Error)]
-pub enum NotSent {
+pub enum TestDeliveryError {
     #[error(transparent)]
     Refused(Refusal),
     #[error(transparent)]
@@ -27,25 +27,32 @@ pub enum NotSent {
     Secret(#[from] webhook::SecretFault),
 }
 
-impl Satchel {
+impl DeliveryDeps {
     /// Sends a test to the endpoint of a taxpayer, whether it is in service or not.
-    pub async fn rehearse(&self, taxpayer: TaxpayerId) -> Result<webhook::Attempt, NotSent> {
+    pub async fn send_test_delivery(
+        &self,
+        taxpayer: TaxpayerId,
+    ) -> Result<webhook::Attempt, TestDeliveryError> {
         let now = self.clock.now();
         let to = self.tested(taxpayer, now).await?;
-        let event = test_of(&to.endpoint, (0, now), Value::Null);
+        let event = test_event(&to.endpoint, (0, now), Value::Null);
         Ok(self.attempt(&to, &event, now, Post::KEPT_FOR_TEST).await)
     }
 
     /// The endpoint that is tested, in service or not.
-    pub(super) async fn tested(&self, taxpayer: TaxpayerId, now: Timestamp) -> Result<Recipient, NotSent> {
+    pub(super) async fn tested(
+        &self,
+        taxpayer: TaxpayerId,
+        now: Timestamp,
+    ) -> Result<DeliveryTarget, TestDeliveryError> {
         let found = webhooks::recipient(&self.store, taxpayer, now).await?;
-        let found = found.ok_or(NotSent::Refused(Refusal::WebhookNotConfigured))?;
-        Ok(Recipient::try_from(found)?)
+        let found = found.ok_or(TestDeliveryError::Refused(Refusal::WebhookNotConfigured))?;
+        Ok(DeliveryTarget::try_from(found)?)
     }
 }
 
 /// A test notification; `said` stands in its data beside what every test says.
-pub(super) fn test_of(endpoint: &Endpoint, (sequence, timestamp): (i64, Timestamp), said: Value) -> Event {
+pub(super) fn test_event(endpoint: &Endpoint, (sequence, timestamp): (i64, Timestamp), said: Value) -> Event {
     let mut data = json!({
         "taxpayer_id": endpoint.taxpayer_id,
         "message": "This is a test notification: nothing has happened.",

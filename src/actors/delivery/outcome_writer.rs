@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::actors::delivery::batching::{self, BatchWork};
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::incidents::{DeathCause, Incidents};
 use crate::actors::supervision::{
     Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
 };
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::together::{self, Together};
 use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{Failing, Passage};
 use crate::domain::events::event::EventKind;
@@ -29,16 +29,16 @@ use crate::store::webhooks::delivery_queue;
 use crate::webhook::Outcome;
 
 /// Endpoints in one transaction at most.
-const TOGETHER_MAX: usize = 256;
+const BATCH_MAX: usize = 256;
 
 /// What came of an endpoint's attempts since it last reported.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
     pub(super) outcomes: Vec<(Delivery, EventKind, Attempt)>,
     /// Whether its lane was worked on one delivery alone, which has ended.
-    pub(super) was_alone: bool,
+    pub(super) was_isolated: bool,
     /// How it fares now, and the endpoint that it was, where that has changed.
     pub(super) failing: Option<(Endpoint, Option<Failing>)>,
     /// Whether what waits for another attempt is due at once, since the endpoint is back.
@@ -47,53 +47,61 @@ pub(super) struct Report {
     pub(super) rest: Option<Passage>,
 }
 
-impl Report {
+impl OutcomeReport {
     /// Of an endpoint that is not there.
     pub(super) fn nothing(lease: &Lease, taxpayer: TaxpayerId) -> Self {
         let (lease, rest) = (lease.clone(), Some(Passage::Open));
-        Self { lease, taxpayer, outcomes: Vec::new(), was_alone: false, failing: None, is_back: false, rest }
+        Self {
+            lease,
+            taxpayer,
+            outcomes: Vec::new(),
+            was_isolated: false,
+            failing: None,
+            is_back: false,
+            rest,
+        }
     }
 }
 
 /// Whether the lane is still ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Noted {
+pub(super) enum LaneStatus {
     Held,
     Released,
 }
 
 /// The one actor that writes for all endpoints.
-pub(super) struct Recorder(Registry<&'static str, Report, Result<Noted, StoreError>>);
+pub(super) struct OutcomeWriter(Registry<&'static str, OutcomeReport, Result<LaneStatus, StoreError>>);
 
-impl Recorder {
-    pub(super) fn start(satchel: &Satchel, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
-        let admission = Admission::new(together::limits(), Arc::clone(tree.counters()));
+impl OutcomeWriter {
+    pub(super) fn start(deps: &DeliveryDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
+        let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
         let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
-        let writer = Writer {
-            store: satchel.store.clone(),
-            clock: satchel.clock.clone(),
-            incidents: Arc::clone(&satchel.incidents),
+        let writer = OutcomeWriterWorker {
+            store: deps.store.clone(),
+            clock: deps.clock.clone(),
+            incidents: Arc::clone(&deps.incidents),
         };
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
             let writer = writer.clone();
-            serial::start(seat, TOGETHER_MAX, move || writer.clone())
+            serial::start(seat, BATCH_MAX, move || writer.clone())
         }))
     }
 
     /// Writes a report; when this returns it is on the disk. A lane that another has taken is stale.
-    pub(super) async fn note(&self, report: Report) -> Result<Noted, StoreError> {
-        self.0.send(&"recorder", report).await.unwrap_or(Err(StoreError::Unsettled))
+    pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, StoreError> {
+        self.0.send(&"outcome-writer", report).await.unwrap_or(Err(StoreError::Unsettled))
     }
 }
 
 #[derive(Clone)]
-struct Writer {
+struct OutcomeWriterWorker {
     store: Store,
     clock: SharedClock,
     incidents: Arc<Incidents>,
 }
 
-impl Writer {
+impl OutcomeWriterWorker {
     fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &Attempt) {
         if delivery.state != DeliveryState::Dead {
             return;
@@ -104,29 +112,35 @@ impl Writer {
     }
 }
 
-impl Worker for Writer {
-    type Command = Report;
-    type Reply = Result<Noted, StoreError>;
+impl Worker for OutcomeWriterWorker {
+    type Command = OutcomeReport;
+    type Reply = Result<LaneStatus, StoreError>;
 
-    fn name(_: &Report) -> &'static str {
+    fn name(_: &OutcomeReport) -> &'static str {
         "record"
     }
 
-    async fn work(self, batch: Batch<Report>) -> (Self, Vec<(CommandId, Result<Noted, StoreError>)>) {
-        let answers = together::or_one_by_one(&self, &batch).await;
+    async fn work(
+        self,
+        batch: Batch<OutcomeReport>,
+    ) -> (Self, Vec<(CommandId, Result<LaneStatus, StoreError>)>) {
+        let answers = batching::run_batch(&self, &batch).await;
         (self, answers)
     }
 }
 
-impl Together for Writer {
-    type One = Report;
-    type Answer = Noted;
+impl BatchWork for OutcomeWriterWorker {
+    type Item = OutcomeReport;
+    type Output = LaneStatus;
 
-    async fn together(&self, reports: &[&Report]) -> Result<Vec<Result<Noted, StoreError>>, StoreError> {
+    async fn run(
+        &self,
+        reports: &[&OutcomeReport],
+    ) -> Result<Vec<Result<LaneStatus, StoreError>>, StoreError> {
         let (tx, now) = (self.store.begin().await?, self.clock.now());
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
         let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
-        let ours: Vec<&Report> =
+        let ours: Vec<&OutcomeReport> =
             reports.iter().copied().filter(|report| held.contains(&report.lease)).collect();
         let outcomes: Vec<_> = ours.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
         deliveries::record(&tx, &outcomes, now).await?;
@@ -137,7 +151,7 @@ impl Together for Writer {
             if report.is_back {
                 delivery_queue::hurry(&tx, report.taxpayer, now).await?;
             }
-            if report.was_alone {
+            if report.was_isolated {
                 abandoned::work_on(&tx, &report.lease, None).await?;
             }
         }
@@ -148,9 +162,9 @@ impl Together for Writer {
             self.warn_of_dead_letter(delivery, *kind, attempt);
         }
         let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
-        let noted = |report: &&Report| match &report.lease {
-            lease if released.contains(lease) => Ok(Noted::Released),
-            lease if held.contains(lease) => Ok(Noted::Held),
+        let noted = |report: &&OutcomeReport| match &report.lease {
+            lease if released.contains(lease) => Ok(LaneStatus::Released),
+            lease if held.contains(lease) => Ok(LaneStatus::Held),
             _ => Err(StoreError::Stale),
         };
         Ok(reports.iter().map(noted).collect())
@@ -159,7 +173,11 @@ impl Together for Writer {
 
 /// How the lanes are given back whose endpoints have nothing to do now. They are locked: what is added from here on
 /// makes them due again.
-async fn rests(tx: &Transaction, reports: &[&Report], now: Timestamp) -> Result<Vec<Rest>, StoreError> {
+async fn rests(
+    tx: &Transaction,
+    reports: &[&OutcomeReport],
+    now: Timestamp,
+) -> Result<Vec<Rest>, StoreError> {
     let resting: Vec<_> = reports.iter().filter_map(|report| Some((*report, report.rest?))).collect();
     if resting.is_empty() {
         return Ok(Vec::new());
@@ -167,7 +185,7 @@ async fn rests(tx: &Transaction, reports: &[&Report], now: Timestamp) -> Result<
     let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
     let serving = delivery_queue::in_service(tx, &taxpayers).await?;
     let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
-    let rest = |(report, passage): (&Report, Passage)| {
+    let rest = |(report, passage): (&OutcomeReport, Passage)| {
         let delay = idle_time(report.taxpayer, passage, (&serving, &due), now);
         if delay == Some(Duration::ZERO) {
             return None;

@@ -7,9 +7,9 @@ use std::time::Instant;
 use jiff::Timestamp;
 use rand::RngExt;
 
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::keyring::Wanted;
-use crate::actors::webhook::recipient::Recipient;
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::target::DeliveryTarget;
+use crate::actors::delivery::token_cache::TokenRequest;
 use crate::domain::events::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::clock;
@@ -19,16 +19,22 @@ use crate::webhook::{Attempt, Fault, GuardedClient, Message, Outcome, Post};
 
 const UNAUTHORIZED: u16 = 401;
 
-impl Satchel {
+impl DeliveryDeps {
     /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
-    pub(super) async fn attempt(&self, to: &Recipient, event: &Event, at: Timestamp, keep: usize) -> Attempt {
+    pub(super) async fn attempt(
+        &self,
+        to: &DeliveryTarget,
+        event: &Event,
+        at: Timestamp,
+        keep: usize,
+    ) -> Attempt {
         self.send(to, event, (at, keep), |message| message.headers(&to.secrets)).await
     }
 
     /// Makes one attempt with the headers that `sign` gives to what is sent.
     pub(super) async fn send(
         &self,
-        to: &Recipient,
+        to: &DeliveryTarget,
         event: &Event,
         (at, keep): (Timestamp, usize),
         sign: impl FnOnce(&Message<'_>) -> Vec<(&'static str, String)>,
@@ -45,7 +51,7 @@ impl Satchel {
 
     /// Credentials go to the origin they were set for. A request to another one is not sent: without them it would tell
     /// a stranger of the event, and look to the owner like a fault of the ERP.
-    async fn authenticated(&self, to: &Recipient, post: Post<'_>) -> Attempt {
+    async fn authenticated(&self, to: &DeliveryTarget, post: Post<'_>) -> Attempt {
         if !to.integration.may_authenticate_at(post.url) {
             return Attempt::unauthenticated(AuthFault::OtherOrigin);
         }
@@ -55,10 +61,10 @@ impl Satchel {
         match &to.integration.auth {
             Auth::None => client.post(post).await,
             Auth::Basic { username, password } => {
-                as_whom(&client, Credentials::basic(username, password.expose()), post).await
+                post_with(&client, Credentials::basic(username, password.expose()), post).await
             }
             Auth::ApiKey { header, value } => {
-                as_whom(&client, Credentials::key(header, value.expose()), post).await
+                post_with(&client, Credentials::key(header, value.expose()), post).await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
                 self.in_time(self.with_token(&client, to, post)).await
@@ -66,30 +72,35 @@ impl Satchel {
             Auth::Ntlm { username, password, domain } => {
                 let login = Login { username, password, domain: domain.as_deref().unwrap_or_default() };
                 let fresh = Fresh { nonce: clock::chance().random(), now: self.clock.now() };
-                self.in_time(self.keyring.handshakes.post(&client, post, login, fresh)).await
+                self.in_time(self.tokens.handshakes.post(&client, post, login, fresh)).await
             }
         }
     }
 
     /// A token that the endpoint refuses is replaced, and the attempt made once more.
-    async fn with_token(&self, client: &GuardedClient, to: &Recipient, post: Post<'_>) -> Attempt {
+    async fn with_token(&self, client: &GuardedClient, to: &DeliveryTarget, post: Post<'_>) -> Attempt {
         let token = match self.token_for(to, None).await {
             Ok(token) => token,
             Err(fault) => return Attempt::unauthenticated(fault),
         };
-        let attempt = as_whom(client, Credentials::bearer(token.expose()), post).await;
+        let attempt = post_with(client, Credentials::bearer(token.expose()), post).await;
         if attempt.status != Some(UNAUTHORIZED) {
             return attempt;
         }
         match self.token_for(to, Some(token)).await {
-            Ok(fresh) => as_whom(client, Credentials::bearer(fresh.expose()), post).await,
+            Ok(fresh) => post_with(client, Credentials::bearer(fresh.expose()), post).await,
             Err(fault) => Attempt::unauthenticated(fault),
         }
     }
 
-    async fn token_for(&self, to: &Recipient, refused: Option<SecretText>) -> Result<SecretText, AuthFault> {
+    async fn token_for(
+        &self,
+        to: &DeliveryTarget,
+        refused: Option<SecretText>,
+    ) -> Result<SecretText, AuthFault> {
         let Integration { version, origin, .. } = &to.integration;
-        let wanted = Wanted { version: *version, origin: origin.clone(), now: self.clock.now(), refused };
+        let wanted =
+            TokenRequest { version: *version, origin: origin.clone(), now: self.clock.now(), refused };
         self.token(to.endpoint.taxpayer_id, wanted).await
     }
 
@@ -101,7 +112,7 @@ impl Satchel {
     }
 }
 
-async fn as_whom(
+async fn post_with(
     client: &GuardedClient,
     credentials: Result<Credentials, AuthFault>,
     post: Post<'_>,

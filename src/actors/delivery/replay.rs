@@ -2,7 +2,7 @@
 //! endpoint's lane, so that a process that dies goes on where it was and queues nothing twice. What a
 //! replay has still to come to waits for it, and so that the order within an IRN holds, what is newer does too.
 
-use crate::actors::webhook::courier::Satchel;
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;
@@ -10,7 +10,7 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, Lease};
 use crate::store::webhooks::replays;
 
-impl Satchel {
+impl DeliveryDeps {
     /// Puts aside what a replay has still to come to, and what is newer about the same IRNs.
     pub(super) async fn keep_order(
         &self,
@@ -37,7 +37,7 @@ impl Satchel {
 
     /// Queues the next part of the replay that is nearest to its end, so that a small one does not wait for a
     /// large one.
-    pub(super) async fn queue_next(
+    pub(super) async fn queue_next_part(
         &self,
         lease: &Lease,
         endpoint: &Endpoint,

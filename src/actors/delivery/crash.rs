@@ -4,10 +4,10 @@
 
 use uuid::Uuid;
 
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::in_flight::max_held;
 use crate::actors::dispatch::Handled;
 use crate::actors::incidents::DeathCause;
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::flight::most_held;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
@@ -18,7 +18,7 @@ use crate::store::webhooks::crashed_deliveries;
 /// their IRN had kept waiting: so many times as many are counted.
 const MARGIN: usize = 2;
 
-impl Satchel {
+impl DeliveryDeps {
     /// Counts the end of a process for the deliveries of an endpoint. One whose crash could not be counted waits for
     /// the end of its lease: nothing must be delivered uncounted.
     pub(super) async fn count_crash(&self, crashed: &Claimed) -> Handled {
@@ -38,7 +38,7 @@ impl Satchel {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Ok(()) };
         let (tx, now) = (self.store.begin().await?, self.clock.now());
         lanes::fence(&tx, lease).await?;
-        let limit = most_held(self.at_once).saturating_mul(MARGIN);
+        let limit = max_held(self.max_concurrent).saturating_mul(MARGIN);
         let alone = working_on.as_deref();
         let dead = crashed_deliveries::count_crash(&tx, taxpayer, alone, limit, now).await?;
         abandoned::settle(&tx, lease).await?;
@@ -51,7 +51,7 @@ impl Satchel {
     }
 
     /// Writes down which delivery an endpoint is worked on alone.
-    pub(super) async fn write_down(&self, lease: &Lease, delivery: Uuid) -> Result<(), StoreError> {
+    pub(super) async fn record_isolated(&self, lease: &Lease, delivery: Uuid) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         abandoned::work_on(&tx, lease, Some(&delivery.to_string())).await?;
         tx.commit().await

@@ -6,7 +6,7 @@ use crate::store::webhooks;
 use crate::webhook::{Secret, SecretFault};
 
 #[derive(Debug)]
-pub(super) struct Recipient {
+pub(super) struct DeliveryTarget {
     pub(super) endpoint: Endpoint,
     pub(super) secrets: Vec<Secret>,
     pub(super) integration: Integration,
@@ -14,7 +14,7 @@ pub(super) struct Recipient {
     pub(super) is_replaying: bool,
 }
 
-impl TryFrom<webhooks::Recipient> for Recipient {
+impl TryFrom<webhooks::Recipient> for DeliveryTarget {
     type Error = SecretFault;
 
     fn try_from(found: webhooks::Recipient) -> Result<Self, SecretFault> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::actors::webhook::courier::Satchel;
-use crate::actors::webhook::recipient::Recipient;
-use crate::actors::webhook::rehearsal::{NotSent, test_of};
+use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::target::DeliveryTarget;
+use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -26,7 +26,7 @@ const LARGE_BYTES: usize = 200 * 1_024;
 
 /// What came of grading an endpoint.
 #[derive(Debug)]
-pub enum Grading {
+pub enum GradingOutcome {
     Graded(Graded),
     /// The first message had no answer; the others were not sent.
     Unanswered(Attempt),
@@ -34,7 +34,7 @@ pub enum Grading {
 
 /// Whom it is sent to, and what every message of a battery shares.
 struct Battery {
-    to: Recipient,
+    to: DeliveryTarget,
     first: Event,
     /// What the messages speak of.
     subject: String,
@@ -50,27 +50,27 @@ enum Signing {
     Old,
 }
 
-impl Satchel {
+impl DeliveryDeps {
     /// Sends the battery to the endpoint of a taxpayer, whether it is in service or not.
-    pub async fn grade(&self, taxpayer: TaxpayerId) -> Result<Grading, NotSent> {
+    pub async fn grade(&self, taxpayer: TaxpayerId) -> Result<GradingOutcome, TestDeliveryError> {
         let now = self.clock.now();
         let to = self.tested(taxpayer, now).await?;
         let subject = format!("test-{}", clock::new_id());
-        let first = test_of(&to.endpoint, (0, now), said(Check::Good, &subject));
+        let first = test_event(&to.endpoint, (0, now), said(Check::Good, &subject));
         let mut battery = Battery { to, first, subject, left: LIMIT };
         let mut answers = Vec::new();
         for check in Check::ALL.iter().copied().filter(|check| *check != Check::Speed) {
             let answer = self.ask(&mut battery, check).await;
             match (check, &answer) {
                 (Check::Good, Some(attempt)) if attempt.status.is_none() => {
-                    return Ok(Grading::Unanswered(attempt.clone()));
+                    return Ok(GradingOutcome::Unanswered(attempt.clone()));
                 }
                 _ => answers.push((check, answer)),
             }
         }
         let graded = webhook::graded(&answers, self.client.timeout());
         tracing::debug!(%taxpayer, grade = %graded.grade, score = graded.score, "graded a webhook");
-        Ok(Grading::Graded(graded))
+        Ok(GradingOutcome::Graded(graded))
     }
 
     /// Sends the messages of a check; the worst answer, or none where the time ended before all of them had one.
@@ -112,7 +112,7 @@ impl Satchel {
 impl Battery {
     fn messages(&self, check: Check, now: Timestamp) -> Vec<(Event, Signing)> {
         let made =
-            |sequence, moment| test_of(&self.to.endpoint, (sequence, moment), said(check, &self.subject));
+            |sequence, moment| test_event(&self.to.endpoint, (sequence, moment), said(check, &self.subject));
         let plain = || made(0, now);
         match check {
             Check::Good | Check::Duplicate => vec![(self.first.clone(), Signing::Right)],
@@ -127,7 +127,7 @@ impl Battery {
             Check::LargeBody => {
                 let mut said = said(check, &self.subject);
                 said["filler"] = Value::from("x".repeat(LARGE_BYTES));
-                vec![(test_of(&self.to.endpoint, (0, now), said), Signing::Right)]
+                vec![(test_event(&self.to.endpoint, (0, now), said), Signing::Right)]
             }
             Check::Speed => Vec::new(),
         }

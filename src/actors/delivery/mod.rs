@@ -1,0 +1,35 @@
+//! The delivery pool: one supervised actor per endpoint with due deliveries, up to a configured number at once.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | the actor of an endpoint and its dispatcher | `actor` |
+//! | starts attempts in order and collects them | `endpoint_worker` |
+//! | attempts under way, finished or being written | `in_flight` |
+//! | the next state of delivery and endpoint after an attempt | `outcome` |
+//! | batched reads and writes for all endpoints | `due_reader`, `outcome_writer`, `batching` |
+//! | deliveries that were under way when a process ended | `crash` |
+//! | replays, queued in parts | `replay` |
+//! | one attempt: its target, format and access token | `attempt`, `target`, `token_cache` |
+//! | the test of an endpoint | `test_delivery` |
+//! | the test messages that grade an endpoint | `grading` |
+
+mod actor;
+mod attempt;
+mod batching;
+mod crash;
+mod due_reader;
+mod endpoint_worker;
+mod grading;
+mod in_flight;
+mod outcome;
+mod outcome_writer;
+mod replay;
+mod target;
+mod test_delivery;
+mod token_cache;
+
+pub use actor::{WebhookActors, dispatcher};
+pub use endpoint_worker::DeliveryDeps;
+pub use grading::GradingOutcome;
+pub use test_delivery::TestDeliveryError;
+pub use token_cache::TokenCache;
