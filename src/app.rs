@@ -30,7 +30,7 @@ pub use accounts::{create_integrator, create_operator, migrate, set_subscription
 pub use checkpoint::checkpoint;
 pub use demo::demo;
 pub use error::StartError;
-pub use first_start::{Accounts, accounts as demo_accounts, invoice as sample_invoice};
+pub use first_start::{Accounts, accounts as demo_accounts};
 pub use house::{House, open_store};
 pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{Reconciled, reconcile};

@@ -10,6 +10,7 @@ use einvoice::app::{Application, demo_accounts};
 use einvoice::config::Settings;
 use secrecy::ExposeSecret;
 use serde_json::Value;
+use testkit::documents;
 
 /// What the clients saw.
 pub(crate) struct Figures {
@@ -62,7 +63,7 @@ async fn post_until(
     until: Instant,
 ) -> Vec<Duration> {
     let mut latencies = Vec::new();
-    let mut invoice = einvoice::app::sample_invoice("H0");
+    let mut invoice = documents::invoice();
     while Instant::now() < until {
         invoice["invoice_no"] = Value::from(format!("H{}", numbers.fetch_add(1, Ordering::Relaxed)));
         let start = Instant::now();

@@ -170,7 +170,7 @@ fn curl(address: SocketAddr, key: &SecretString) -> String {
 }
 
 /// An invoice that the form accepts.
-pub fn invoice(invoice_no: &str) -> serde_json::Value {
+pub(crate) fn invoice(invoice_no: &str) -> serde_json::Value {
     json!({
         "invoice_no": invoice_no,
         "invoice_category": "B2B",

@@ -1,9 +1,10 @@
 //! Failures: the envelope, and what every answer carries.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with};
 
 use crate::support::answer::{Answer, stable};
-use crate::support::bodies::{self, with};
 use crate::support::clients::{
     ACKNOWLEDGE, EVENTS, FULL, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE,
     UPDATE_PAYMENT, UPDATE_STATUS,
@@ -129,7 +130,7 @@ fn json_under_other_names_is_json() {
         let taxpayer = world.taxpayer().await;
         for kind in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/merge-patch+json"] {
             let request = taxpayer.request("POST", INVOICES).header("content-type", kind);
-            let request = request.body(bodies::invoice().to_string());
+            let request = request.body(documents::invoice().to_string());
             Answer::to(request).await.expect_status(201);
         }
     });
@@ -140,7 +141,7 @@ fn a_body_of_more_than_two_mebibytes_is_413() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let padded = |bytes: usize| {
-            let body = bodies::invoice().to_string();
+            let body = documents::invoice().to_string();
             let padding = " ".repeat(bytes - body.len());
             body + &padding
         };
@@ -156,7 +157,7 @@ fn what_nobody_asked_for_may_be_nested_deeply() {
     on_every_database(async |world| {
         let nested = "[".repeat(60) + &"]".repeat(60);
         let nested: Value = strict_json::from_trusted(&nested).unwrap();
-        let body = with(&bodies::invoice(), "attachment", nested);
+        let body = with(&documents::invoice(), "attachment", nested);
         let answer = world.taxpayer().await.create_invoice(&body).await.expect_status(201);
         assert!(answer.warnings().contains("attachment"));
     });
@@ -215,7 +216,7 @@ fn a_failure_names_its_request() {
 #[test]
 fn a_problem_document_is_told_to_who_asks_for_one() {
     on_every_database(async |world| {
-        let body = with(&bodies::invoice(), "customer.email", json!("plain"));
+        let body = with(&documents::invoice(), "customer.email", json!("plain"));
         let body = with(&body, "invoice_lines.0.quantity", json!("two"));
         let taxpayer = world.taxpayer().await;
         let request = taxpayer.request("POST", INVOICES).header("accept", "application/problem+json");
@@ -239,7 +240,7 @@ fn a_problem_document_is_told_to_who_asks_for_one() {
 fn head_is_get_without_a_body() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for path in [
             INVOICES.to_owned(),
             EVENTS.to_owned(),
@@ -274,7 +275,7 @@ fn every_answer_of_v1_is_json_in_the_envelope() {
 fn a_key_that_a_body_has_twice_is_named_and_refused() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let payment = json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
@@ -286,7 +287,8 @@ fn a_key_that_a_body_has_twice_is_named_and_refused() {
         let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"\\u0061mount\":1");
         taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
         assert_eq!(taxpayer.reread(&invoice).await["payment_status"], "PENDING");
-        let text = bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":2");
+        let text =
+            documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":2");
         let answer = taxpayer.send_text("POST", INVOICES, text).await;
         answer.expect_faults(&["invoice_lines.0.quantity"]);
     });
@@ -298,7 +300,7 @@ fn a_private_key_of_the_json_library_hides_nothing_and_is_refused() {
         let taxpayer = world.taxpayer().await;
         for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
             let twice =
-                bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
+                documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
             let hidden = format!(r#""x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}"#);
             let text = format!("{},{hidden}}}", twice.strip_suffix('}').unwrap());
             let answer = taxpayer.send_text("POST", INVOICES, text).await;
@@ -329,7 +331,7 @@ fn a_body_of_tiny_values_is_refused_before_it_takes_the_memory() {
 fn amounts_that_cannot_be_kept_are_refused_wherever_they_come() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let payment = json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
@@ -337,17 +339,17 @@ fn amounts_that_cannot_be_kept_are_refused_wherever_they_come() {
         });
         let forty = "1234567890123456789012345678901234567890";
         for digits in [forty, "1e400", "1e-400", "-1e400", "0.0000001", "1000000000000000"] {
-            let odd = with(&payment, "amount", bodies::exact(digits));
+            let odd = with(&payment, "amount", exact(digits));
             taxpayer.pay(&odd).await.expect_faults(&["amount"]);
         }
         for word in ["NaN", "Infinity", "-Infinity", "0x1", "1_000"] {
             let text = payment.to_string().replace("\"amount\":1", &format!("\"amount\":{word}"));
             taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_refusal(400, "MALFORMED_JSON");
         }
-        let submission = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         let path = "legal_monetary_total.payable_amount";
         for digits in [forty, "1e400"] {
-            let odd = with(&submission, path, bodies::exact(digits));
+            let odd = with(&submission, path, exact(digits));
             let answer = taxpayer.send("POST", SUBMIT, &odd).await.expect_refusal(422, "VALIDATION_FAILED");
             assert!(answer.faulty_paths().contains(&path), "{}", answer.text);
         }
@@ -358,7 +360,7 @@ fn amounts_that_cannot_be_kept_are_refused_wherever_they_come() {
 fn control_characters_are_refused_on_every_surface() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let status = json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": "approved", "remark": "fine",
         });
@@ -370,8 +372,8 @@ fn control_characters_are_refused_on_every_surface() {
             ("PATCH", UPDATE_STATUS, &status, "unique_no"),
             ("PATCH", UPDATE_PAYMENT, &payment, "remark"),
             ("PATCH", UPDATE_PAYMENT, &payment, "reference"),
-            ("POST", TAXPAYERS, &bodies::taxpayer(), "name"),
-            ("POST", TAXPAYERS, &bodies::taxpayer(), "contact_person.first_name"),
+            ("POST", TAXPAYERS, &documents::taxpayer(), "name"),
+            ("POST", TAXPAYERS, &documents::taxpayer(), "contact_person.first_name"),
             ("PUT", &webhook_path, &webhook, "webhook_url"),
         ];
         for (method, path, body, field) in cases {
@@ -393,7 +395,7 @@ fn text_in_any_script_and_direction_reads_back_as_it_was_sent() {
         for name in
             ["\u{202e}desrever\u{202c}", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}", "e\u{301} \u{1f1f3}\u{1f1ec}"]
         {
-            let body = with(&bodies::invoice(), "invoice_lines.0.item_name", json!(name));
+            let body = with(&documents::invoice(), "invoice_lines.0.item_name", json!(name));
             let invoice = taxpayer.invoice(&body).await;
             assert_eq!(taxpayer.reread(&invoice).await["invoice_lines"][0]["item_name"], json!(name));
         }

@@ -2,8 +2,8 @@
 
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::json;
+use testkit::documents::{self, submission};
 
-use crate::support::bodies::{self, submission};
 use crate::support::clients::INVOICES;
 use crate::support::world::{apart, eventually, on_every_database};
 
@@ -50,9 +50,9 @@ fn a_dead_authority_is_shown_and_the_process_stays_ready() {
 fn the_metrics_count_what_was_answered() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         taxpayer.get_invoice(&json!(999_999_999)).await.expect_status(404);
-        taxpayer.app().submit(&submission(&taxpayer, &bodies::invoice_no())).await.expect_status(200);
+        taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
         let answer = world.anonymous().get("/metrics").await.expect_status(200);
         assert!(answer.header("content-type").contains("text"), "{}", answer.header("content-type"));
         for name in [
@@ -93,11 +93,12 @@ fn the_metrics_count_what_was_answered() {
 fn the_metrics_hold_no_names() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.reread(&invoice).await;
         world.anonymous().get("/v1/nowhere/in-particular").await.expect_status(404);
         let text = world.anonymous().get("/metrics").await.text;
-        for secret in [invoice["irn"].as_str().unwrap(), &taxpayer.tin, "tpk_", "in-particular"] {
+        for secret in [invoice["irn"].as_str().unwrap(), &taxpayer.registration.tin, "tpk_", "in-particular"]
+        {
             assert!(!text.contains(secret), "{secret}");
         }
         assert!(!text.contains(&format!("{INVOICES}/{}", invoice["id"])));
@@ -117,7 +118,7 @@ fn metrics_that_are_not_public_need_an_operators_key() {
 fn an_operator_sees_the_actors_and_nobody_else_does() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         world.anonymous().get(SUPERVISION).await.expect_refusal(401, "UNAUTHENTICATED");
         taxpayer.get(SUPERVISION).await.expect_refusal(401, "INVALID_API_KEY");
         world.integrator().get(SUPERVISION).await.expect_refusal(401, "INVALID_API_KEY");

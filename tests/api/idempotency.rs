@@ -2,13 +2,14 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::documents::{self, number};
+use testkit::edit::{exact, with};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, exact, with};
 use crate::support::clients::{
     Caller, INVOICES, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook,
 };
-use crate::support::world::{World, apart, number, on_every_database};
+use crate::support::world::{World, apart, on_every_database};
 
 /// A key that no other test has.
 fn key() -> String {
@@ -28,7 +29,7 @@ fn part(invoice: &Value, amount: &str) -> Value {
 
 /// An approved invoice over 100.00.
 async fn approved(taxpayer: &Taxpayer) -> Value {
-    let invoice = taxpayer.invoice(&bodies::invoice_over("50", "2")).await;
+    let invoice = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
 }
 
@@ -60,7 +61,7 @@ async fn twice(caller: &Caller, method: &str, path: &str, body: &Value) -> Answe
 fn a_create_that_is_repeated_gets_its_201_again() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::invoice(), "colour", json!("red"));
+        let body = with(&documents::invoice(), "colour", json!("red"));
         let first = twice(&taxpayer, "POST", INVOICES, &body).await.expect_status(201);
         assert_eq!(first.warnings(), "unknown field: colour");
         let duplicate = twice(&taxpayer, "POST", INVOICES, &body).await.expect_status(200);
@@ -73,7 +74,7 @@ fn a_create_that_is_repeated_gets_its_201_again() {
 fn a_status_update_that_is_repeated_happens_once() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         twice(&taxpayer, "PATCH", UPDATE_STATUS, &status(&invoice, "approved")).await.expect_status(200);
         assert_eq!(
             taxpayer.event_names().await,
@@ -98,7 +99,7 @@ fn a_payment_that_is_repeated_is_paid_once() {
 fn what_an_integrator_repeats_happens_once() {
     on_every_database(async |world| {
         let integrator = world.integrator();
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         let created = twice(&integrator, "POST", TAXPAYERS, &body).await.expect_status(201);
         let path = format!("{TAXPAYERS}/{}", created.data()["id"]);
         let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
@@ -114,8 +115,8 @@ fn what_an_integrator_repeats_happens_once() {
 fn a_submission_that_is_repeated_gets_its_outcome_again() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         let key = key();
         let begun = taxpayer.request("POST", SUBMIT).header("prefer", "respond-async");
         let begun = Answer::to(begun.header("idempotency-key", &key).json(&body)).await;
@@ -132,7 +133,7 @@ fn a_submission_that_is_repeated_gets_its_outcome_again() {
 fn a_key_that_comes_with_another_request_is_refused() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let (key, body) = (key(), status(&invoice, "approved"));
         taxpayer.send_keyed(&key, "PATCH", UPDATE_STATUS, &body).await.expect_status(200);
         let others = [
@@ -188,7 +189,7 @@ fn of_many_at_once_with_one_key_one_is_carried_out() {
 #[test]
 fn of_many_onboardings_at_once_with_one_key_one_is_carried_out() {
     on_every_database(async |world| {
-        let (integrator, key, body) = (world.integrator(), key(), bodies::taxpayer());
+        let (integrator, key, body) = (world.integrator(), key(), documents::taxpayer());
         let answers = join_all((0..8).map(|_| integrator.send_keyed(&key, "POST", TAXPAYERS, &body))).await;
         assert!(answers.iter().all(|one| [201, 409].contains(&one.status)), "{answers:?}");
         let again = integrator.send_keyed(&key, "POST", TAXPAYERS, &body).await.expect_status(201);
@@ -200,7 +201,7 @@ fn of_many_onboardings_at_once_with_one_key_one_is_carried_out() {
 fn a_key_that_is_malformed_is_a_fault_of_its_own() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let too_long = "x".repeat(256);
         for odd in ["", "a\tb", "caf\u{e9}", &too_long] {
             let answer = taxpayer.send_keyed(odd, "POST", INVOICES, &body).await;
@@ -220,7 +221,7 @@ fn a_key_that_is_malformed_is_a_fault_of_its_own() {
 fn a_method_that_a_path_does_not_take_is_told_so_whatever_the_key() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = status(&taxpayer.invoice(&bodies::invoice()).await, "approved");
+        let body = status(&taxpayer.invoice(&documents::invoice()).await, "approved");
         let key = key();
         taxpayer.send_keyed(&key, "PATCH", UPDATE_STATUS, &body).await.expect_status(200);
         for method in ["POST", "DELETE", "TRACE"] {
@@ -235,15 +236,15 @@ fn a_key_belongs_to_its_caller() {
     on_every_database(async |world| {
         let key = key();
         let [one, other] = [world.taxpayer().await, world.taxpayer().await];
-        let body = bodies::invoice();
+        let body = documents::invoice();
         for taxpayer in [&one, &other] {
             let answer = taxpayer.send_keyed(&key, "POST", INVOICES, &body).await.expect_status(201);
             assert_eq!(answer.header("idempotent-replayed"), "");
         }
-        let created = world.integrator().send_keyed(&key, "POST", TAXPAYERS, &bodies::taxpayer()).await;
+        let created = world.integrator().send_keyed(&key, "POST", TAXPAYERS, &documents::taxpayer()).await;
         created.expect_status(201);
         let second =
-            world.new_integrator().await.send_keyed(&key, "POST", TAXPAYERS, &bodies::taxpayer()).await;
+            world.new_integrator().await.send_keyed(&key, "POST", TAXPAYERS, &documents::taxpayer()).await;
         second.expect_status(201);
         // A taxpayer with another key of its own is the same caller.
         let rotated = world.integrator().rotate_api_key(one.id).await.expect_status(200);
@@ -280,7 +281,7 @@ fn a_secret_is_shown_once_whatever_the_key() {
 fn a_decision_against_a_request_is_given_again() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let draft = taxpayer.invoice(&bodies::invoice_over("50", "2")).await;
+        let draft = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
         let (key, body) = (key(), part(&draft, "10"));
         let first = taxpayer.send_keyed(&key, "PATCH", UPDATE_PAYMENT, &body).await;
         let first = first.expect_refusal(409, "INVOICE_NOT_APPROVED");
@@ -297,7 +298,7 @@ fn a_decision_against_a_request_is_given_again() {
 fn a_failure_that_may_pass_is_not_kept() {
     on_every_database(async |world| {
         let taxpayer = world.newcomer().await;
-        let (key, body) = (key(), bodies::invoice());
+        let (key, body) = (key(), documents::invoice());
         let create = |body: Value| {
             let (taxpayer, key) = (&taxpayer, &key);
             async move { taxpayer.send_keyed(key, "POST", INVOICES, &body).await }
@@ -316,8 +317,8 @@ fn a_failure_that_may_pass_is_not_kept() {
         let created = create(body).await.expect_status(201);
 
         let key = self::key();
-        let later = bodies::invoice();
-        let invoice = json!({ "irn": bodies::irn(&taxpayer, later["invoice_no"].as_str().unwrap()) });
+        let later = documents::invoice();
+        let invoice = json!({ "irn": documents::irn(&taxpayer, later["invoice_no"].as_str().unwrap()) });
         let unknown = taxpayer.send_keyed(&key, "PATCH", UPDATE_STATUS, &status(&invoice, "approved")).await;
         unknown.expect_refusal(404, "INVOICE_NOT_FOUND");
         taxpayer.invoice(&later).await;
@@ -333,7 +334,7 @@ fn what_reads_takes_no_notice_of_a_key() {
         let taxpayer = world.taxpayer().await;
         let key = key();
         for _ in 0..2 {
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
             let body = json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN" });
             let path = "/v1/tax-payers/invoices/get-by-unique-no";
             let answer = taxpayer.send_keyed(&key, "POST", path, &body).await.expect_status(200);
@@ -341,7 +342,7 @@ fn what_reads_takes_no_notice_of_a_key() {
             let get = taxpayer.request("GET", INVOICES).header("idempotency-key", &key);
             Answer::to(get).await.expect_status(200);
         }
-        let answer = taxpayer.send_keyed(&key, "POST", INVOICES, &bodies::invoice()).await;
+        let answer = taxpayer.send_keyed(&key, "POST", INVOICES, &documents::invoice()).await;
         assert_eq!(answer.expect_status(201).header("idempotent-replayed"), "");
     });
 }
@@ -352,7 +353,7 @@ fn a_large_body_is_taken_with_a_key_as_without() {
         let taxpayer = world.taxpayer().await;
         let max = 2 * 1_024 * 1_024;
         for (bytes, status) in [(max, 201), (max + 1, 413), (10 * 1_024 * 1_024 + 1, 413)] {
-            let body = bodies::invoice().to_string();
+            let body = documents::invoice().to_string();
             let padding = " ".repeat(bytes - body.len());
             let request = taxpayer.request("POST", INVOICES).header("idempotency-key", key());
             Answer::to(request.body(body + &padding)).await.expect_status(status);

@@ -3,9 +3,9 @@
 use futures_util::future::join_all;
 use sandbox::LatencyOrder;
 use serde_json::json;
+use testkit::documents;
 
 use crate::support::answer::Answer;
-use crate::support::bodies;
 use crate::support::clients::{INVOICES, TAXPAYERS, VALIDATE};
 use crate::support::world::{World, apart};
 
@@ -33,7 +33,7 @@ fn requests_of_a_key_are_limited_reads_and_writes_apart() {
         assert_eq!((first.header("x-ratelimit-limit"), first.header("x-ratelimit-remaining")), ("20", "19"));
         expect_refused(refusal_of_many(async || taxpayer.get(INVOICES).await).await, "20");
         // What was refused did not run, whatever it was; what is refused otherwise counts too.
-        let write = taxpayer.create_invoice(&bodies::invoice()).await.expect_status(201);
+        let write = taxpayer.create_invoice(&documents::invoice()).await.expect_status(201);
         assert_eq!(write.header("x-ratelimit-remaining"), "19");
         let faulty = taxpayer.create_invoice(&json!({})).await.expect_status(422);
         assert_eq!(faulty.header("x-ratelimit-limit"), "20");
@@ -44,7 +44,7 @@ fn requests_of_a_key_are_limited_reads_and_writes_apart() {
         let body = json!({ "unique_no": "1", "unique_no_type": "PORTAL_ID" });
         let read = async || other.send("POST", "/v1/tax-payers/invoices/get-by-unique-no", &body).await;
         expect_refused(refusal_of_many(read).await, "20");
-        let write = other.create_invoice(&bodies::invoice()).await.expect_status(201);
+        let write = other.create_invoice(&documents::invoice()).await.expect_status(201);
         assert_eq!(write.header("x-ratelimit-remaining"), "19");
     });
 }
@@ -115,7 +115,7 @@ fn calls_under_way_are_limited_and_reads_go_on() {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
         let slow = LatencyOrder { fixed_ms: Some(5_000), ..LatencyOrder::default() };
         world.authority.add_latency(slow).unwrap();
-        let body = bodies::validation(&taxpayer, "WAITS1");
+        let body = documents::validation(&taxpayer, "WAITS1");
         let validate = async || taxpayer.send("POST", VALIDATE, &body).await;
         let reads = async {
             for _ in 0..5 {

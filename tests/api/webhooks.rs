@@ -6,8 +6,8 @@ mod libraries;
 mod under_way;
 
 use serde_json::{Value, json};
+use testkit::documents::{self, submission};
 
-use crate::support::bodies::{self, submission};
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
@@ -33,7 +33,7 @@ fn a_notification_is_signed_and_carries_the_event() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let one = receiver.wait_for(1).await.remove(0);
         assert!(one.is_signed_with(&secret), "{}", one.signature);
         assert!(one.content_type.starts_with("application/json"), "{}", one.content_type);
@@ -54,7 +54,7 @@ fn a_changed_body_or_another_secret_does_not_verify() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let mut one = receiver.wait_for(1).await.remove(0);
         assert!(!one.is_signed_with("whsec_c29tZSBvdGhlciBzZWNyZXQgYWx0b2dldGhlcg=="));
         one.bytes.push(b' ');
@@ -68,7 +68,7 @@ fn only_enabled_events_are_sent() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[UPDATED, "invoice.exploded"]).await;
         for _ in 0..2 {
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
             taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         }
         let kinds: Vec<_> = receiver.wait_for(2).await.iter().map(Received::kind).collect();
@@ -82,9 +82,9 @@ fn a_change_of_the_enabled_events_applies_from_then_on() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[]).await;
-        let before = taxpayer.invoice(&bodies::invoice()).await;
+        let before = taxpayer.invoice(&documents::invoice()).await;
         world.integrator().set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
-        let after = taxpayer.invoice(&bodies::invoice()).await;
+        let after = taxpayer.invoice(&documents::invoice()).await;
         let arrived = receiver.wait_for(1).await;
         assert_eq!(arrived[0].body()["data"]["irn"], after["irn"]);
         assert!(arrived.iter().all(|one| one.body()["data"]["irn"] != before["irn"]));
@@ -97,7 +97,7 @@ fn a_failed_attempt_is_repeated_with_the_same_id_and_body() {
         let receiver = Receiver::start();
         let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_next(&[Reply::Status(500), Reply::Status(302), Reply::Status(404)]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let all = receiver.wait_for(4).await;
         assert!(all.iter().all(|one| one.id == all[0].id && one.bytes == all[0].bytes));
         assert!(all.iter().all(|one| one.is_signed_with(&secret)));
@@ -111,7 +111,7 @@ fn an_endpoint_that_is_too_slow_is_asked_again() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_next(&[Reply::Slow]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let all = receiver.wait_for(2).await;
         assert_eq!(all[0].id, all[1].id);
     });
@@ -123,7 +123,7 @@ fn the_notifications_of_one_invoice_come_in_order_although_some_fail() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
         receiver.answer_next(&[500, 204, 500, 500, 204].map(Reply::Status));
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for status in ["approved", "draft", "approved", "cancelled"] {
             taxpayer.set_status(&invoice, status).await.expect_status(200);
         }
@@ -144,7 +144,7 @@ fn a_dead_letter_does_not_hold_back_what_comes_after_it() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
         receiver.answer_next(&[Reply::Status(500); 4]);
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let all = receiver.wait_for(5).await;
         let kinds: Vec<_> = all.iter().map(Received::kind).collect();
@@ -158,7 +158,7 @@ fn gone_takes_the_endpoint_out_of_service_at_once() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_always(Reply::Status(410));
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let disabled = async || {
             let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
             (record.data()["is_active"] == json!(false)).then_some(record)
@@ -169,7 +169,7 @@ fn gone_takes_the_endpoint_out_of_service_at_once() {
         let fresh = Receiver::start();
         let answer = world.integrator().set_webhook(taxpayer.id, &fresh.url(), &[CREATED]).await;
         assert_eq!(answer.expect_status(200).data()["is_active"], json!(true));
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let arrived =
             async || fresh.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
         eventually("a notification at the new URL", arrived).await;
@@ -183,7 +183,7 @@ fn a_receiver_that_aborts_a_message_is_not_sent_it_again() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
         receiver.answer_next(&[Reply::Abort(500), Reply::Abort(204)]);
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let integrator = world.integrator();
         let ended = async || {
@@ -206,7 +206,7 @@ fn gone_takes_the_endpoint_out_of_service_also_where_it_aborts_the_message() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_always(Reply::Abort(410));
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let integrator = world.integrator();
         let disabled = async || {
             let record = integrator.webhook(taxpayer.id).await.expect_status(200);
@@ -224,7 +224,7 @@ fn while_a_secret_is_rotated_both_sign() {
         let receiver = Receiver::start();
         let (taxpayer, old) = subscribed(world, &receiver, &[CREATED]).await;
         let new = world.integrator().rotate_secret(taxpayer.id).await;
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let one = receiver.wait_for(1).await.remove(0);
         assert!(one.is_signed_with(&old) && one.is_signed_with(&new), "{}", one.signature);
     });
@@ -246,7 +246,7 @@ fn a_receiver_sees_the_whole_life_of_an_invoice() {
         ];
         let (taxpayer, secret) = subscribed(world, &receiver, &names).await;
         let before = taxpayer.events().await.len();
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let app = taxpayer.app();
@@ -299,8 +299,8 @@ fn each_taxpayer_is_told_of_its_own_events_only() {
         let (mine, theirs) = (Receiver::start(), Receiver::start());
         let (one, _) = subscribed(world, &mine, &[CREATED]).await;
         let (other, _) = subscribed(world, &theirs, &[CREATED]).await;
-        one.invoice(&bodies::invoice()).await;
-        other.invoice(&bodies::invoice()).await;
+        one.invoice(&documents::invoice()).await;
+        other.invoice(&documents::invoice()).await;
         let (mine, theirs) = (mine.wait_for(1).await, theirs.wait_for(1).await);
         assert!(mine.iter().all(|event| event.body()["taxpayer_id"] == json!(one.id)));
         assert!(theirs.iter().all(|event| event.body()["taxpayer_id"] == json!(other.id)));

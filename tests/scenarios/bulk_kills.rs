@@ -7,11 +7,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
 use crate::support::client::{Answer, Client};
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
 use crate::support::scene::Scene;
 
 const INVOICES: usize = 150;
@@ -31,7 +31,7 @@ async fn batches_survive_kills_whole_on_postgresql() {
 }
 
 async fn create(client: &Client, batch: usize) -> Option<Answer> {
-    let invoices: Vec<_> = (0..INVOICES).map(|at| invoice(&number(batch, at))).collect();
+    let invoices: Vec<_> = (0..INVOICES).map(|at| invoice_numbered(&number(batch, at))).collect();
     let body = json!({ "invoices": invoices });
     client.call(Method::POST, "/v1/tax-payers/invoices/bulk", Some(&body)).await
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
+use testkit::documents::{Registration, invoice_numbered, submission};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
@@ -48,15 +48,15 @@ async fn notify_fatally(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let receiver = Receiver::start(Manners::PROMPT, 7);
     scene.set_webhook(&receiver.url()).await;
-    let neighbour = scene.newcomer(1).await;
+    let neighbour = scene.newcomer().await;
     scene.set_webhook_of(neighbour.id, &receiver.url()).await;
     receiver.end_process_on("FATAL", scene.service.id());
     // Beside it others are under way at the same endpoint.
     for number in 0..4 {
-        scene.taxpayer.created(&invoice(&format!("BEFORE{number}"))).await;
+        scene.taxpayer.created(&invoice_numbered(&format!("BEFORE{number}"))).await;
     }
     // The answer may not come: the process ends.
-    scene.taxpayer.create(&invoice("FATAL1")).await;
+    scene.taxpayer.create(&invoice_numbered("FATAL1")).await;
     scene.service.ended().await;
     scene.service.launch();
     receiver.end_process_on("FATAL", scene.service.id());
@@ -64,8 +64,8 @@ async fn notify_fatally(backend: Backend) {
     scene.service.launch();
     receiver.end_process_on("FATAL", scene.service.id());
     scene.service.ready().await;
-    let after = scene.taxpayer.created(&invoice("AFTER1")).await;
-    let beside = neighbour.client.created(&invoice("BESIDE1")).await;
+    let after = scene.taxpayer.created(&invoice_numbered("AFTER1")).await;
+    let beside = neighbour.client.created(&invoice_numbered("BESIDE1")).await;
     eventually("the notifications of others", async || {
         let arrivals = receiver.arrivals();
         [&after.irn, &beside.irn].iter().all(|irn| arrivals.iter().any(|one| one.irn == **irn)).then_some(())
@@ -125,8 +125,10 @@ async fn sign_fatally(backend: Backend) {
     assert!(run["last_error"].as_str().unwrap().contains("the process ended twice"), "{run}");
     scene.taxpayer.succeeded(&other.irn, "submit").await;
     let calls = scene.authority.state().calls().len();
-    let again =
-        scene.taxpayer.call(Method::POST, "/v1/app/invoices/submit", Some(&submission(fatal, irn))).await;
+    let again = scene
+        .taxpayer
+        .call(Method::POST, "/v1/app/invoices/submit", Some(&submission(&Registration::demo(), fatal)))
+        .await;
     assert!(again.is_some());
     sleep(WHILE).await;
     assert_eq!(

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sea_orm::ConnectionTrait;
+use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
 use crate::support::database::{Backend, PostgresDatabase, connect};
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -84,6 +84,6 @@ async fn a_process_whose_writes_all_fail_is_not_ready() {
             scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
         })
         .await;
-        scene.taxpayer.created(&invoice("ROOM")).await;
+        scene.taxpayer.created(&invoice_numbered("ROOM")).await;
     }
 }

@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use sea_orm::ConnectionTrait;
+use testkit::documents::invoice_numbered;
 
 use crate::support::client::Created;
 use crate::support::database::{Backend, connect};
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -36,7 +36,7 @@ async fn a_postgresql_database_that_goes_away_is_waited_for() {
     let (stored, running) = begin(&scene).await;
     let database = scene.postgres.as_ref().unwrap();
     // Some of these are under way when the database goes.
-    let bodies: Vec<_> = (0..WRITES).map(|number| invoice(&format!("CUT{number}"))).collect();
+    let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("CUT{number}"))).collect();
     let writes = join_all(bodies.iter().map(|body| scene.taxpayer.create(body)));
     let (written, ()) = tokio::join!(writes, database.let_in(false));
     assert_refused_in_time(&scene).await;
@@ -49,7 +49,7 @@ async fn a_postgresql_database_that_goes_away_is_waited_for() {
 
 /// Some invoices, and one more whose run goes on while the database is away.
 async fn begin(scene: &Scene) -> (Vec<Created>, Created) {
-    let bodies: Vec<_> = (0..WRITES).map(|number| invoice(&format!("BEFORE{number}"))).collect();
+    let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("BEFORE{number}"))).collect();
     let stored = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     let irn = "RUNNING1-94CD90AA-20260115";
     scene.order_late(FaultKind::Latency, Operation::Sign, irn, Duration::from_secs(1));
@@ -64,7 +64,7 @@ async fn begin(scene: &Scene) -> (Vec<Created>, Created) {
 /// Each write is answered with 503, Retry-After and the envelope, and before long.
 async fn assert_refused_in_time(scene: &Scene) {
     let begun = Instant::now();
-    let bodies: Vec<_> = (0..WRITES).map(|number| invoice(&format!("AWAY{number}"))).collect();
+    let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("AWAY{number}"))).collect();
     let path = "/v1/tax-payers/invoices";
     let answers =
         join_all(bodies.iter().map(|body| scene.taxpayer.call(Method::POST, path, Some(body)))).await;
@@ -99,11 +99,11 @@ async fn assert_recovered(scene: &Scene, stored: &[Created], running: &Created) 
     .await;
     scene.taxpayer.succeeded(&running.irn, "submit").await;
     for created in stored {
-        let (status, found) = scene.taxpayer.create(&invoice(&created.invoice_no)).await.unwrap();
+        let (status, found) = scene.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
         assert_eq!((status, &found), (200, created), "it is there");
     }
     for number in 0..WRITES {
-        let (status, _) = scene.taxpayer.create(&invoice(&format!("AWAY{number}"))).await.unwrap();
+        let (status, _) = scene.taxpayer.create(&invoice_numbered(&format!("AWAY{number}"))).await.unwrap();
         assert_eq!(status, 201, "a refused create left nothing");
     }
     let events = scene.intact_events().await;

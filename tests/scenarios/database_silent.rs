@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use reqwest::Method;
 use sea_orm::ConnectionTrait;
+use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::client::{Answer, Client, Created};
 use crate::support::database::{Backend, connect};
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::proxy::Proxy;
 use crate::support::scene::Scene;
@@ -27,7 +27,10 @@ const TAXPAYERS: usize = 18;
 const LOAD: Duration = Duration::from_secs(2);
 
 async fn post(client: &Client, invoice_no: &str) -> Answer {
-    client.call(Method::POST, INVOICES, Some(&invoice(invoice_no))).await.expect("an answer to a create")
+    client
+        .call(Method::POST, INVOICES, Some(&invoice_numbered(invoice_no)))
+        .await
+        .expect("an answer to a create")
 }
 
 fn assert_come_back(answer: &Answer) {
@@ -49,7 +52,7 @@ fn hold(taxpayers: &[i64]) -> String {
 async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything() {
     let Some(backend) = Backend::postgres() else { return };
     let scene = Scene::with(backend, &FEW_WRITERS).await;
-    let held = [scene.newcomer(1).await, scene.newcomer(2).await, scene.newcomer(3).await];
+    let held = [scene.newcomer().await, scene.newcomer().await, scene.newcomer().await];
     let ids = held.each_ref().map(|one| one.id);
     for one in &held {
         assert_eq!(post(&one.client, "FIRST").await.status, 201);
@@ -90,14 +93,14 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     let Some(backend) = Backend::postgres() else { return };
     let scene = Scene::open(backend).await;
     let (second, there) = scene.second_process().await;
-    let before = there.created(&invoice("BEFORE")).await;
+    let before = there.created(&invoice_numbered("BEFORE")).await;
     let url = scene.postgres.as_ref().unwrap().url();
     let (gate, books) = (connect(&url).await, Books::of(&scene).await);
     // The replica waits for the lane inside its transaction, is frozen, and only then is given the lock.
     gate.execute_unprepared(&hold(&[scene.taxpayer_id()])).await.unwrap();
     let frozen = tokio::spawn({
         let there = there.clone();
-        async move { there.create(&invoice("FROZEN")).await }
+        async move { there.create(&invoice_numbered("FROZEN")).await }
     });
     let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     eventually("a transaction that waits for the lane", async || {
@@ -128,11 +131,12 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     second.signal("CONT");
     // Its own caller is told something, and the same call gives the one invoice that there is.
     let _ = frozen.await.unwrap();
-    let again =
-        eventually("a create at the replica that goes on", async || there.create(&invoice("FROZEN")).await)
-            .await;
-    assert_eq!(scene.taxpayer.create(&invoice("FROZEN")).await.unwrap().1, again.1);
-    assert_eq!(there.create(&invoice("BEFORE")).await.unwrap().1, before);
+    let again = eventually("a create at the replica that goes on", async || {
+        there.create(&invoice_numbered("FROZEN")).await
+    })
+    .await;
+    assert_eq!(scene.taxpayer.create(&invoice_numbered("FROZEN")).await.unwrap().1, again.1);
+    assert_eq!(there.create(&invoice_numbered("BEFORE")).await.unwrap().1, before);
     assert_eq!(created.body["data"]["invoice_no"], "ELSEWHERE");
     scene.intact_events().await;
 }
@@ -142,7 +146,7 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart()
     let Some(backend) = Backend::postgres() else { return };
     let proxy = Proxy::start(&Backend::server()).await;
     let scene = Scene::behind(&proxy, backend).await;
-    let taxpayers = join_all((1..=TAXPAYERS).map(|number| scene.newcomer(number))).await;
+    let taxpayers = join_all((1..=TAXPAYERS).map(|_| scene.newcomer())).await;
     let clients: Vec<_> = taxpayers.into_iter().map(|one| one.client).collect();
     let is_over = AtomicBool::new(false);
     let load = join_all(clients.iter().map(|client| write_until(client, &is_over)));
@@ -169,7 +173,7 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart()
     for (client, created) in clients.iter().zip(written) {
         acknowledged += created.len();
         for one in &created {
-            let (status, found) = client.create(&invoice(&one.invoice_no)).await.unwrap();
+            let (status, found) = client.create(&invoice_numbered(&one.invoice_no)).await.unwrap();
             assert_eq!((status, &found), (200, one), "what was acknowledged is there");
         }
         let ids: BTreeSet<_> = created.iter().map(|one| one.id).collect();
@@ -203,7 +207,7 @@ async fn a_process_whose_database_is_frozen_stops_in_bounded_time() {
     let proxy = Proxy::start(&Backend::server()).await;
     let mut scene = Scene::behind(&proxy, backend).await;
     let is_over = AtomicBool::new(false);
-    let clients: Vec<_> = join_all((1..=4).map(|number| scene.newcomer(number))).await;
+    let clients: Vec<_> = join_all((1..=4).map(|_| scene.newcomer())).await;
     let load = join_all(clients.iter().map(|one| call_until(&one.client, &is_over)));
     let stop = async {
         sleep(LOAD).await;
@@ -226,7 +230,7 @@ async fn a_process_whose_database_is_frozen_stops_in_bounded_time() {
 async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime() {
     let Some(backend) = Backend::postgres() else { return };
     let mut scene = Scene::open(backend).await;
-    let clients: Vec<_> = join_all((1..=6).map(|number| scene.newcomer(number))).await;
+    let clients: Vec<_> = join_all((1..=6).map(|_| scene.newcomer())).await;
     for round in 0..3 {
         let is_over = AtomicBool::new(false);
         let load = join_all(
@@ -259,7 +263,7 @@ async fn call_until(client: &Client, is_over: &AtomicBool) {
         if is_over.load(Ordering::SeqCst) {
             return;
         }
-        let body = invoice(&format!("STOP{number}"));
+        let body = invoice_numbered(&format!("STOP{number}"));
         let (created, listed) =
             tokio::join!(client.call(Method::POST, INVOICES, Some(&body)), client.get(INVOICES));
         if created.is_none() && listed.is_none() {

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use sandbox::{FaultKind, Operation};
+use testkit::documents::{Registration, invoice_numbered, submission};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
@@ -44,7 +44,7 @@ async fn stop_in_the_middle(backend: Backend) {
     let write = async |writer: usize| {
         let mut answered = Vec::new();
         for number in 0..WRITES {
-            let body = invoice(&format!("DRAIN{writer}N{number}"));
+            let body = invoice_numbered(&format!("DRAIN{writer}N{number}"));
             match scene.taxpayer.create(&body).await {
                 Some((status, created)) => {
                     assert_eq!(status, 201);
@@ -67,7 +67,7 @@ async fn stop_in_the_middle(backend: Backend) {
     let answered: Vec<_> = answered.into_iter().flatten().collect();
     assert!(!answered.is_empty(), "there was something under way");
     for created in &answered {
-        let (status, found) = scene.taxpayer.create(&invoice(&created.invoice_no)).await.unwrap();
+        let (status, found) = scene.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
         assert_eq!((status, &found), (200, created), "what was answered is there");
     }
     for created in [&brief, &long] {
@@ -87,14 +87,14 @@ async fn deliveries_under_way_are_heard_out() {
     let receiver = Receiver::start(manners, 3);
     let mut scene = Scene::open(Backend::Sqlite).await;
     scene.set_webhook(&receiver.url()).await;
-    let bodies: Vec<_> = (0..5).map(|number| invoice(&format!("LASTCALL{number}"))).collect();
+    let bodies: Vec<_> = (0..5).map(|number| invoice_numbered(&format!("LASTCALL{number}"))).collect();
     join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     eventually("five notifications", async || (receiver.seen() >= 5).then_some(())).await;
     scene.service.signal("TERM");
     let status = scene.service.ended().await;
     assert_eq!(status.code(), Some(0), "{}", scene.service.output());
     scene.service.restart().await;
-    let last = scene.taxpayer.created(&invoice("AFTERWARDS")).await;
+    let last = scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
     eventually("a notification after the start", async || {
         receiver.arrivals().iter().any(|arrival| arrival.irn == last.irn).then_some(())
     })
@@ -116,7 +116,7 @@ async fn idle_connections_do_not_hold_up_the_stop() {
     let mut answer = [0; 15];
     idle.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
-    let body = submission("SLOW1", irn).to_string();
+    let body = submission(&Registration::demo(), "SLOW1").to_string();
     let mut waiting = scene.taxpayer.begin("/v1/app/invoices/submit", "", body.as_bytes(), body.len()).await;
     eventually("a call", async || (scene.in_hand(Operation::IrnValidate, irn) == 1).then_some(())).await;
     let begun = Instant::now();

@@ -11,11 +11,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rust_decimal::Decimal;
 use serde_json::Value;
+use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
 use crate::support::client::{Client, Created};
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
 use crate::support::scene::Scene;
 
 const WRITERS: usize = 4;
@@ -88,7 +88,7 @@ struct Create;
 
 impl Write<(String, Option<(u16, Created)>)> for Create {
     async fn write(&self, client: &Client, name: String) -> ((String, Option<(u16, Created)>), bool) {
-        let answer = client.create(&invoice(&name)).await;
+        let answer = client.create(&invoice_numbered(&name)).await;
         let is_answered = answer.is_some();
         ((name, answer), is_answered)
     }
@@ -112,7 +112,7 @@ async fn kill_while_creating(backend: Backend) {
     assert!(answered > KILLS, "the writers came to write");
     let there = unanswered.iter().filter(|invoice_no| stored.contains_key(**invoice_no)).count();
     for invoice_no in &unanswered {
-        let (status, created) = scene.taxpayer.create(&invoice(invoice_no)).await.unwrap();
+        let (status, created) = scene.taxpayer.create(&invoice_numbered(invoice_no)).await.unwrap();
         let known = stored.get(*invoice_no);
         assert_eq!(status, if known.is_some() { 200 } else { 201 }, "{invoice_no} sent again");
         assert!(known.is_none_or(|id| *id == created.id), "{invoice_no} has one id");
@@ -170,7 +170,7 @@ impl Write<(String, Option<u16>)> for Pay {
 
 async fn kill_while_paying(backend: Backend) {
     let mut scene = Scene::open(backend).await;
-    let created = scene.taxpayer.created(&invoice("PAID1")).await;
+    let created = scene.taxpayer.created(&invoice_numbered("PAID1")).await;
     assert_eq!(scene.taxpayer.set_status(&created.irn, "approved").await.unwrap().status, 200);
     let written = write_under_kills(&mut scene, Pay { irn: created.irn.clone() }).await;
 

@@ -8,11 +8,11 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::documents::invoice_numbered;
 
 use crate::support::books::Books;
 use crate::support::client::Client;
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
@@ -108,7 +108,7 @@ async fn requests_that_nest_private_tokens_are_refused() {
     })
     .await;
     scene.service.ready().await;
-    scene.taxpayer.created(&invoice("AFTERWARDS")).await;
+    scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +132,7 @@ async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other(
         call_often(&scene, &format!("tests of an endpoint of {format}"), tested).await;
     }
     // A delivery is rejected as often as its schedule says, and then left.
-    scene.taxpayer.created(&invoice("NESTED")).await;
+    scene.taxpayer.created(&invoice_numbered("NESTED")).await;
     let books = Books::of(&scene).await;
     eventually("the attempts at the delivery", async || {
         let sql = "SELECT COUNT(*) FROM attempts";
@@ -143,5 +143,5 @@ async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other(
     set(json!({ "auth_type": "client_credentials", "data_format": "rest", "auth": client })).await;
     call_often(&scene, "tests with a token endpoint", tested).await;
     scene.service.ready().await;
-    scene.taxpayer.created(&invoice("AFTERWARDS")).await;
+    scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
 }

@@ -7,11 +7,11 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
 use serde_json::Value;
+use testkit::documents::invoice_numbered;
 use tokio::task::JoinHandle;
 
 use crate::support::client::{Answer, Client, Created};
 use crate::support::database::{Backend, PostgresDatabase, connect};
-use crate::support::documents::invoice;
 use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
@@ -71,7 +71,7 @@ async fn last_event(database: &DatabaseConnection) -> i64 {
 }
 
 async fn approved(client: &Client, invoice_no: &str) -> Created {
-    let created = client.created(&invoice(invoice_no)).await;
+    let created = client.created(&invoice_numbered(invoice_no)).await;
     assert_eq!(client.set_status(&created.irn, "approved").await.unwrap().status, 200);
     created
 }

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sandbox::{FaultKind, Operation};
 use serde_json::Value;
+use testkit::documents::{Registration, invoice_numbered, submission};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::client::Client;
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
@@ -52,7 +52,7 @@ async fn served_meanwhile(client: &Client, phase: &str, is_over: &AtomicBool) ->
             break;
         }
         let begun = Instant::now();
-        client.created(&invoice(&format!("{phase}{number}"))).await;
+        client.created(&invoice_numbered(&format!("{phase}{number}"))).await;
         let listed = client.get("/v1/tax-payers/invoices").await.expect("an answer to a read");
         assert_eq!(listed.status, 200);
         slowest = slowest.max(begun.elapsed());
@@ -65,7 +65,7 @@ async fn served_meanwhile(client: &Client, phase: &str, is_over: &AtomicBool) ->
 async fn open_bodies_take_no_more_than_their_share() {
     let bodies = size("EINVOICE_MEMORY_BODIES", 200);
     let scene = Scene::open(Backend::Sqlite).await;
-    let other = scene.newcomer(1).await;
+    let other = scene.newcomer().await;
     let before = scene.service.memory_bytes();
     let is_over = AtomicBool::new(false);
     for (is_keyed, phase) in [(true, "KEYED"), (false, "PLAIN")] {
@@ -101,7 +101,7 @@ async fn open_bodies_take_no_more_than_their_share() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn open_bodies_of_many_keys_take_no_more_than_all_may() {
     let scene = Scene::open(Backend::Sqlite).await;
-    let newcomers = join_all((1..=8).map(|number| scene.newcomer(number))).await;
+    let newcomers = join_all((1..=8).map(|_| scene.newcomer())).await;
     let before = scene.service.memory_bytes();
     let opening = newcomers.iter().flat_map(|newcomer| (0..12).map(|n| open(&newcomer.client, n, true)));
     let mut streams = join_all(opening).await;
@@ -131,7 +131,7 @@ async fn a_submit_that_waits_holds_nothing_of_its_body() {
         let invoice_no = format!("HEAVY{number}");
         let irn = format!("{invoice_no}-94CD90AA-20260115");
         scene.order_late(FaultKind::Latency, Operation::IrnValidate, &irn, Duration::from_secs(8));
-        let mut body = submission(&invoice_no, &irn);
+        let mut body = submission(&Registration::demo(), &invoice_no);
         body["unknown"] = Value::Array(vec![Value::from(1_000_000); 200_000]);
         let text = body.to_string();
         let stream = scene.taxpayer.begin("/v1/app/invoices/submit", "", text.as_bytes(), text.len()).await;

@@ -7,11 +7,10 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt};
 use sandbox::LatencyOrder;
-use serde_json::json;
+use testkit::documents::{Registration, irn, submission};
 
 use crate::support::books::Books;
 use crate::support::database::Backend;
-use crate::support::documents::submission;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
@@ -44,7 +43,7 @@ async fn queue_before_another(backend: Backend) {
     let queued = size("EINVOICE_NOISY_RUNS", 150);
     let scene = Scene::with(backend, &[CONCURRENCY_MAX]).await;
     let books = Books::of(&scene).await;
-    let neighbour = scene.newcomer(1).await;
+    let neighbour = scene.newcomer().await;
     take(&scene, WHILE_QUEUEING_MS);
     let begun = Instant::now();
     queue(&scene, queued).await;
@@ -53,10 +52,8 @@ async fn queue_before_another(backend: Backend) {
     assert!(usize::try_from(open).unwrap() > TURNS_MAX, "the queue is long enough to tell");
     take(&scene, THEN_MS);
 
-    let irn = format!("SINGLE1-{}-20260115", neighbour.service_id);
-    let mut body = submission("SINGLE1", &irn);
-    body["business_id"] = json!(neighbour.business_id);
-    body["accounting_supplier_party"]["tin"] = json!(neighbour.tin);
+    let body = submission(&neighbour.registration, "SINGLE1");
+    let irn = irn(&neighbour.registration, "SINGLE1");
     let before = signatures(&scene);
     let begun = Instant::now();
     assert_eq!(neighbour.client.start_run("submit", &body).await, 202);
@@ -82,8 +79,7 @@ async fn queue(scene: &Scene, runs: usize) {
     stream::iter(0..runs)
         .for_each_concurrent(AT_ONCE, async |number| {
             let invoice_no = format!("NOISE{number}");
-            let irn = format!("{invoice_no}-94CD90AA-20260115");
-            scene.taxpayer.start_run("submit", &submission(&invoice_no, &irn)).await;
+            scene.taxpayer.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
         })
         .await;
 }

@@ -13,13 +13,13 @@ use jiff::Timestamp;
 use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{Registration, invoice_numbered, submission};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::client::Client;
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, submission};
 use crate::support::scene::Scene;
 use crate::support::size::size;
 
@@ -98,7 +98,7 @@ async fn submit(scene: &Scene, number: usize) -> Accepted {
     let category = CATEGORIES[number % CATEGORIES.len()];
     let invoice_no = format!("OUT{number}{category}");
     let irn = format!("{invoice_no}-94CD90AA-20260115");
-    let mut body = submission(&invoice_no, &irn);
+    let mut body = submission(&Registration::demo(), &invoice_no);
     body["invoice_category"] = json!(category);
     let answer = scene.taxpayer.call(Method::POST, "/v1/app/invoices/submit", Some(&body)).await;
     let answer = answer.expect("an answer during the outage");
@@ -124,7 +124,7 @@ fn create_on(client: &Client, writer: usize, phase: &Arc<AtomicUsize>) -> JoinHa
                 break;
             }
             let begun = Instant::now();
-            let answer = client.create(&invoice(&format!("GOESON{writer}N{number}"))).await;
+            let answer = client.create(&invoice_numbered(&format!("GOESON{writer}N{number}"))).await;
             assert_eq!(answer.expect("an answer to a create").0, 201, "{}", PHASES[now]);
             taken.push((now, begun.elapsed()));
             sleep(CREATE_EVERY).await;

@@ -9,11 +9,11 @@ use rand::{RngExt, SeedableRng};
 use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
+use testkit::documents::{Registration, invoice_numbered, submission, taxpayer};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, assert_gapless};
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -42,7 +42,7 @@ async fn each_taxpayer_is_told_once_on_postgresql_by_two_processes() {
 async fn kill_while_telling(backend: Backend) {
     let mut scene = Scene::with(backend, &[QUIET]).await;
     let second = if backend == Backend::Postgres { Some(scene.second_process().await) } else { None };
-    let making = stream::iter(0..SUBSCRIBERS).map(|number| subscriber(&scene, number));
+    let making = stream::iter(0..SUBSCRIBERS).map(|_| subscriber(&scene));
     let subscribers: Vec<_> = making.buffered(AT_ONCE).collect().await;
     let mut chance = StdRng::seed_from_u64(17);
     scene.authority.state().add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
@@ -98,17 +98,9 @@ async fn told(subscriber: &Client) -> Vec<String> {
 }
 
 /// A taxpayer that wants to be told; nobody answers at its URL.
-async fn subscriber(scene: &Scene, number: usize) -> Client {
+async fn subscriber(scene: &Scene) -> Client {
     let integrators = |path: &str| format!("/v1/system-integrators/taxpayers{path}");
-    let body = json!({
-        "name": format!("Company {number}"), "email": format!("office{number}@company.example"),
-        "tin_no": format!("7{number:07}-0001"), "authority_service_id": format!("AB{number:06}"),
-        "authority_business_id": format!("22222222-2222-4222-8222-{number:012}"), "address": "1 Road",
-        "contact_person": {
-            "first_name": "Ada", "last_name": "Obi", "email": format!("ada{number}@company.example"),
-        },
-    });
-    let data = sent(scene, Method::POST, &integrators(""), &body).await;
+    let data = sent(scene, Method::POST, &integrators(""), &taxpayer()).await;
     let id = data["id"].as_i64().unwrap();
     let hook = json!({ "webhook_url": "http://127.0.0.1:9/nobody", "enabled_events": [STARTED, ENDED] });
     sent(scene, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
@@ -124,6 +116,6 @@ async fn sent(scene: &Scene, method: Method, path: &str, body: &Value) -> Value 
 
 /// A run that is begun at another process.
 async fn submit_at(client: &Client, invoice_no: &str) {
-    let created = client.created(&invoice(invoice_no)).await;
-    client.start_run("submit", &submission(invoice_no, &created.irn)).await;
+    client.created(&invoice_numbered(invoice_no)).await;
+    client.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
 }

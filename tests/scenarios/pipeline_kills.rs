@@ -7,11 +7,11 @@ use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sandbox::{FaultKind, FaultOrder, Operation};
+use testkit::documents::{Registration, submission};
 use tokio::time::sleep;
 
 use crate::support::client::Created;
 use crate::support::database::Backend;
-use crate::support::documents::submission;
 use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
@@ -108,7 +108,7 @@ async fn kill_with_calls_in_flight(backend: Backend) {
     let mut tried = 0;
     for created in &submitted {
         // Asked again, a run that has ended is told, and nothing is called.
-        let again = submission(&created.invoice_no, &created.irn);
+        let again = submission(&Registration::demo(), &created.invoice_no);
         assert_eq!(scene.taxpayer.start_run("submit", &again).await, 200);
         let is_transmitted = !only_submitted.contains(created);
         tried += scene.assert_done(created, &events, is_transmitted).await;

@@ -8,11 +8,11 @@ use einvoice::domain::reconciliation::day::day_of;
 use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{Registration, invoice_numbered, submission};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -40,7 +40,7 @@ async fn reconcile(scene: &Scene, taxpayer: i64, day: &str) -> (i32, Vec<Value>,
 /// A submission that is given up behind its signature.
 async fn paused(scene: &Scene, invoice_no: &str) -> String {
     let state = scene.authority.state();
-    let created = scene.taxpayer.created(&invoice(invoice_no)).await;
+    let created = scene.taxpayer.created(&invoice_numbered(invoice_no)).await;
     for (kind, operation) in
         [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
     {
@@ -52,7 +52,7 @@ async fn paused(scene: &Scene, invoice_no: &str) -> String {
     let mut search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
     search.probability = Some(1.into());
     state.add_fault(search).unwrap();
-    scene.taxpayer.start_run("submit", &submission(invoice_no, &created.irn)).await;
+    scene.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
     eventually("the pause", async || {
         let run = scene.taxpayer.run(&created.irn, "submit").await?;
         (run["state"] == "paused").then_some(())

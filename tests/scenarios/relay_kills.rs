@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use sandbox::{FaultKind, Operation};
+use testkit::documents::{Registration, report};
 
 use crate::support::client::kinds;
 use crate::support::database::Backend;
-use crate::support::documents::report;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -36,7 +36,7 @@ async fn kill_relays_in_flight(backend: Backend) {
         scene.taxpayer.succeeded(&created.irn, "submit").await;
         scene.order_late(kind, Operation::Report, &created.irn, LATE);
         scene.order_late(kind, Operation::Update, &created.irn, LATE);
-        scene.taxpayer.start_run("report", &report(&created.irn)).await;
+        scene.taxpayer.start_run("report", &report(&Registration::demo(), &created.irn)).await;
         assert_eq!(scene.taxpayer.relay_payment(&created.irn, "PAID").await, 202);
         for operation in [Operation::Report, Operation::Update] {
             let what = format!("{operation:?} in flight for {}", created.irn);
@@ -60,7 +60,7 @@ async fn kill_relays_in_flight(backend: Backend) {
             assert_eq!(told.iter().filter(|told| **told == kind).count(), times, "{kind} of {irn}: {told:?}");
         }
         // Asked again, what has ended is told, and nothing is called.
-        assert_eq!(scene.taxpayer.start_run("report", &report(irn)).await, 200);
+        assert_eq!(scene.taxpayer.start_run("report", &report(&Registration::demo(), irn)).await, 200);
         let again = scene.taxpayer.relay_payment(irn, "PAID").await;
         assert!([200, 202].contains(&again), "{again}");
         scene.taxpayer.succeeded(irn, "update-payment-status").await;

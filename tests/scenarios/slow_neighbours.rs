@@ -15,16 +15,15 @@
 //! | `EINVOICE_NEIGHBOURS_ROUNDS` | rounds of each kind | 1 |
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, Stream, StreamExt};
+use testkit::documents::invoice_numbered;
 use tokio::time::interval;
 
 use crate::support::client::Client;
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::{Newcomer, Scene};
@@ -93,10 +92,10 @@ impl Street {
         let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
         let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
         let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start(Manners::PROMPT, 1));
-        let neighbours = stream::iter(onboard(scene, 0..slow, &at_times_slow).await).then(Neighbour::settle);
+        let neighbours = stream::iter(onboard(scene, slow, &at_times_slow).await).then(Neighbour::settle);
         Self {
             neighbours: neighbours.collect().await,
-            fast: onboard(scene, slow..slow + fast, &always_prompt).await,
+            fast: onboard(scene, fast, &always_prompt).await,
             always_prompt,
             at_times_slow,
             backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 10) * IRNS,
@@ -133,7 +132,7 @@ impl Street {
     /// from the answer to the change.
     async fn notify(&self, name: &str) -> Vec<Duration> {
         let committed: HashMap<String, Instant> = paced(&self.fast, PACE)
-            .map(async |one| (one.client.created(&invoice(name)).await.irn, Instant::now()))
+            .map(async |one| (one.client.created(&invoice_numbered(name)).await.irn, Instant::now()))
             .buffer_unordered(self.fast.len())
             .collect()
             .await;
@@ -195,7 +194,7 @@ impl Neighbour {
     async fn settle(newcomer: Newcomer) -> Self {
         let mut irns = Vec::new();
         for number in 0..IRNS {
-            irns.push(newcomer.client.created(&invoice(&format!("NEIGHBOUR{number}"))).await.irn);
+            irns.push(newcomer.client.created(&invoice_numbered(&format!("NEIGHBOUR{number}"))).await.irn);
         }
         Self { id: newcomer.id, client: newcomer.client, irns, changes: AtomicUsize::new(0) }
     }
@@ -216,10 +215,10 @@ impl Neighbour {
     }
 }
 
-async fn onboard(scene: &Scene, numbers: Range<usize>, receiver: &Receiver) -> Vec<Newcomer> {
+async fn onboard(scene: &Scene, count: usize, receiver: &Receiver) -> Vec<Newcomer> {
     let url = receiver.url();
-    let making = stream::iter(numbers).map(async |number| {
-        let newcomer = scene.newcomer(number).await;
+    let making = stream::iter(0..count).map(async |_| {
+        let newcomer = scene.newcomer().await;
         scene.set_webhook_of(newcomer.id, &url).await;
         newcomer
     });

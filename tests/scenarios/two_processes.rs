@@ -7,10 +7,10 @@ use futures_util::stream::{self, StreamExt};
 use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
+use testkit::documents::{Registration, invoice_numbered, invoice_over, submission};
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::database::Backend;
-use crate::support::documents::{invoice, invoice_of_100, submission};
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::service::Service;
@@ -42,7 +42,7 @@ async fn two_processes_share_one_database() {
 }
 
 async fn one_of_many_twins_is_created(both: &[Client; 2]) {
-    let body = invoice("TWIN1");
+    let body = invoice_numbered("TWIN1");
     let answers = join_all((0..AT_ONCE).map(|at| both[at % 2].create(&body))).await;
     let answers: Vec<_> = answers.into_iter().map(Option::unwrap).collect();
     assert_eq!(answers.iter().filter(|(status, _)| *status == 201).count(), 1, "one is new");
@@ -53,7 +53,7 @@ async fn one_of_many_twins_is_created(both: &[Client; 2]) {
 }
 
 async fn payments_stop_at_the_payable(both: &[Client; 2]) {
-    let created = both[0].created(&invoice_of_100("HUNDRED1")).await;
+    let created = both[0].created(&invoice_over("50", "2")).await;
     assert_eq!(both[1].set_status(&created.irn, "approved").await.unwrap().status, 200);
     let payments = stream::iter(0..500).map(|at| {
         let (client, irn) = (&both[at % 2], &created.irn);
@@ -69,8 +69,8 @@ async fn each_invoice_is_signed_once(scene: &Scene, both: &[Client; 2]) {
     let mut invoices = Vec::new();
     for number in 0..RUNS {
         let invoice_no = format!("SHARED{number}");
-        let created = both[0].created(&invoice(&invoice_no)).await;
-        let body = submission(&invoice_no, &created.irn);
+        let created = both[0].created(&invoice_numbered(&invoice_no)).await;
+        let body = submission(&Registration::demo(), &invoice_no);
         join_all((0..4).map(|at| both[at % 2].start_run("submit", &body))).await;
         invoices.push(created);
     }
@@ -98,8 +98,8 @@ async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&
     }
     assert!(taken_over > 0, "the stopped process drove none");
     service.signal("CONT");
-    let later = client.created(&invoice("AWAKE1")).await;
-    client.start_run("submit", &submission("AWAKE1", &later.irn)).await;
+    let later = client.created(&invoice_numbered("AWAKE1")).await;
+    client.start_run("submit", &submission(&Registration::demo(), "AWAKE1")).await;
     client.succeeded(&later.irn, "submit").await;
     let events = client.events().await;
     for created in invoices.iter().chain([&later]) {
@@ -115,9 +115,9 @@ async fn held_up_runs(scene: &Scene, client: &Client, name: &str) -> Vec<Created
     let mut invoices = Vec::new();
     for number in 0..HELD_UP {
         let invoice_no = format!("{name}{number}");
-        let created = client.created(&invoice(&invoice_no)).await;
+        let created = client.created(&invoice_numbered(&invoice_no)).await;
         scene.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
-        client.start_run("submit", &submission(&invoice_no, &created.irn)).await;
+        client.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
         invoices.push(created);
     }
     eventually("every signature in flight", async || {

@@ -9,11 +9,11 @@ use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
+use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::receiver::{Arrival, Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
@@ -47,7 +47,7 @@ async fn kill_while_delivering(backend: Backend) {
     let receiver = Receiver::start(Manners::RELUCTANT, 7);
     scene.set_webhook(&receiver.url()).await;
     let before = scene.taxpayer.events().await.len();
-    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("HOOK{number}"))).collect();
+    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("HOOK{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     let books = Books::of(&scene).await;
     let mut chance = StdRng::seed_from_u64(11);
@@ -99,7 +99,7 @@ async fn kill_while_replaying(backend: Backend) {
     let (kills, started) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
     let receiver = Receiver::start(Manners::RELUCTANT, 7);
-    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice(&format!("OLD{number}"))).collect();
+    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("OLD{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     for round in 0..REPLAYED_ROUNDS {
         let status = ["approved", "draft"][round % 2];

@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
+use testkit::documents::invoice_numbered;
 
 use crate::support::database::Backend;
-use crate::support::documents::invoice;
 use crate::support::patience::{PATIENCE, eventually_within};
 use crate::support::receiver::{Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
@@ -66,7 +66,7 @@ async fn deliver_to_an_erratic_receiver(backend: Backend) {
 
 /// An invoice from its creation on, a notification for each thing that happens to it.
 async fn live(scene: &Scene, number: usize) {
-    let created = scene.taxpayer.created(&invoice(&format!("ORDER{number}"))).await;
+    let created = scene.taxpayer.created(&invoice_numbered(&format!("ORDER{number}"))).await;
     for status in ["approved", "draft"].into_iter().cycle().take(EACH - 1) {
         assert_eq!(scene.taxpayer.set_status(&created.irn, status).await.unwrap().status, 200);
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, Statement};
+use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
 use crate::support::database::{Backend, connect};
-use crate::support::documents::invoice;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -17,7 +17,7 @@ async fn notifications_that_wait_for_their_next_attempt_cost_nothing() {
         Scene::with(Backend::Sqlite, &[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600, 3600]")]).await;
     // Nobody listens there.
     scene.set_webhook("http://127.0.0.1:9/notifications").await;
-    let created = scene.taxpayer.created(&invoice("DEADEND")).await;
+    let created = scene.taxpayer.created(&invoice_numbered("DEADEND")).await;
     for status in ["approved", "draft"] {
         scene.taxpayer.set_status(&created.irn, status).await.unwrap();
     }

@@ -1,9 +1,10 @@
 //! Who may call, and which taxpayer a call acts for.
 
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, submission};
+use testkit::edit::{with, without};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, irn, submission, with, without};
 use crate::support::clients::{SUBMIT, TRANSMIT};
 use crate::support::world::on_every_database;
 
@@ -27,7 +28,7 @@ fn a_missing_key_is_401_and_any_other_that_is_not_known_403() {
 fn an_integrator_acts_for_the_taxpayer_of_the_business_id() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let app = world.integrator().app();
         app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let irn = irn(&taxpayer, &no);
@@ -44,7 +45,7 @@ fn an_integrator_acts_for_the_taxpayer_of_the_business_id() {
 fn the_taxpayer_of_another_integrator_is_not_found() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let body = submission(&taxpayer, &no);
         taxpayer.app().submit(&body).await.expect_status(200);
         let (stranger, irn) = (world.new_integrator().await.app(), irn(&taxpayer, &no));
@@ -62,7 +63,7 @@ fn the_taxpayer_of_another_integrator_is_not_found() {
 fn the_business_id_decides_before_the_irn_and_the_header() {
     on_every_database(async |world| {
         let (one, other) = (world.taxpayer().await, world.taxpayer().await);
-        let body = with(&submission(&one, "INV1"), "business_id", json!(other.business_id));
+        let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
         let request = world.integrator().request("POST", SUBMIT).header("x-taxpayer-id", one.id);
         let answer = Answer::to(request.json(&body)).await;
         let answer = answer.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
@@ -90,7 +91,7 @@ fn where_nothing_else_is_well_formed_the_header_decides() {
 fn a_taxpayer_that_names_another_is_told_on_that_field() {
     on_every_database(async |world| {
         let (one, other) = (world.taxpayer().await, world.taxpayer().await);
-        let body = with(&submission(&one, "INV1"), "business_id", json!(other.business_id));
+        let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
         one.app().submit(&body).await.expect_faults(&["business_id"]);
         let body = with(&submission(&one, "INV1"), "irn", json!(irn(&other, "INV1")));
         let answer = one.app().submit(&body).await;

@@ -2,15 +2,15 @@
 
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::json;
+use testkit::documents::{self, irn, submission};
 
-use crate::support::bodies::{self, irn, submission};
 use crate::support::world::{apart, on_every_database};
 
 #[test]
 fn what_the_authority_knows_is_told() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());
         app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let answer = app.confirm(&irn).await.expect_status(200);
@@ -37,9 +37,9 @@ fn what_the_authority_knows_is_told() {
 fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let unsigned = invoice["irn"].as_str().unwrap().to_owned();
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         other.app().submit(&submission(&other, &no)).await.expect_status(200);
         for irn in [unsigned, irn(&other, &no), "nonsense".to_owned(), irn(&taxpayer, "NEVERSEEN")] {
             let answer = taxpayer.app().confirm(&irn).await;
@@ -52,7 +52,7 @@ fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found() {
 fn an_authority_that_does_not_answer_is_a_502() {
     apart("confirm-outage", &[], async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         let answer = taxpayer.app().confirm(&irn(&taxpayer, &no)).await;

@@ -1,8 +1,8 @@
 //! PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt.
 
 use serde_json::json;
+use testkit::documents::{self, irn, report, submission};
 
-use crate::support::bodies::{self, irn, report, submission};
 use crate::support::clients::TRANSMIT;
 use crate::support::planted::plant;
 use crate::support::world::on_every_database;
@@ -11,7 +11,7 @@ use crate::support::world::on_every_database;
 fn a_receipt_is_confirmed_once_and_then_in_the_authoritys_words() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
         let app = taxpayer.app();
         let no = invoice["invoice_no"].as_str().unwrap();
@@ -53,11 +53,11 @@ fn an_irn_that_is_odd_or_of_somebody_else_is_not_found() {
 fn a_receipt_of_an_invoice_that_somebody_else_transmitted_is_told_once() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let reported = invoice["irn"].as_str().unwrap();
         taxpayer.app().report(&report(&taxpayer, reported)).await.expect_status(200);
         plant(world, &taxpayer, invoice["invoice_no"].as_str().unwrap(), |_| {}).await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         plant(world, &taxpayer, &no, |_| {}).await;
         for irn in [reported, &irn(&taxpayer, &no)] {
             for _ in 0..3 {

@@ -2,8 +2,8 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::documents::{self, irn, submission};
 
-use crate::support::bodies::{self, irn, submission};
 use crate::support::world::{apart, on_every_database};
 
 /// What the specification lists of the document.
@@ -27,7 +27,7 @@ const FIELDS: [&str; 13] = [
 fn a_signed_invoice_is_downloaded_as_the_authority_holds_it() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());
         let mut body = submission(&taxpayer, &no);
         body["issue_time"] = json!("10:15:00");
@@ -53,9 +53,10 @@ fn a_signed_invoice_is_downloaded_as_the_authority_holds_it() {
 fn an_irn_in_another_case_is_the_same_invoice() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
-        let lower = irn(&taxpayer, &no).replace(&taxpayer.service_id, &taxpayer.service_id.to_lowercase());
+        let lower = irn(&taxpayer, &no)
+            .replace(&taxpayer.registration.service_id, &taxpayer.registration.service_id.to_lowercase());
         taxpayer.app().download(&lower).await.expect_status(200);
         taxpayer.app().confirm(&lower).await.expect_status(200);
     });
@@ -65,7 +66,7 @@ fn an_irn_in_another_case_is_the_same_invoice() {
 fn an_invoice_that_is_not_signed_has_no_file() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for irn in [invoice["irn"].as_str().unwrap().to_owned(), irn(&taxpayer, "NEVERSEEN")] {
             let answer = taxpayer.app().download(&irn).await;
             let answer = answer.expect_refusal(404, "INVOICE_FILE_NOT_FOUND");
@@ -78,7 +79,7 @@ fn an_invoice_that_is_not_signed_has_no_file() {
 fn an_irn_that_is_odd_or_of_somebody_else_is_not_found() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         other.app().submit(&submission(&other, &no)).await.expect_status(200);
         let of_other = irn(&other, &no);
         for irn in ["nonsense", of_other.as_str()] {
@@ -93,7 +94,7 @@ fn an_irn_that_is_odd_or_of_somebody_else_is_not_found() {
 fn an_authority_that_does_not_answer_is_a_502_or_a_504() {
     apart("download-outage", &[("AUTHORITY__TIMEOUT_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let irn = irn(&taxpayer, &no);
         for kind in [FaultKind::Outage, FaultKind::Garbage, FaultKind::Reset] {

@@ -4,11 +4,12 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, submission, validation};
+use testkit::edit::{exact, with, without};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, exact, irn, submission, validation, with, without};
 use crate::support::clients::{Taxpayer, VALIDATE};
-use crate::support::world::{World, number, on_every_database};
+use crate::support::world::{World, on_every_database};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/explain.md");
 const HEAD: &str = "# When the authority says no\n\n\
@@ -143,7 +144,7 @@ fn patched(body: &Value, answer: &Answer) -> Value {
 }
 
 async fn row(world: &World, taxpayer: &Taxpayer, title: &'static str, changes: Changes) -> Row {
-    let body = validation(taxpayer, &bodies::invoice_no());
+    let body = validation(taxpayer, &documents::invoice_no());
     let change = |body: Value, (path, value): &(&str, Option<Value>)| match value {
         Some(value) => with(&body, path, value.clone()),
         None => without(&body, path),
@@ -271,7 +272,7 @@ fn forty_bad_documents_are_told_in_the_callers_own_words() {
 fn a_patch_comes_only_where_it_is_asked_for_and_something_is_wrong() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let right = validation(&taxpayer, &bodies::invoice_no());
+        let right = validation(&taxpayer, &documents::invoice_no());
         let wrong = with(&right, "issue_date", json!("15/01/2026"));
         let plain = taxpayer.app().validate(&wrong).await.expect_refusal(400, "VALIDATION_FAILED");
         assert_eq!((plain.body.get("patch"), plain.body.get("patch_suffices")), (None, None));
@@ -337,7 +338,7 @@ fn every_refusal_of_the_authority_is_explained() {
         assert_eq!((&why["actual"], &why["source"]), (&json!("8471.30"), &json!("authority")));
         assert_eq!(refused.faulty_paths(), ["invoice_line.0.hsn_code"]);
 
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let refused = app.pay(&irn(&taxpayer, &no), "PAID").await.expect_status(200);
         assert_eq!(refused.body.get("explanations"), None);
@@ -348,7 +349,8 @@ fn every_refusal_of_the_authority_is_explained() {
         assert_eq!(why["actual"], json!("REJECTED"));
         assert_eq!(why["authority_message"], json!("payment status is already PAID and cannot be changed"));
 
-        let mut retail = without(&submission(&taxpayer, &bodies::invoice_no()), "accounting_customer_party");
+        let mut retail =
+            without(&submission(&taxpayer, &documents::invoice_no()), "accounting_customer_party");
         retail["invoice_category"] = json!("B2C");
         app.submit(&retail).await.expect_status(200);
         let refused =
@@ -363,14 +365,14 @@ fn faults_of_our_own_are_explained_on_every_path_of_this_surface() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let app = taxpayer.app();
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let first = |answer: &Answer| answer.body["explanations"][0].clone();
         let odd = with(&submission(&taxpayer, &no), "invoice_category", json!("B2X"));
         let why = first(&app.submit(&odd).await.expect_status(422));
         assert_eq!((&why["expected"], &why["actual"]), (&json!("one of B2B, B2C, B2G"), &json!("B2X")));
         let why = first(&app.transmit("odd").await.expect_status(422));
         assert_eq!((&why["rule"], &why["actual"]), (&json!("irn_malformed"), &json!("odd")));
-        let report = bodies::report(&taxpayer, &irn(&taxpayer, &no));
+        let report = documents::report(&taxpayer, &irn(&taxpayer, &no));
         let why = first(&app.report(&with(&report, "vat_rate", json!(101))).await.expect_status(422));
         assert_eq!((&why["expected"], &why["actual"]), (&json!("at most 100"), &json!(101)));
         app.submit(&submission(&taxpayer, &no)).await.expect_status(200);

@@ -7,9 +7,8 @@ use sandbox::MAGIC_WORDS;
 use serde_json::json;
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{irn, submission};
 use crate::support::clients::Taxpayer;
-use crate::support::world::{World, apart, number};
+use crate::support::world::{World, apart};
 
 /// What becomes of a sign that a word hits.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +22,7 @@ enum Sign {
 }
 
 use Sign::{Found, Plain, TriedAgain};
+use testkit::documents::{irn, number, submission};
 
 /// Words whose invoices end submitted, and how.
 const SUBMITTED: [(&str, Sign); 15] = [

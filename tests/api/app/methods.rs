@@ -1,8 +1,8 @@
 //! The methods of the access point surface, and IRNs in its paths.
 
 use serde_json::json;
+use testkit::documents::{self, irn, report, submission};
 
-use crate::support::bodies::{self, irn, report, submission};
 use crate::support::clients::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
 use crate::support::world::on_every_database;
 
@@ -41,7 +41,7 @@ fn each_path_takes_its_methods_and_names_them_to_the_others() {
 fn a_payment_status_is_relayed_by_any_of_its_methods() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let path = relay(&irn(&taxpayer, &no));
         for (method, status) in [("POST", "REJECTED"), ("PUT", "rejected"), ("PATCH", "PAID")] {

@@ -8,8 +8,8 @@ use futures_util::future::join;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use sandbox::{LatencyOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, submission};
 
-use crate::support::bodies::{self, submission};
 use crate::support::clients::{Operator, Taxpayer};
 use crate::support::world::{apart, eventually};
 
@@ -27,7 +27,7 @@ fn spread(mut taken: Vec<Duration>) -> [u128; 3] {
 async fn submits(taxpayer: &Taxpayer) -> Vec<Duration> {
     let mut taken = Vec::new();
     for _ in 0..SUBMITS {
-        let body = submission(taxpayer, &bodies::invoice_no());
+        let body = submission(taxpayer, &documents::invoice_no());
         let begun = Instant::now();
         taxpayer.app().submit(&body).await.expect_status(200);
         taken.push(begun.elapsed());
@@ -49,7 +49,7 @@ fn documents_of_one_taxpayer_that_always_fail_cost_another_nothing() {
         let (victim, attacker) = (world.taxpayer().await, world.taxpayer().await);
         let before = spread(submits(&victim).await);
         for _ in 0..POISONOUS {
-            let no = format!("{}SBXDOWN", bodies::invoice_no());
+            let no = format!("{}SBXDOWN", documents::invoice_no());
             attacker.app().submit_async(&submission(&attacker, &no)).await.expect_status(202);
         }
         let during = spread(submits(&victim).await);
@@ -68,7 +68,7 @@ fn documents_that_fail_while_nobody_else_calls_hold_back_nobody_else() {
     apart("poison-alone", &[], async |world| {
         let (victim, attacker) = (world.taxpayer().await, world.taxpayer().await);
         for _ in 0..POISONOUS {
-            let no = format!("{}SBXDOWN", bodies::invoice_no());
+            let no = format!("{}SBXDOWN", documents::invoice_no());
             attacker.app().submit_async(&submission(&attacker, &no)).await.expect_status(202);
         }
         let operator = world.new_operator().await;
@@ -91,7 +91,8 @@ fn validates_of_one_account_that_wait_let_another_through() {
             ..LatencyOrder::default()
         };
         world.authority.add_latency(slow).unwrap();
-        let bodies: Vec<_> = (0..150).map(|_| bodies::validation(&attacker, &bodies::invoice_no())).collect();
+        let bodies: Vec<_> =
+            (0..150).map(|_| documents::validation(&attacker, &documents::invoice_no())).collect();
         let app = attacker.app();
         let mut flood: FuturesUnordered<_> = bodies.iter().map(|body| app.validate(body)).collect();
         let flood = async {
@@ -102,7 +103,7 @@ fn validates_of_one_account_that_wait_let_another_through() {
             }
             ended
         };
-        let body = bodies::validation(&victim, &bodies::invoice_no());
+        let body = documents::validation(&victim, &documents::invoice_no());
         let one = async {
             let queued =
                 async || (entry(&operator, "validate").await["waiting"].as_u64()? >= 75).then_some(());

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, submission};
+use testkit::edit::with;
 
-use crate::support::bodies::{self, irn, submission, with};
 use crate::support::world::{World, apart, eventually, on_every_database};
 
 fn moment(value: &Value) -> Timestamp {
@@ -21,7 +22,7 @@ fn assert_queue(queue: &Value) {
 fn a_202_tells_the_place_in_the_queue_and_the_deadline() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = format!("{}SBXSLOW", bodies::invoice_no());
+        let no = format!("{}SBXSLOW", documents::invoice_no());
         let answer = taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
         assert_queue(&answer.data()["queue"]);
         assert_eq!(answer.data()["queue"]["deadline_at"], answer.data()["deadline_at"]);
@@ -34,7 +35,7 @@ fn a_202_tells_the_place_in_the_queue_and_the_deadline() {
 fn a_run_that_has_ended_has_no_place_in_the_queue() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
         assert_eq!((&run.data()["state"], &run.data()["queue"]), (&json!("succeeded"), &Value::Null));
@@ -46,7 +47,7 @@ fn a_run_that_has_ended_has_no_place_in_the_queue() {
 fn a_503_of_submit_tells_the_place_in_the_queue() {
     apart("queue-told", &[("PIPELINE__WAIT_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = format!("{}SBXDOWN", bodies::invoice_no());
+        let no = format!("{}SBXDOWN", documents::invoice_no());
         let answer = taxpayer.app().submit(&submission(&taxpayer, &no)).await;
         let answer = answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
         assert_queue(&answer.body["queue"]);
@@ -58,7 +59,7 @@ fn a_503_of_submit_tells_the_place_in_the_queue() {
 fn a_500_of_transmit_tells_the_place_in_the_queue() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = format!("{}SBXOFFLINE", bodies::invoice_no());
+        let no = format!("{}SBXOFFLINE", documents::invoice_no());
         taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         let answer = taxpayer.app().transmit(&irn(&taxpayer, &no)).await;
         assert_queue(&answer.expect_refusal(500, "ACCESS_POINT_OFFLINE").body["queue"]);
@@ -70,7 +71,7 @@ fn the_deadline_runs_from_the_issue_and_depends_on_the_category() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for (category, hours) in [("B2B", 72), ("B2C", 24), ("B2G", 72)] {
-            let no = bodies::invoice_no();
+            let no = documents::invoice_no();
             let body = with(&submission(&taxpayer, &no), "invoice_category", json!(category));
             let body = with(&body, "issue_time", json!("10:00:00"));
             taxpayer.app().submit(&body).await.expect_status(200);
@@ -110,7 +111,7 @@ fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_themselve
         world.authority.add_fault(order).unwrap();
         let mut early = Vec::new();
         for _ in 0..25 {
-            let no = bodies::invoice_no();
+            let no = documents::invoice_no();
             taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
             early.push(irn(&taxpayer, &no));
         }
@@ -118,7 +119,7 @@ fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_themselve
         eventually("the breaker to open", opened).await;
         let mut late = Vec::new();
         for _ in 0..10 {
-            let no = bodies::invoice_no();
+            let no = documents::invoice_no();
             let answer = taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
             assert_queue(&answer.data()["queue"]);
             late.push(irn(&taxpayer, &no));

@@ -3,11 +3,12 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, report, submission};
+use testkit::edit::{exact, with, without};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, exact, irn, report, submission, with, without};
 use crate::support::clients::{REPORT, SUBMIT};
-use crate::support::world::{World, apart, eventually, number, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 const REQUIRED: [&str; 12] = [
     "agent_tin",
@@ -39,7 +40,7 @@ fn fault(world: &World, kind: FaultKind, irn: &str, times: u32) {
 fn a_report_is_answered_and_moves_its_invoice() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
         let answer = taxpayer.app().report(&report(&taxpayer, irn)).await.expect_status(200);
         assert_eq!(answer.message(), "Invoice reported successfully");
@@ -69,7 +70,7 @@ fn a_report_is_answered_and_moves_its_invoice() {
 fn each_required_field_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let irn = irn(&taxpayer, &bodies::invoice_no());
+        let irn = irn(&taxpayer, &documents::invoice_no());
         let body = report(&taxpayer, &irn);
         for path in REQUIRED {
             taxpayer.app().report(&without(&body, path)).await.expect_faults(&[path]);
@@ -140,7 +141,7 @@ fn each_vat_status_is_one_that_the_authority_takes() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for status in ["STANDARD_VAT", "EXEMPT", "NON_VATABLE", "ZERO_RATED"] {
-            let body = report(&taxpayer, &irn(&taxpayer, &bodies::invoice_no()));
+            let body = report(&taxpayer, &irn(&taxpayer, &documents::invoice_no()));
             taxpayer.app().report(&with(&body, "vat_status", json!(status))).await.expect_status(200);
         }
     });
@@ -150,7 +151,7 @@ fn each_vat_status_is_one_that_the_authority_takes() {
 fn a_second_report_gets_the_stored_result_without_a_call() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let irn = irn(&taxpayer, &bodies::invoice_no());
+        let irn = irn(&taxpayer, &documents::invoice_no());
         let body = report(&taxpayer, &irn);
         let first = taxpayer.app().report(&body).await.expect_status(200);
         let events = taxpayer.events().await.len();
@@ -174,7 +175,7 @@ fn a_second_report_gets_the_stored_result_without_a_call() {
 fn concurrent_reports_of_one_irn_are_one() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let irn = irn(&taxpayer, &bodies::invoice_no());
+        let irn = irn(&taxpayer, &documents::invoice_no());
         let body = report(&taxpayer, &irn);
         let app = taxpayer.app();
         let answers = join_all((0..8).map(|_| app.report(&body))).await;
@@ -187,7 +188,7 @@ fn concurrent_reports_of_one_irn_are_one() {
 fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let irn = irn(&taxpayer, &bodies::invoice_no());
+        let irn = irn(&taxpayer, &documents::invoice_no());
         taxpayer.app().report(&report(&taxpayer, &irn)).await.expect_status(200);
         let run = taxpayer.app().run(&irn).await.expect_status(200);
         assert_eq!((&run.data()["operation"], &run.data()["state"]), (&json!("report"), &json!("succeeded")));
@@ -204,7 +205,7 @@ fn a_reply_that_is_lost_leads_to_one_report() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::Xml, FaultKind::Reset] {
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
             let irn = invoice["irn"].as_str().unwrap();
             fault(world, kind, irn, 1);
             taxpayer.app().report_to_the_end(&report(&taxpayer, irn)).await.expect_status(200);
@@ -221,7 +222,7 @@ fn a_reply_that_is_lost_leads_to_one_report() {
 fn a_report_that_may_have_arrived_is_not_replaced_by_another() {
     apart("report-unknown", &[("PIPELINE__RETRY_INITIAL_MS", "600000")], async |world| {
         let taxpayer = world.taxpayer().await;
-        let irn = irn(&taxpayer, &bodies::invoice_no());
+        let irn = irn(&taxpayer, &documents::invoice_no());
         let body = report(&taxpayer, &irn);
         fault(world, FaultKind::CommitThenDrop, &irn, 1);
         let answer = taxpayer.app().report(&body).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
@@ -239,7 +240,7 @@ fn a_report_that_may_have_arrived_is_not_replaced_by_another() {
 fn a_report_in_an_outage_fails_at_once_and_goes_on_in_the_background() {
     apart("report-outage", &[], async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = report(&taxpayer, invoice["irn"].as_str().unwrap());
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         let answer = taxpayer.app().report(&body).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
@@ -260,7 +261,7 @@ fn a_report_in_an_outage_fails_at_once_and_goes_on_in_the_background() {
 fn what_the_authority_refuses_is_a_failed_report() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
         let body = report(&taxpayer, irn);
         let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Report);
@@ -285,7 +286,7 @@ fn what_the_authority_refuses_is_a_failed_report() {
 fn a_cancelled_invoice_is_not_reported() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
         let irn = invoice["irn"].as_str().unwrap();
         let answer = taxpayer.app().report(&report(&taxpayer, irn)).await;
@@ -298,7 +299,7 @@ fn a_cancelled_invoice_is_not_reported() {
 fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_sent() {
     apart("called-off", &[("PIPELINE__CONCURRENCY_MAX", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
-        let blocking = irn(&taxpayer, &bodies::invoice_no());
+        let blocking = irn(&taxpayer, &documents::invoice_no());
         let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Report);
         (late.irn, late.latency_ms) = (Some(blocking.clone()), Some(4_000));
         world.authority.add_fault(late).unwrap();
@@ -310,7 +311,7 @@ fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_sent() {
         let called = async || (reports(world, &blocking).1 == 1).then_some(());
         eventually("the call that is waited for", called).await;
         let (one, other) =
-            (taxpayer.invoice(&bodies::invoice()).await, taxpayer.invoice(&bodies::invoice()).await);
+            (taxpayer.invoice(&documents::invoice()).await, taxpayer.invoice(&documents::invoice()).await);
         let (reported, submitted) = (one["irn"].as_str().unwrap(), other["irn"].as_str().unwrap());
         send(REPORT, report(&taxpayer, reported)).await;
         send(SUBMIT, submission(&taxpayer, other["invoice_no"].as_str().unwrap())).await;
@@ -322,7 +323,7 @@ fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_sent() {
             assert_eq!(taxpayer.reread(invoice).await["authority_data"]["status"], json!("PENDING"));
         }
         // What is queued after them is sent, and they are not.
-        let later = irn(&taxpayer, &bodies::invoice_no());
+        let later = irn(&taxpayer, &documents::invoice_no());
         send(REPORT, report(&taxpayer, &later)).await;
         let arrived = async || (reports(world, &later).1 == 1).then_some(());
         eventually("a later report", arrived).await;
@@ -338,7 +339,7 @@ fn an_invoice_that_is_cancelled_while_its_report_is_under_way_stays_so_and_is_kn
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let no = format!("INV{}SBXSLOW", number());
-        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
+        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
         let irn = invoice["irn"].as_str().unwrap();
         let request = taxpayer.request("POST", REPORT).header("prefer", "respond-async");
         let answer = Answer::to(request.json(&report(&taxpayer, irn))).await.expect_status(202);
@@ -365,7 +366,7 @@ fn an_invoice_that_is_cancelled_while_its_report_is_under_way_stays_so_and_is_kn
 fn a_report_does_not_keep_an_invoice_from_being_submitted_and_stays_the_last_word() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
         taxpayer.app().report(&report(&taxpayer, irn)).await.expect_status(200);
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
@@ -397,7 +398,7 @@ fn a_report_does_not_keep_an_invoice_from_being_submitted_and_stays_the_last_wor
 fn a_transmitted_invoice_that_is_reported_is_reported() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&body).await.expect_status(200);
@@ -419,15 +420,16 @@ fn a_transmitted_invoice_that_is_reported_is_reported() {
 fn a_taxpayer_reports_for_itself_only() {
     on_every_database(async |world| {
         let (one, other) = (world.taxpayer().await, world.taxpayer().await);
-        let body = report(&one, &irn(&one, &bodies::invoice_no()));
+        let body = report(&one, &irn(&one, &documents::invoice_no()));
         let foreign = with(&body, "irn", json!(irn(&other, "INV1")));
         let answer = one.app().report(&foreign).await.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
         assert_eq!(answer.faulty_paths(), ["irn"]);
-        let business = with(&body, "business_id", json!(other.business_id));
+        let business = with(&body, "business_id", json!(other.registration.business_id));
         one.app().report(&business).await.expect_faults(&["business_id"]);
-        let service = with(&body, "integrator_service_id", json!(other.service_id.to_lowercase()));
+        let service =
+            with(&body, "integrator_service_id", json!(other.registration.service_id.to_lowercase()));
         one.app().report(&service).await.expect_faults(&["integrator_service_id"]);
-        let own = with(&body, "business_id", json!(one.business_id));
+        let own = with(&body, "business_id", json!(one.registration.business_id));
         let nobodys = with(&own, "integrator_service_id", json!("0BADCAFE"));
         one.app().report(&nobodys).await.expect_status(200);
     });
@@ -438,10 +440,10 @@ fn an_integrator_reports_for_the_taxpayer_that_the_body_names() {
     on_every_database(async |world| {
         let (one, other) = (world.taxpayer().await, world.taxpayer().await);
         let app = world.integrator().app();
-        let whole = report(&one, &irn(&one, &bodies::invoice_no()));
-        let mixed = with(&whole, "integrator_service_id", json!(other.service_id));
-        app.report(&with(&mixed, "agent_tin", json!(other.tin))).await.expect_status(200);
-        let business = with(&whole, "business_id", json!(other.business_id));
+        let whole = report(&one, &irn(&one, &documents::invoice_no()));
+        let mixed = with(&whole, "integrator_service_id", json!(other.registration.service_id));
+        app.report(&with(&mixed, "agent_tin", json!(other.registration.tin))).await.expect_status(200);
+        let business = with(&whole, "business_id", json!(other.registration.business_id));
         app.report(&business).await.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
         // Where the IRN says nothing, the service id, the tax number and the header say who is meant in turn.
         let odd = with(&whole, "irn", json!("odd"));

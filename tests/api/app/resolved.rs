@@ -3,8 +3,9 @@
 
 use sandbox::{FaultKind, FaultOrder, InvoiceSheet, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, report, submission};
+use testkit::edit::{exact, with};
 
-use crate::support::bodies::{self, irn, report, submission, with};
 use crate::support::clients::Taxpayer;
 use crate::support::planted::plant;
 use crate::support::world::{World, apart, eventually, on_every_database};
@@ -48,7 +49,7 @@ async fn resolved_by(taxpayer: &Taxpayer, irn: &str, operation: &str) -> Value {
 
 /// A stored invoice that was submitted, and its IRN.
 async fn signed(taxpayer: &Taxpayer) -> String {
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
     taxpayer.app().submit_to_the_end(&submission(taxpayer, no)).await.expect_status(200);
     invoice["irn"].as_str().unwrap().to_owned()
@@ -63,7 +64,7 @@ fn a_lost_signature_is_known_by_its_document() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for kind in COMMITTED.into_iter().chain(PREVENTED) {
-            let body = submission(&taxpayer, &bodies::invoice_no());
+            let body = submission(&taxpayer, &documents::invoice_no());
             let irn = body["irn"].as_str().unwrap();
             fault(world, kind, Operation::Sign, irn);
             let answer = taxpayer.app().submit(&body).await.expect_status(200);
@@ -96,7 +97,7 @@ fn a_lost_report_is_sent_again_and_there_is_one() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for kind in COMMITTED.into_iter().chain(PREVENTED) {
-            let irn = irn(&taxpayer, &bodies::invoice_no());
+            let irn = irn(&taxpayer, &documents::invoice_no());
             fault(world, kind, Operation::Report, &irn);
             taxpayer.app().report(&report(&taxpayer, &irn)).await;
             assert_eq!(resolved_by(&taxpayer, &irn, "report").await, json!("answer"), "{kind:?}");
@@ -129,7 +130,7 @@ fn an_answer_that_comes_too_late_is_found_out_about() {
             (order.irn, order.latency_ms) = (Some(irn.to_owned()), Some(6_000));
             world.authority.add_fault(order).unwrap();
         };
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let irn = body["irn"].as_str().unwrap();
         late(Operation::Sign, irn);
         late(Operation::Transmit, irn);
@@ -152,7 +153,7 @@ fn an_answer_that_comes_too_late_is_found_out_about() {
 fn an_irn_that_somebody_else_let_sign_is_never_taken_as_ours() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let (no, irn) = (invoice["invoice_no"].as_str().unwrap(), invoice["irn"].as_str().unwrap());
         plant(world, &taxpayer, no, |document| document["invoice_line"][0]["item"]["name"] = json!("Desk"))
             .await;
@@ -183,13 +184,13 @@ fn an_irn_that_somebody_else_let_sign_is_never_taken_as_ours() {
 fn a_document_that_was_signed_in_an_earlier_life_is_ours_and_is_not_signed_again() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let (no, irn) = (invoice["invoice_no"].as_str().unwrap(), invoice["irn"].as_str().unwrap());
         plant(world, &taxpayer, no, |document| {
             document["sync_date"] = json!("2026-01-16");
             document["note"] = Value::Null;
             document["payment_status"] = json!("PAID");
-            document["legal_monetary_total"]["payable_amount"] = bodies::exact("1075.00");
+            document["legal_monetary_total"]["payable_amount"] = exact("1075.00");
         })
         .await;
         let answer = taxpayer.app().submit(&submission(&taxpayer, no)).await.expect_status(200);
@@ -205,7 +206,7 @@ fn a_document_that_was_signed_in_an_earlier_life_is_ours_and_is_not_signed_again
 fn an_irn_that_is_taken_between_its_check_and_its_signature_is_not_ours() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let body = submission(&taxpayer, &no);
         let irn = body["irn"].as_str().unwrap();
         let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Validate);
@@ -228,12 +229,12 @@ fn an_irn_that_is_taken_between_its_check_and_its_signature_is_not_ours() {
 fn what_the_authority_adds_is_no_difference_and_what_it_lacks_is_one() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         plant(world, &taxpayer, &no, |document| document["note"] = json!("by the authority")).await;
         let answer = taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         assert_eq!(answer.body["message"]["resolved_by"], json!("download"));
 
-        let noted = with(&submission(&taxpayer, &bodies::invoice_no()), "note", json!("ours"));
+        let noted = with(&submission(&taxpayer, &documents::invoice_no()), "note", json!("ours"));
         let no = noted["invoice_reference"].as_str().unwrap();
         plant(world, &taxpayer, no, |_| {}).await;
         taxpayer.app().submit(&noted).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
@@ -262,12 +263,12 @@ fn where_confirm_is_out_the_search_is_asked() {
         app.transmit(&irn).await.expect_status(200);
         assert_eq!(resolved_by(&taxpayer, &irn, "transmit").await, json!("search"));
 
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         fault(world, FaultKind::CommitThenDrop, Operation::Sign, body["irn"].as_str().unwrap());
         let answer = app.submit(&body).await.expect_status(200);
         assert_eq!(answer.body["message"]["resolved_by"], json!("download"));
         // With an answer to the signature only its confirmation is left to the search.
-        let plain = app.submit(&submission(&taxpayer, &bodies::invoice_no())).await.expect_status(200);
+        let plain = app.submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
         assert_eq!(plain.body["message"]["resolved_by"], json!("search"));
     });
 }
@@ -277,7 +278,7 @@ fn where_both_witnesses_are_silent_the_run_waits_and_nothing_is_sent_again() {
     apart("resolved-silent", &[("PIPELINE__WAIT_S", "2")], async |world| {
         let taxpayer = world.taxpayer().await;
         let irn = signed(&taxpayer).await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let unsigned = body["irn"].as_str().unwrap();
         fault(world, FaultKind::CommitThenDrop, Operation::Sign, unsigned);
         fault(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
@@ -304,7 +305,7 @@ fn a_download_that_cannot_be_had_for_the_moment_is_asked_for_again() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for kind in [FaultKind::Garbage, FaultKind::MissingFields, FaultKind::ServerError] {
-            let body = submission(&taxpayer, &bodies::invoice_no());
+            let body = submission(&taxpayer, &documents::invoice_no());
             let irn = body["irn"].as_str().unwrap();
             fault(world, FaultKind::CommitThenDrop, Operation::Sign, irn);
             let mut order = FaultOrder::of(kind).on(Operation::Download).times(2);
@@ -336,7 +337,7 @@ fn a_payment_status_that_stands_already_is_known_by_asking_and_its_step_says_so(
 fn a_confirmation_that_is_refused_does_not_refuse_what_is_signed() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let irn = body["irn"].as_str().unwrap();
         let mut odd = FaultOrder::of(FaultKind::ServerError).on(Operation::Confirm).times(2);
         (odd.irn, odd.status) = (Some(irn.to_owned()), Some(409));

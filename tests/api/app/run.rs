@@ -1,9 +1,9 @@
 //! GET /v1/app/invoices/{irn}/run.
 
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, submission};
 
-use crate::support::bodies::{self, irn, submission};
-use crate::support::world::{number, on_every_database};
+use crate::support::world::on_every_database;
 
 fn outcomes(run: &Value) -> Vec<(&str, &Value)> {
     let steps = run["steps"].as_array().unwrap();
@@ -14,7 +14,7 @@ fn outcomes(run: &Value) -> Vec<(&str, &Value)> {
 fn a_run_shows_its_steps() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         let answer = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
         let run = answer.data();
@@ -65,7 +65,7 @@ fn each_attempt_at_a_step_is_shown() {
 fn an_irn_without_a_run_has_none_to_show() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let answer = taxpayer.app().run(&irn(&taxpayer, &no)).await;
         answer.expect_refusal(404, "RUN_NOT_FOUND");
         other.app().submit(&submission(&other, &no)).await.expect_status(200);

@@ -2,10 +2,11 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::documents::{self, irn, number, submission};
+use testkit::edit::with;
 
 use crate::support::answer::stable;
-use crate::support::bodies::{self, irn, submission, with};
-use crate::support::world::{World, apart, eventually, number, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 /// An invoice number of which the sandbox takes a word.
 fn magic(word: &str) -> String {
@@ -20,7 +21,7 @@ fn sign_count(world: &World, irn: &str) -> u64 {
 fn the_result_stands_under_message_and_the_sentence_under_data() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         assert_eq!(answer.body["success"], json!(true));
         assert_eq!(answer.body["data"], json!("Invoice submitted successfully"));
@@ -47,7 +48,7 @@ fn the_result_stands_under_message_and_the_sentence_under_data() {
 fn a_stored_invoice_is_moved_by_its_submission() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let no = invoice["invoice_no"].as_str().unwrap();
         let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
         let after = taxpayer.reread(&invoice).await;
@@ -82,7 +83,7 @@ fn a_submission_that_says_paid_or_cancelled_is_so_in_the_books() {
             [("PAID", "PAID", true), ("CANCELLED", "REJECTED", false), ("PENDING", "PENDING", false)]
         {
             let taxpayer = world.taxpayer().await;
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
             let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
             let body = with(&body, "payment_status", json!(declared));
             taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
@@ -107,7 +108,7 @@ fn a_submission_that_says_paid_or_cancelled_is_so_in_the_books() {
 fn the_events_of_a_submission_carry_the_invoice_as_it_was_then() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let no = invoice["invoice_no"].as_str().unwrap();
         taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
         let events = taxpayer.events().await;
@@ -147,7 +148,7 @@ fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
 fn the_same_irn_again_gets_the_result_there_is() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let first = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         let events = taxpayer.events().await.len();
         for _ in 0..3 {
@@ -163,7 +164,7 @@ fn the_same_irn_again_gets_the_result_there_is() {
 fn concurrent_submissions_of_one_irn_are_signed_once() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let twins = (0..8).map(async |_| taxpayer.app().submit_to_the_end(&body).await);
         let answers = futures_util::future::join_all(twins).await;
         assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
@@ -176,7 +177,7 @@ fn concurrent_submissions_of_one_irn_are_signed_once() {
 fn other_content_for_a_signed_irn_is_a_conflict() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
         let other = with(&body, "note", json!("another text"));
         taxpayer.app().submit(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
@@ -188,7 +189,7 @@ fn other_content_for_a_signed_irn_is_a_conflict() {
 fn other_content_before_the_signature_replaces_the_old() {
     apart("replaced", &[], async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let newer = with(&body, "note", json!("another text"));
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         taxpayer.app().submit_async(&body).await.expect_status(202);
@@ -205,7 +206,7 @@ fn a_document_that_the_authority_refuses_is_told_in_its_words() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let no = magic("SBXREJECT");
-        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
+        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
         let body = submission(&taxpayer, &no);
         let answer = taxpayer.app().submit_to_the_end(&body).await.expect_refusal(422, "AUTHORITY_REJECTED");
         assert!(answer.message().len() > 10, "{}", answer.text);
@@ -252,7 +253,7 @@ fn an_authority_that_is_busy_is_asked_again() {
 fn a_cancelled_invoice_is_not_submitted() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
         let no = invoice["invoice_no"].as_str().unwrap();
         let answer = taxpayer.app().submit(&submission(&taxpayer, no)).await;
@@ -289,7 +290,7 @@ fn a_caller_that_does_not_wait_gets_the_address_of_the_run() {
 fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succeeds() {
     apart("outage", &[("PIPELINE__WAIT_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         let answer = taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
@@ -310,7 +311,7 @@ fn invoices_are_taken_in_while_the_authority_is_out() {
     apart("create-in-outage", &[], async |world| {
         let taxpayer = world.taxpayer().await;
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
     });
 }
@@ -319,7 +320,7 @@ fn invoices_are_taken_in_while_the_authority_is_out() {
 fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let irn = body["irn"].as_str().unwrap();
         let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign);
         drop.irn = Some(irn.to_owned());
@@ -335,7 +336,7 @@ fn a_run_that_is_given_up_is_paused_and_the_invoice_failed() {
     apart("given-up", &[("PIPELINE__GIVE_UP_AFTER_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
         let no = magic("SBXDOWN");
-        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
+        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
         let body = submission(&taxpayer, &no);
         taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
         let paused = async || {

@@ -1,8 +1,9 @@
 //! POST /v1/app/invoices/submit: what each field has to be.
 
 use serde_json::{Value, json};
+use testkit::documents::{self, submission};
+use testkit::edit::{exact, with, without};
 
-use crate::support::bodies::{self, exact, submission, with, without};
 use crate::support::world::on_every_database;
 
 /// Every field that has to be there in a business invoice.
@@ -50,7 +51,7 @@ const REQUIRED: [&str; 37] = [
 fn each_required_field_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         for path in REQUIRED {
             taxpayer.app().submit(&without(&body, path)).await.expect_faults(&[path]);
             taxpayer.app().submit(&with(&body, path, json!(null))).await.expect_faults(&[path]);
@@ -63,7 +64,7 @@ fn each_required_field_is_asked_for() {
 fn a_value_outside_what_its_field_takes_is_refused() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         for (path, odd) in odd_values() {
             let answer = taxpayer.app().submit(&with(&body, path, odd.clone())).await;
             assert_eq!(answer.faulty_paths(), [path], "{odd}: {}", answer.text);
@@ -135,9 +136,11 @@ fn an_odd_irn_has_a_code_of_its_own() {
 fn the_service_id_of_an_irn_is_taken_in_any_case() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
-        let lower =
-            body["irn"].as_str().unwrap().replace(&taxpayer.service_id, &taxpayer.service_id.to_lowercase());
+        let body = submission(&taxpayer, &documents::invoice_no());
+        let lower = body["irn"]
+            .as_str()
+            .unwrap()
+            .replace(&taxpayer.registration.service_id, &taxpayer.registration.service_id.to_lowercase());
         taxpayer.app().submit(&with(&body, "irn", json!(lower))).await.expect_status(200);
     });
 }
@@ -146,7 +149,7 @@ fn the_service_id_of_an_irn_is_taken_in_any_case() {
 fn a_consumer_invoice_needs_no_customer() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let body = without(&body, "accounting_customer_party");
         for category in ["B2B", "B2G"] {
             let answer = taxpayer.app().submit(&with(&body, "invoice_category", json!(category))).await;
@@ -160,7 +163,7 @@ fn a_consumer_invoice_needs_no_customer() {
 fn what_is_optional_is_accepted_and_sent() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let mut body = submission(&taxpayer, &bodies::invoice_no());
+        let mut body = submission(&taxpayer, &documents::invoice_no());
         for (path, value) in [
             ("issue_time", json!("10:15:00")),
             ("payment_status", json!("PENDING")),
@@ -186,10 +189,10 @@ fn what_is_optional_is_accepted_and_sent() {
 fn a_tax_total_that_is_left_out_is_derived() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         taxpayer.app().submit(&body).await.expect_status(200);
         let free = with(
-            &submission(&taxpayer, &bodies::invoice_no()),
+            &submission(&taxpayer, &documents::invoice_no()),
             "legal_monetary_total.tax_inclusive_amount",
             json!(1000),
         );
@@ -202,7 +205,7 @@ fn a_tax_total_that_is_left_out_is_derived() {
 fn service_codes_may_stand_in_place_of_product_codes() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let body = without(&without(&body, "invoice_line.0.hsn_code"), "invoice_line.0.product_category");
         let half = with(&body, "invoice_line.0.isic_code", json!("6201"));
         taxpayer.app().submit(&half).await.expect_faults(&["invoice_line.0.service_category"]);
@@ -215,7 +218,7 @@ fn service_codes_may_stand_in_place_of_product_codes() {
 fn all_faults_are_told_at_once_and_unknown_fields_in_a_warning() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &bodies::invoice_no());
+        let body = submission(&taxpayer, &documents::invoice_no());
         let odd = with(&body, "accounting_supplier_party.email", json!("plain"));
         let odd = with(&odd, "invoice_line.0.price.price_unit", json!("EACH"));
         let odd = without(&odd, "issue_date");
@@ -233,19 +236,19 @@ fn a_supplier_that_is_not_the_account_is_refused_on_its_tin() {
     const TIN: &str = "accounting_supplier_party.tin";
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let body = submission(&taxpayer, &bodies::invoice_no());
-        for stranger in [other.tin.as_str(), "23456789-0001", "-"] {
+        let body = submission(&taxpayer, &documents::invoice_no());
+        for stranger in [other.registration.tin.as_str(), "23456789-0001", "-"] {
             let odd = with(&body, TIN, json!(stranger));
             for caller in [taxpayer.app(), world.integrator().app()] {
                 let answer = caller.submit(&odd).await.expect_faults(&[TIN]);
                 assert!(answer.message().contains("the tax number of this taxpayer"), "{}", answer.message());
             }
-            let document = with(&bodies::validation(&taxpayer, "INV1"), TIN, json!(stranger));
+            let document = with(&documents::validation(&taxpayer, "INV1"), TIN, json!(stranger));
             let answer = taxpayer.app().validate(&document).await.expect_status(200);
             assert!(answer.warnings().contains("Submit refuses it"), "{}", answer.warnings());
         }
         assert!(world.authority.invoice(body["irn"].as_str().unwrap()).is_none(), "nobody was asked");
-        let respelled = with(&body, TIN, json!(taxpayer.tin.replace('-', "\u{2013} ")));
+        let respelled = with(&body, TIN, json!(taxpayer.registration.tin.replace('-', "\u{2013} ")));
         taxpayer.app().submit(&respelled).await.expect_status(200);
     });
 }
@@ -256,12 +259,12 @@ fn of_a_self_billed_document_the_customer_is_the_account() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for code in ["385", "393", "394"] {
-            let body = submission(&taxpayer, &bodies::invoice_no());
+            let body = submission(&taxpayer, &documents::invoice_no());
             let body = with(&body, "invoice_type_code", json!(code));
             taxpayer.app().submit(&body).await.expect_faults(&[TIN]);
             let nobody = without(&with(&body, "invoice_category", json!("B2C")), "accounting_customer_party");
             taxpayer.app().submit(&nobody).await.expect_faults(&["accounting_customer_party"]);
-            let body = with(&body, TIN, json!(taxpayer.tin));
+            let body = with(&body, TIN, json!(taxpayer.registration.tin));
             let body = with(&body, "accounting_supplier_party.tin", json!("87654321-0001"));
             taxpayer.app().submit(&body).await.expect_status(200);
         }

@@ -2,15 +2,16 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation, PartyEnrolment};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, submission};
+use testkit::edit::with;
 
 use crate::support::answer::{Answer, stable};
-use crate::support::bodies::{self, irn, submission, with};
 use crate::support::clients::{TRANSMIT, Taxpayer};
-use crate::support::world::{World, apart, eventually, number, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 /// An invoice that the authority has signed; its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
     taxpayer.app().submit_to_the_end(&submission(taxpayer, no)).await.expect_status(200);
     let irn = invoice["irn"].as_str().unwrap().to_owned();
@@ -66,7 +67,7 @@ fn a_second_transmission_gets_the_stored_result_without_a_call() {
 fn an_invoice_that_is_not_signed_is_a_500_with_a_code() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let answer = taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await;
         answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
     });
@@ -103,7 +104,7 @@ fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signatu
             let party = PartyEnrolment { tin: Some(tin.clone()), online: Some(online), ..Default::default() };
             world.authority.enrol(&party).unwrap();
         };
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         let body = with(&body, "accounting_customer_party.tin", json!(tin));
         taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
@@ -124,7 +125,7 @@ fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signatu
 /// A signed invoice of a customer of its own, who is offline.
 async fn signed_for_an_offline_customer(world: &World, taxpayer: &Taxpayer) -> (Value, PartyEnrolment) {
     let tin = format!("{:08}-0009", number());
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = submission(taxpayer, invoice["invoice_no"].as_str().unwrap());
     let body = with(&body, "accounting_customer_party.tin", json!(tin));
     taxpayer.app().submit_to_the_end(&body).await.expect_status(200);

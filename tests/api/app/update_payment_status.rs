@@ -3,14 +3,14 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, submission};
 
-use crate::support::bodies::{self, irn, submission};
 use crate::support::clients::{Taxpayer, relay};
-use crate::support::world::{World, apart, eventually, number, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 /// A stored invoice that the authority has signed, and its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
     taxpayer.app().submit(&submission(taxpayer, no)).await.expect_status(200);
     (invoice.clone(), invoice["irn"].as_str().unwrap().to_owned())
@@ -118,7 +118,7 @@ fn what_the_authority_refuses_is_told_in_its_words() {
 fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_senses() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let no = body["invoice_no"].as_str().unwrap();
         taxpayer.app().submit(&submission(&taxpayer, no)).await.expect_status(200);
         let invoice = taxpayer.invoice(&body).await;
@@ -138,7 +138,7 @@ fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_senses() {
 fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let irn = irn(&taxpayer, &no);
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
@@ -159,7 +159,7 @@ fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
 fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let unsigned = taxpayer.invoice(&bodies::invoice()).await;
+        let unsigned = taxpayer.invoice(&documents::invoice()).await;
         let (_, of_other) = signed(&other).await;
         for irn in [unsigned["irn"].as_str().unwrap(), &of_other, &irn(&taxpayer, "NEVERSEEN")] {
             let answer = taxpayer.app().pay(irn, "PAID").await;
@@ -267,7 +267,7 @@ fn concurrent_relays_of_one_status_are_one() {
 fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_be_paid() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let mut body = bodies::invoice();
+        let mut body = documents::invoice();
         body["invoice_no"] = json!(format!("INV{}SBXSLOW", number()));
         let no = body["invoice_no"].as_str().unwrap();
         taxpayer.app().submit_async(&submission(&taxpayer, no)).await.expect_status(202);

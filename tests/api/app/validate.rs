@@ -2,11 +2,12 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, submission, validation};
+use testkit::edit::{exact, with, without};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, exact, irn, submission, validation, with, without};
 use crate::support::clients::{Taxpayer, VALIDATE};
-use crate::support::world::{World, apart, number, on_every_database};
+use crate::support::world::{World, apart, on_every_database};
 
 /// Every field of the table that has to be there.
 const REQUIRED: [&str; 53] = [
@@ -73,7 +74,7 @@ fn asked(world: &World, irn: &str) -> usize {
 
 /// A payload and its IRN.
 fn payload(taxpayer: &Taxpayer) -> (Value, String) {
-    let no = bodies::invoice_no();
+    let no = documents::invoice_no();
     (validation(taxpayer, &no), irn(taxpayer, &no))
 }
 
@@ -81,7 +82,7 @@ fn payload(taxpayer: &Taxpayer) -> (Value, String) {
 fn a_valid_payload_is_said_to_be_so_and_nothing_changes() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let events = taxpayer.events().await.len();
         let body = validation(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         let irn = invoice["irn"].as_str().unwrap();
@@ -211,7 +212,7 @@ fn an_odd_irn_has_a_code_of_its_own_and_the_same_status() {
         assert_eq!(answer.expect_refusal(400, "IRN_SERVICE_ID_MISMATCH").faulty_paths(), ["irn"]);
         let hyphened = with(&body, "irn", json!(irn(&taxpayer, "INV-1")));
         taxpayer.app().validate(&hyphened).await.expect_invalid(&["irn"]);
-        let business = with(&body, "business_id", json!(other.business_id));
+        let business = with(&body, "business_id", json!(other.registration.business_id));
         taxpayer.app().validate(&business).await.expect_invalid(&["business_id"]);
     });
 }
@@ -306,7 +307,7 @@ fn an_integrator_validates_for_its_taxpayers_and_no_others() {
 fn the_body_of_a_submission_may_be_validated_first() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let mut body = submission(&taxpayer, &no);
         let own = validation(&taxpayer, &no);
         for field in ["tax_point_date", "tax_currency_code", "payment_means", "tax_total"] {

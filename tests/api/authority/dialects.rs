@@ -2,8 +2,8 @@
 
 use sandbox::{Dialect, FaultKind, FaultOrder, Operation, PartyEnrolment};
 use serde_json::json;
+use testkit::documents::{self, irn, submission};
 
-use crate::support::bodies::{self, irn, submission};
 use crate::support::supplies::{arrived, planted, signed};
 use crate::support::world::apart;
 
@@ -21,12 +21,12 @@ fn a_busy_moment_is_no_refusal_and_a_duplicate_is_found_out() {
             world.authority.set_dialect(dialect);
             let taxpayer = world.taxpayer().await;
             for word in ["SBXBUSY", "SBXBUSY422", "SBXDROP"] {
-                let no = format!("{}{word}", bodies::invoice_no());
+                let no = format!("{}{word}", documents::invoice_no());
                 taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
                 assert_eq!(world.authority.invoice(&irn(&taxpayer, &no)).unwrap().sign_count, 1, "{word}");
             }
             for operation in [Operation::IrnValidate, Operation::Validate] {
-                let no = bodies::invoice_no();
+                let no = documents::invoice_no();
                 let mut busy = FaultOrder::of(FaultKind::Busy).on(operation);
                 busy.irn = Some(irn(&taxpayer, &no));
                 world.authority.add_fault(busy).unwrap();
@@ -42,10 +42,10 @@ fn who_is_online_is_read_from_the_lookup() {
         apart(&name, &OFTEN, async |world| {
             world.authority.set_dialect(dialect);
             let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-            let (_, irn) = signed(&seller, &buyer.tin).await;
+            let (_, irn) = signed(&seller, &buyer.registration.tin).await;
             let enrol = |online: bool| {
                 let party = PartyEnrolment {
-                    tin: Some(buyer.tin.clone()),
+                    tin: Some(buyer.registration.tin.clone()),
                     online: Some(online),
                     ..PartyEnrolment::default()
                 };
@@ -67,7 +67,7 @@ fn what_is_in_transit_is_read_from_the_list() {
             world.authority.set_dialect(dialect);
             world.authority.forget_access_points();
             let buyer = world.taxpayer().await;
-            let irn = planted(world, &buyer.tin);
+            let irn = planted(world, &buyer.registration.tin);
             let line = arrived(&buyer, &irn).await;
             assert_eq!(line["acknowledged"], json!(false));
         });

@@ -3,17 +3,18 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::documents::{self, number};
+use testkit::edit::with;
 
 use crate::support::answer::stable;
-use crate::support::bodies::{self, with};
 use crate::support::clients::{Integrator, TRANSMIT, Taxpayer};
 use crate::support::supplies::{planted, received, signed};
-use crate::support::world::{World, eventually, number, on_every_database};
+use crate::support::world::{World, eventually, on_every_database};
 
 const WORDS: [&str; 4] = ["TRANSMITTING", "ACKNOWLEDGED", "TRANSMITTED", "FAILED"];
 
 async fn with_tin(world: &World, integrator: &Integrator, tin: &str) -> Taxpayer {
-    let body = with(&bodies::taxpayer(), "tin_no", json!(tin));
+    let body = with(&documents::taxpayer(), "tin_no", json!(tin));
     let made = integrator.create_taxpayer(&body).await.expect_status(201);
     let id = made.data()["id"].as_i64().unwrap();
     let key = integrator.rotate_api_key(id).await.expect_status(200);
@@ -30,7 +31,7 @@ fn fault(world: &World, kind: FaultKind, irn: &str) {
 fn a_wrong_token_is_a_path_that_does_not_exist() {
     on_every_database(async |world| {
         let buyer = world.taxpayer().await;
-        let irn = planted(world, &buyer.tin);
+        let irn = planted(world, &buyer.registration.tin);
         let notice = json!({ "irn": irn, "message": "TRANSMITTING" });
         let anonymous = world.anonymous();
         let unknown = anonymous.send("POST", "/authority/nothing/here", &notice).await;
@@ -86,7 +87,7 @@ fn an_irn_that_nobody_here_sent_or_receives_is_not_found() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let elsewhere = planted(world, &format!("{:08}-7777", number()));
-        for irn in ["NEVER1-5A0D0001-20260115", &bodies::irn(&taxpayer, "NEVER1"), &elsewhere] {
+        for irn in ["NEVER1-5A0D0001-20260115", &documents::irn(&taxpayer, "NEVER1"), &elsewhere] {
             for word in WORDS {
                 world.notice(irn, word).await.expect_refusal(404, "INVOICE_NOT_FOUND");
             }
@@ -98,7 +99,7 @@ fn an_irn_that_nobody_here_sent_or_receives_is_not_found() {
 fn an_invoice_that_is_addressed_to_a_taxpayer_comes_into_its_inbox() {
     on_every_database(async |world| {
         let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let irn = planted(world, &buyer.tin);
+        let irn = planted(world, &buyer.registration.tin);
         let answer = world.notice(&irn, "transmitting").await.expect_status(200);
         assert_eq!(answer.message(), "Notification received successfully");
         assert_eq!(answer.data(), &json!({ "irn": irn, "message": "TRANSMITTING" }));
@@ -143,7 +144,7 @@ fn an_invoice_that_is_addressed_to_a_taxpayer_comes_into_its_inbox() {
 fn notices_that_come_twice_and_out_of_order_change_nothing_more() {
     on_every_database(async |world| {
         let buyer = world.taxpayer().await;
-        let irn = planted(world, &buyer.tin);
+        let irn = planted(world, &buyer.registration.tin);
         for word in ["ACKNOWLEDGED", "TRANSMITTED", "TRANSMITTED", "FAILED", "TRANSMITTING"] {
             world.notice(&irn, word).await.expect_status(200);
         }
@@ -159,7 +160,7 @@ fn notices_that_come_twice_and_out_of_order_change_nothing_more() {
 fn of_concurrent_notices_one_is_recorded_and_all_are_well() {
     on_every_database(async |world| {
         let buyer = world.taxpayer().await;
-        let irn = planted(world, &buyer.tin);
+        let irn = planted(world, &buyer.registration.tin);
         let answers = join_all((0..12).map(|n| world.notice(&irn, WORDS[n % 4]))).await;
         assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
         assert_eq!(buyer.inbox_lines().await.len(), 1);
@@ -172,17 +173,17 @@ fn however_its_tin_is_written_an_invoice_reaches_its_buyer_and_no_look_alike() {
     on_every_database(async |world| {
         let (integrator, stranger) = (world.integrator(), world.new_integrator().await);
         let victim = with_tin(world, &integrator, &format!("{:08}-0001", 50_000_000 + number())).await;
-        let plain = victim.tin.replace('-', "");
-        let look_alike = with(&bodies::taxpayer(), "tin_no", json!(plain));
+        let plain = victim.registration.tin.replace('-', "");
+        let look_alike = with(&documents::taxpayer(), "tin_no", json!(plain));
         stranger.create_taxpayer(&look_alike).await.expect_faults(&["tin_no"]);
         let written = [
             plain,
-            victim.tin.clone(),
-            victim.tin.replace('-', " "),
-            victim.tin.replace('-', "\u{2013}"),
-            victim.tin.replace('-', "\u{a0}\u{200b}"),
-            victim.tin.replace('0', "０"),
-            format!(" {} ", victim.tin),
+            victim.registration.tin.clone(),
+            victim.registration.tin.replace('-', " "),
+            victim.registration.tin.replace('-', "\u{2013}"),
+            victim.registration.tin.replace('-', "\u{a0}\u{200b}"),
+            victim.registration.tin.replace('0', "０"),
+            format!(" {} ", victim.registration.tin),
         ];
         for spelling in &written {
             let irn = planted(world, spelling);
@@ -226,7 +227,7 @@ fn a_tin_that_two_taxpayers_had_from_before_reaches_neither() {
         };
         eventually("the count of withheld invoices", is_told).await;
         // A third look-alike is refused all the same.
-        let third = with(&bodies::taxpayer(), "tin_no", json!(shared));
+        let third = with(&documents::taxpayer(), "tin_no", json!(shared));
         integrator.create_taxpayer(&third).await.expect_faults(&["tin_no"]);
         let seller = world.taxpayer().await;
         let (_, irn) = signed(&seller, &shared).await;
@@ -242,7 +243,7 @@ fn an_authority_that_cannot_be_asked_has_the_notice_sent_again() {
     on_every_database(async |world| {
         for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Garbage, FaultKind::MissingFields] {
             let buyer = world.taxpayer().await;
-            let irn = planted(world, &buyer.tin);
+            let irn = planted(world, &buyer.registration.tin);
             fault(world, kind, &irn);
             let answer = world.notice(&irn, "TRANSMITTING").await;
             let answer = answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");

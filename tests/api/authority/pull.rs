@@ -2,9 +2,10 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::documents::number;
 
 use crate::support::supplies::{arrived, planted, signed};
-use crate::support::world::{apart, eventually, number};
+use crate::support::world::{apart, eventually};
 
 const OFTEN: [(&str, &str); 1] = [("AUTHORITY__PULL_EVERY_S", "1")];
 
@@ -14,9 +15,9 @@ fn notices_that_never_came_are_made_up_for() {
         world.authority.forget_access_points();
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         planted(world, &format!("{:08}-7777", number()));
-        let foreign = planted(world, &buyer.tin);
+        let foreign = planted(world, &buyer.registration.tin);
         arrived(&buyer, &foreign).await;
-        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
         seller.app().transmit(&irn).await.expect_status(200);
         arrived(&buyer, &irn).await;
         buyer.acknowledge(&irn).await.expect_status(200);
@@ -39,13 +40,13 @@ fn notices_that_never_came_are_made_up_for() {
 fn one_invoice_that_cannot_be_had_does_not_hold_up_the_others() {
     apart("pulled-past", &OFTEN, async |world| {
         let buyer = world.taxpayer().await;
-        let bad = planted(world, &buyer.tin);
+        let bad = planted(world, &buyer.registration.tin);
         let mut order = FaultOrder::of(FaultKind::Garbage).on(Operation::Download);
         order.irn = Some(bad.clone());
         order.probability = Some(1.into());
         world.authority.add_fault(order).unwrap();
         for _ in 0..3 {
-            let good = planted(world, &buyer.tin);
+            let good = planted(world, &buyer.registration.tin);
             arrived(&buyer, &good).await;
         }
         assert_eq!(buyer.inbox_lines().await.len(), 3);
@@ -61,7 +62,7 @@ fn a_list_that_cannot_be_read_is_read_later() {
         let mut order = FaultOrder::of(FaultKind::Outage).on(Operation::Pull);
         order.for_s = Some(3);
         world.authority.add_fault(order).unwrap();
-        let irn = planted(world, &buyer.tin);
+        let irn = planted(world, &buyer.registration.tin);
         arrived(&buyer, &irn).await;
     });
 }

@@ -2,8 +2,9 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, submission};
+use testkit::edit::with;
 
-use crate::support::bodies::{self, irn, submission};
 use crate::support::clients::Taxpayer;
 use crate::support::supplies::{arrived, signed};
 use crate::support::world::{World, apart, eventually, on_every_database};
@@ -27,7 +28,7 @@ async fn events_about(taxpayer: &Taxpayer, irn: &str) -> Vec<String> {
 
 /// An invoice of one taxpayer to another that is transmitted; nobody has been told.
 async fn transmitted(seller: &Taxpayer, buyer: &Taxpayer) -> (Value, String) {
-    let (invoice, irn) = signed(seller, &buyer.tin).await;
+    let (invoice, irn) = signed(seller, &buyer.registration.tin).await;
     seller.app().transmit(&irn).await.expect_status(200);
     (invoice, irn)
 }
@@ -46,7 +47,7 @@ fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself() {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
         let (invoice, irn) = transmitted(&seller, &buyer).await;
         let line = arrived(&buyer, &irn).await;
-        assert_eq!(line["supplier_tin"], json!(seller.tin));
+        assert_eq!(line["supplier_tin"], json!(seller.registration.tin));
         buyer.acknowledge(&irn).await.expect_status(200);
         let told = async || (standing(&seller, &invoice).await.1 == "ACKNOWLEDGED").then_some(());
         eventually("the receipt at the seller's", told).await;
@@ -70,7 +71,7 @@ fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself() {
 fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_says() {
     untold("forward", &async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
         // It is not transmitted: no word makes it so, and the buyer does not get to see it.
         for word in ["TRANSMITTED", "ACKNOWLEDGED", "FAILED", "TRANSMITTING"] {
             world.notice(&irn, word).await.expect_status(200);
@@ -102,8 +103,9 @@ fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_says() 
 fn an_invoice_that_is_only_submitted_and_not_stored_is_told_of_once() {
     untold("unstored", &async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let no = bodies::invoice_no();
-        let body = bodies::with(&submission(&seller, &no), "accounting_customer_party.tin", json!(buyer.tin));
+        let no = documents::invoice_no();
+        let body =
+            with(&submission(&seller, &no), "accounting_customer_party.tin", json!(buyer.registration.tin));
         seller.app().submit(&body).await.expect_status(200);
         let irn = irn(&seller, &no);
         seller.app().transmit(&irn).await.expect_status(200);
@@ -122,7 +124,7 @@ fn an_invoice_that_is_only_submitted_and_not_stored_is_told_of_once() {
 fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn() {
     apart("lost-answer", &[("PIPELINE__RETRY_INITIAL_MS", "600000")], async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
         world.authority.forget_access_points();
         let order = |kind, operation| {
             let mut order = FaultOrder::of(kind).on(operation).times(1);
@@ -153,7 +155,7 @@ fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
     let impatient = [("PIPELINE__GIVE_UP_AFTER_S", "1")];
     apart("paused", &impatient, async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
         world.authority.forget_access_points();
         for (kind, operation) in
             [(FaultKind::CommitThenDrop, Operation::Transmit), (FaultKind::ServerError, Operation::Confirm)]
@@ -186,7 +188,7 @@ fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says() {
 fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only() {
     apart("being-sent", &[("PIPELINE__RETRY_INITIAL_MS", "600000")], async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (invoice, irn) = signed(&seller, &buyer.tin).await;
+        let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
         let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Transmit).times(1);
         order.irn = Some(irn.clone());
         world.authority.add_fault(order).unwrap();
@@ -205,12 +207,12 @@ fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only() {
 fn a_cancelled_invoice_stays_cancelled() {
     untold("cancelled", &async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let invoice = seller.invoice(&bodies::invoice()).await;
+        let invoice = seller.invoice(&documents::invoice()).await;
         seller.set_status(&invoice, "cancelled").await.expect_status(200);
         // The supplier sent it by another way than ours.
         let irn = invoice["irn"].as_str().unwrap().to_owned();
         let elsewhere = sandbox::Inbound {
-            tin: buyer.tin.clone(),
+            tin: buyer.registration.tin.clone(),
             irn: Some(irn.clone()),
             notify: Some(false),
             ..Default::default()
@@ -226,7 +228,7 @@ fn a_cancelled_invoice_stays_cancelled() {
 fn a_stored_invoice_that_the_authority_has_not_signed_is_not_found() {
     on_every_database(async |world| {
         let seller = world.taxpayer().await;
-        let invoice = seller.invoice(&bodies::invoice()).await;
+        let invoice = seller.invoice(&documents::invoice()).await;
         let answer = world.notice(invoice["irn"].as_str().unwrap(), "TRANSMITTED").await;
         answer.expect_refusal(404, "INVOICE_NOT_FOUND");
         assert_eq!(standing(&seller, &invoice).await, pair("draft", "PENDING"));
@@ -255,6 +257,6 @@ fn a_taxpayer_may_invoice_itself() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let (_, irn) = transmitted(&taxpayer, &taxpayer).await;
-        assert_eq!(arrived(&taxpayer, &irn).await["supplier_tin"], json!(taxpayer.tin));
+        assert_eq!(arrived(&taxpayer, &irn).await["supplier_tin"], json!(taxpayer.registration.tin));
     });
 }

@@ -3,10 +3,10 @@
 use einvoice::domain::kernel::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use testkit::documents::{self, number};
 
-use crate::support::bodies;
 use crate::support::clients::{INVOICES, Integrator, Operator, TAXPAYERS, webhook};
-use crate::support::world::{World, eventually, number, on_every_database};
+use crate::support::world::{World, eventually, on_every_database};
 
 /// The account that a key belongs to, among all that are listed. The id of a key is the beginning of its SHA-256.
 async fn account_with(operator: &Operator, list: &str, key: &str) -> Value {
@@ -154,9 +154,9 @@ fn a_read_only_key_reads_and_is_refused_each_write() {
         let key = answer.data()["api_key"].as_str().unwrap();
         let reader = world.anonymous().with_key(key);
         reader.get(TAXPAYERS).await.expect_status(200);
-        reader.send("POST", TAXPAYERS, &bodies::taxpayer()).await.expect_refusal(403, "KEY_READ_ONLY");
+        reader.send("POST", TAXPAYERS, &documents::taxpayer()).await.expect_refusal(403, "KEY_READ_ONLY");
         reader
-            .send_keyed(&format!("k{}", number()), "POST", TAXPAYERS, &bodies::taxpayer())
+            .send_keyed(&format!("k{}", number()), "POST", TAXPAYERS, &documents::taxpayer())
             .await
             .expect_refusal(403, "KEY_READ_ONLY");
         let own = reader.get(TAXPAYERS).await.data()["data"][0]["id"].as_i64().unwrap();
@@ -173,7 +173,7 @@ fn a_read_only_key_reads_and_is_refused_each_write() {
         let answer = operator.call("POST", &rotate).await.expect_status(200);
         let key = answer.data()["api_key"].as_str().unwrap();
         let reader = world.anonymous().with_key(key);
-        reader.send("POST", TAXPAYERS, &bodies::taxpayer()).await.expect_refusal(403, "KEY_READ_ONLY");
+        reader.send("POST", TAXPAYERS, &documents::taxpayer()).await.expect_refusal(403, "KEY_READ_ONLY");
     });
 }
 
@@ -189,8 +189,8 @@ fn a_taxpayers_key_may_overlap_read_only_and_expire_where_the_query_says_so() {
         taxpayer.list_invoices("").await.expect_status(200);
         let reader = world.anonymous().with_key(key);
         reader.get(INVOICES).await.expect_status(200);
-        reader.send("POST", INVOICES, &bodies::invoice()).await.expect_refusal(403, "KEY_READ_ONLY");
-        taxpayer.invoice(&bodies::invoice()).await;
+        reader.send("POST", INVOICES, &documents::invoice()).await.expect_refusal(403, "KEY_READ_ONLY");
+        taxpayer.invoice(&documents::invoice()).await;
         // Posted, and yet it only reads.
         let by_no = json!({ "unique_no": "X", "unique_no_type": "IRN" });
         let answer = reader.send("POST", &format!("{INVOICES}/get-by-unique-no"), &by_no).await;

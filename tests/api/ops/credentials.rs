@@ -1,9 +1,10 @@
 //! Credentials of ERP systems are sent to the origin they were set for, whatever URL the integrator sets later.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
 use crate::support::answer::Answer;
-use crate::support::bodies;
 use crate::support::clients::{Operator, Taxpayer, webhook};
 use crate::support::erp::{Erp, Gate};
 use crate::support::ntlm::Account;
@@ -66,8 +67,8 @@ fn cases(erp: &Erp) -> Vec<(&'static str, Gate, Value)> {
             json!({ "header": "X-ERP-Key", "value": "ERPKEY-123" }),
         ),
         ("client_credentials", Gate::Token, client.clone()),
-        ("oauth2", Gate::Token, bodies::with(&client, "refresh_token", json!("r1"))),
-        ("ntlm", Gate::Ntlm(ACCOUNT), bodies::with(&account, "domain", json!("LAGOS"))),
+        ("oauth2", Gate::Token, with(&client, "refresh_token", json!("r1"))),
+        ("ntlm", Gate::Ntlm(ACCOUNT), with(&account, "domain", json!("LAGOS"))),
     ]
 }
 
@@ -110,7 +111,7 @@ fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do() {
         scene.set("basic", &auth).await;
         let stranger = Erp::start(Gate::Open);
         scene.set_url(&stranger.url()).await;
-        scene.taxpayer.invoice(&bodies::invoice()).await;
+        scene.taxpayer.invoice(&documents::invoice()).await;
         let (integrator, id) = (world.integrator(), scene.taxpayer.id);
         let dead = async || {
             let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);

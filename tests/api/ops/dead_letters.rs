@@ -1,8 +1,8 @@
 //! GET /ops/webhooks/dead-letters and their replay by an operator.
 
 use serde_json::json;
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
@@ -13,7 +13,7 @@ async fn with_a_dead_letter(world: &World, receiver: &Receiver) -> Taxpayer {
     let (integrator, events) = (world.integrator(), ["invoice.created"]);
     integrator.set_webhook(taxpayer.id, &receiver.url(), &events).await.expect_status(200);
     receiver.answer_next(&[Reply::Status(503); 4]);
-    taxpayer.invoice(&bodies::invoice()).await;
+    taxpayer.invoice(&documents::invoice()).await;
     let dead = async || {
         let log = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
         (log.data()["total"] == json!(1)).then_some(())

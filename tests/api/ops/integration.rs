@@ -4,8 +4,8 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::{Operator, Taxpayer};
 use crate::support::erp::{Erp, Gate, Taken};
 use crate::support::ntlm::Account;
@@ -70,7 +70,7 @@ impl<'w> Desk<'w> {
     /// A notification of a real event, as the ERP took it.
     async fn notified(&self) -> Taken {
         let before = self.erp.taken().len();
-        self.taxpayer.invoice(&bodies::invoice()).await;
+        self.taxpayer.invoice(&documents::invoice()).await;
         let taken = async || self.erp.taken().get(before).cloned();
         let taken = eventually("a notification", taken).await;
         assert!(taken.notification.is_signed_with(&self.secret), "the bytes that were sent are signed");
@@ -207,7 +207,7 @@ fn client_credentials_fetch_one_token_and_use_it_until_it_is_refused() {
         let desk = Desk::at(world, Gate::Token).await;
         desk.set_tokens("client_credentials", None).await;
         for _ in 0..12 {
-            desk.taxpayer.invoice(&bodies::invoice()).await;
+            desk.taxpayer.invoice(&documents::invoice()).await;
         }
         let all = async || (desk.erp.taken().len() == 12).then_some(());
         eventually("twelve notifications", all).await;
@@ -344,7 +344,7 @@ fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_message() 
         let integrator = world.integrator();
         integrator.set_webhook(desk.taxpayer.id, &plain.url(), &["invoice.created"]).await.expect_status(200);
         plain.answer_always(Reply::Abort(400));
-        desk.taxpayer.invoice(&bodies::invoice()).await;
+        desk.taxpayer.invoice(&documents::invoice()).await;
         let attempt = desk.attempts(1).await.remove(0);
         assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")), "{attempt}");
         assert!(plain.received().iter().all(|one| one.bytes.is_empty()), "nothing was sent");

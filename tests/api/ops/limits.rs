@@ -3,8 +3,8 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::world::{World, apart};
 
 /// The entry of one operation.
@@ -22,7 +22,8 @@ fn calls_beyond_the_limit_wait_and_none_is_lost() {
         late.latency_ms = Some(20);
         late.times = Some(100);
         world.authority.add_fault(late).unwrap();
-        let bodies: Vec<_> = (0..40).map(|_| bodies::validation(&taxpayer, &bodies::invoice_no())).collect();
+        let bodies: Vec<_> =
+            (0..40).map(|_| documents::validation(&taxpayer, &documents::invoice_no())).collect();
         let app = taxpayer.app();
         for answer in join_all(bodies.iter().map(|body| app.validate(body))).await {
             answer.expect_status(200);
@@ -36,14 +37,14 @@ fn calls_beyond_the_limit_wait_and_none_is_lost() {
 fn a_pause_that_the_authority_asks_for_holds_back_all_calls_of_its_kind() {
     apart("paced", &[], async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::validation(&taxpayer, &bodies::invoice_no());
+        let body = documents::validation(&taxpayer, &documents::invoice_no());
         let mut busy = FaultOrder::of(FaultKind::Throttled).on(Operation::Validate);
         busy.retry_after_s = Some(30);
         world.authority.add_fault(busy).unwrap();
         let first = taxpayer.app().validate(&body).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
         assert_eq!(first.header("retry-after"), "30");
         let neighbour = world.taxpayer().await;
-        let other = bodies::validation(&neighbour, &bodies::invoice_no());
+        let other = documents::validation(&neighbour, &documents::invoice_no());
         let second = neighbour.app().validate(&other).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
         assert!(second.message().contains("asks to be called less often"), "{}", second.text);
         let wait: u64 = second.header("retry-after").parse().unwrap();

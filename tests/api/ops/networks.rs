@@ -1,8 +1,8 @@
 //! The networks that an operator opens to one taxpayer's ERP.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::Operator;
 use crate::support::erp::{Erp, Gate};
 use crate::support::world::{apart, eventually};
@@ -28,7 +28,7 @@ fn a_network_is_open_to_its_taxpayer_at_its_port() {
         assert_eq!(shown.data()["allowed_networks"], json!([network]));
         integrator.set_webhook(one.id, &erp.url(), CREATED).await.expect_status(200);
         integrator.test_webhook(one.id).await.expect_status(200);
-        one.invoice(&bodies::invoice()).await;
+        one.invoice(&documents::invoice()).await;
         eventually("a notification", async || (erp.taken().len() == 2).then_some(())).await;
 
         // Neither to another port nor to another taxpayer, though a connection is open.

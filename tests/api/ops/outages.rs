@@ -2,9 +2,9 @@
 
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, submission};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, irn, submission};
 use crate::support::clients::{Operator, Taxpayer};
 use crate::support::receiver::{Received, Receiver};
 use crate::support::world::{World, apart, eventually, on_every_database};
@@ -25,7 +25,7 @@ async fn outage(world: &World, taxpayer: &Taxpayer) -> Vec<Value> {
     world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
     let mut bodies = Vec::new();
     for _ in 0..3 {
-        let body = submission(taxpayer, &bodies::invoice_no());
+        let body = submission(taxpayer, &documents::invoice_no());
         taxpayer.app().submit_async(&body).await.expect_status(202);
         bodies.push(body);
     }
@@ -142,7 +142,7 @@ fn calls_that_are_relayed_live_show_an_outage_too() {
     apart("outage-of-one-call", &QUICK, async |world| {
         let receiver = Receiver::start();
         let taxpayer = subscribed(world, &receiver, &[STARTED]).await;
-        let (no, operator) = (bodies::invoice_no(), world.new_operator().await);
+        let (no, operator) = (documents::invoice_no(), world.new_operator().await);
         taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         for _ in 0..20 {
@@ -164,7 +164,7 @@ fn calls_that_are_relayed_live_show_an_outage_too() {
 fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_outage() {
     apart("no-outage-of-one", &QUICK, async |world| {
         let taxpayer = world.taxpayer().await;
-        let (no, operator) = (bodies::invoice_no(), world.new_operator().await);
+        let (no, operator) = (documents::invoice_no(), world.new_operator().await);
         taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
         let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
         world.authority.add_fault(fault).unwrap();
@@ -185,7 +185,7 @@ fn a_call_that_fails_for_several_taxpayers_is_an_outage_though_the_authority_ans
         for _ in 0..3 {
             let taxpayer = world.taxpayer().await;
             for _ in 0..7 {
-                let body = bodies::validation(&taxpayer, &bodies::invoice_no());
+                let body = documents::validation(&taxpayer, &documents::invoice_no());
                 taxpayer.app().validate(&body).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
             }
         }

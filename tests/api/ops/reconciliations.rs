@@ -6,9 +6,10 @@ use einvoice::domain::reconciliation::day::day_of;
 use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, submission};
+use testkit::edit::{exact, with};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, irn, submission, with};
 use crate::support::clients::{Operator, Taxpayer};
 use crate::support::supplies::signed;
 use crate::support::world::{World, apart, eventually, on_every_database};
@@ -77,7 +78,7 @@ fn sent_elsewhere(world: &World, taxpayer: &Taxpayer, no: &str) -> String {
     document["tax_currency_code"] = json!("NGN");
     document["tax_total"] = json!([{ "tax_amount": 75, "tax_subtotal": [{
         "taxable_amount": 1000, "tax_amount": 75,
-        "tax_category": { "id": "STANDARD_VAT", "percent": bodies::exact("7.5") },
+        "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
     }] }]);
     let tin = document["accounting_customer_party"]["tin"].as_str().unwrap().to_owned();
     let inbound = Inbound { tin, document: Some(document), notify: Some(false), ..Inbound::default() };
@@ -109,7 +110,7 @@ async fn state(taxpayer: &Taxpayer, irn: &str, operation: &str, wanted: &str) {
 
 /// A stored invoice whose signature was committed and whose run was given up before it learned of it.
 async fn paused_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Value, String) {
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap().to_owned();
     let irn = irn(taxpayer, &no);
     order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
@@ -196,8 +197,8 @@ fn a_run_that_an_operator_holds_is_listed_and_stays_held() {
 #[test]
 fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
     untold("elsewhere", &async |world, taxpayer, operator| {
-        let unknown = sent_elsewhere(world, taxpayer, &bodies::invoice_no());
-        let stored = taxpayer.invoice(&bodies::invoice()).await;
+        let unknown = sent_elsewhere(world, taxpayer, &documents::invoice_no());
+        let stored = taxpayer.invoice(&documents::invoice()).await;
         sent_elsewhere(world, taxpayer, stored["invoice_no"].as_str().unwrap());
         let done = compared(operator, taxpayer).await;
         assert_eq!(counts(&done), [2, 0, 0, 0, 2]);
@@ -221,10 +222,13 @@ fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
 #[test]
 fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() {
     untold("ended", &async |world, taxpayer, operator| {
-        let refused =
-            with(&submission(taxpayer, &format!("{}SBXREJECT", bodies::invoice_no())), "note", json!("odd"));
+        let refused = with(
+            &submission(taxpayer, &format!("{}SBXREJECT", documents::invoice_no())),
+            "note",
+            json!("odd"),
+        );
         taxpayer.app().submit(&refused).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let cancelled = bodies::invoice_no();
+        let cancelled = documents::invoice_no();
         order(world, FaultKind::ServerError, Operation::IrnValidate, &irn(taxpayer, &cancelled));
         taxpayer.app().submit_async(&submission(taxpayer, &cancelled)).await.expect_status(202);
         state(taxpayer, &irn(taxpayer, &cancelled), "submit", "paused").await;
@@ -249,7 +253,7 @@ fn a_waiting_run_is_sent_to_ask_at_once() {
     ];
     apart("waiting-signature", &slow, async |world| {
         let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let irn = irn(taxpayer, &no);
         order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
         silence(world, &irn);
@@ -266,7 +270,7 @@ fn a_waiting_run_is_sent_to_ask_at_once() {
 fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
     untold("lost-notices", &async |world, taxpayer, operator| {
         let buyer = world.taxpayer().await;
-        let (invoice, irn) = signed(taxpayer, &buyer.tin).await;
+        let (invoice, irn) = signed(taxpayer, &buyer.registration.tin).await;
         order(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
         silence(world, &irn);
         taxpayer.app().transmit(&irn).await.expect_status(500);
@@ -357,7 +361,7 @@ fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
         let (taxpayer, idle, operator) =
             (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
         signed(&taxpayer, "87654321-0001").await;
-        sent_elsewhere(world, &taxpayer, &bodies::invoice_no());
+        sent_elsewhere(world, &taxpayer, &documents::invoice_no());
         let listed = async || {
             let answer =
                 operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;

@@ -2,10 +2,11 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, number, submission};
+use testkit::edit::with;
 
-use crate::support::bodies::{self, irn, submission, with};
 use crate::support::clients::{Operator, Taxpayer};
-use crate::support::world::{World, apart, eventually, number, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 /// A run that waits for an authority that fails each signature, the intent to sign on record.
 const SIGN_FAILS: &str = "SBXDOWN";
@@ -25,7 +26,7 @@ fn id(run: &Value) -> &str {
 /// A stored invoice whose submission waits, because the authority's check of the IRN fails.
 async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
     let taxpayer = world.taxpayer().await;
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
     let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
     fault.irn = Some(irn(&taxpayer, no));
@@ -39,7 +40,7 @@ async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
 fn runs_of_all_taxpayers_are_listed_and_one_is_shown_with_its_steps() {
     on_every_database(async |world| {
         let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
         taxpayer.app().transmit(&irn(&taxpayer, &no)).await.expect_status(200);
         let mine = async |query: &str| {
@@ -116,7 +117,7 @@ fn an_id_that_is_no_run_is_not_found() {
 fn a_run_that_succeeded_takes_no_move_and_the_audit_stays_empty() {
     on_every_database(async |world| {
         let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
-        taxpayer.app().submit(&submission(&taxpayer, &bodies::invoice_no())).await.expect_status(200);
+        taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
         let run = operator.run_of(&taxpayer).await;
         for to in ["pause", "resume", "retry", "cancel"] {
             let answer = operator.move_run(id(&run), to).await.expect_refusal(409, "INVALID_TRANSITION");
@@ -282,7 +283,7 @@ fn a_retry_of_an_invoice_that_was_cancelled_meanwhile_is_refused() {
 fn a_run_whose_signature_is_not_known_is_not_cancelled() {
     apart("unsettled", &[], async |world| {
         let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
-        let no = bodies::invoice_no();
+        let no = documents::invoice_no();
         let irn = irn(&taxpayer, &no);
         for (kind, operation) in
             [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
@@ -316,7 +317,7 @@ fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it() {
         let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
         // Every answer about such an invoice takes 1.5 s.
         let no = format!("INV{}SBXSLOW", number());
-        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
+        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
         taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
         let calling = async || {
             let run = operator.run_of(&taxpayer).await;

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use testkit::documents::Registration;
 
 use super::answer::Answer;
 
@@ -251,9 +252,13 @@ pub(crate) fn webhook(id: i64) -> String {
 pub(crate) struct Taxpayer {
     caller: Caller,
     pub(crate) id: i64,
-    pub(crate) service_id: String,
-    pub(crate) business_id: String,
-    pub(crate) tin: String,
+    pub(crate) registration: Registration,
+}
+
+impl AsRef<Registration> for Taxpayer {
+    fn as_ref(&self) -> &Registration {
+        &self.registration
+    }
 }
 
 impl std::ops::Deref for Taxpayer {
@@ -270,9 +275,11 @@ impl Taxpayer {
         Self {
             caller: Caller { root, key: Some(key.to_owned()) },
             id,
-            service_id: text("authority_service_id"),
-            business_id: text("authority_business_id"),
-            tin: text("tin_no"),
+            registration: Registration {
+                service_id: text("authority_service_id"),
+                business_id: text("authority_business_id"),
+                tin: text("tin_no"),
+            },
         }
     }
 

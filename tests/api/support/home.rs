@@ -8,8 +8,9 @@ use std::{env, fs, process};
 
 use einvoice::config::Settings;
 use sea_orm::{ConnectionTrait, Database};
+use testkit::documents::number;
 
-use super::world::{RUNTIME, World, new_integrator, number};
+use super::world::{RUNTIME, World, new_integrator};
 
 /// Quick schedules, and no limits but those a test asks for.
 const SETTINGS: [(&str, &str); 13] = [

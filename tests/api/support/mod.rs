@@ -10,10 +10,8 @@
 //! | an ERP that asks who is there | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
 //! | what somebody else let the authority sign | `planted` |
-//! | bodies that pass, of which a test changes a field | `bodies` |
 
 pub(crate) mod answer;
-pub(crate) mod bodies;
 pub(crate) mod clients;
 pub(crate) mod erp;
 pub(crate) mod home;

@@ -2,8 +2,8 @@
 
 use sandbox::Inbound;
 use serde_json::{Value, json};
+use testkit::documents::{self, irn, submission};
 
-use super::bodies::{self, irn, submission};
 use super::clients::Taxpayer;
 use super::world::World;
 
@@ -12,7 +12,7 @@ const CUSTOMER_TIN: &str = "87654321-0001";
 
 /// Plants a document under the IRN of a number: the one that `submission` of this number sends, changed.
 pub(crate) async fn plant(world: &World, taxpayer: &Taxpayer, no: &str, change: impl FnOnce(&mut Value)) {
-    let twin = bodies::invoice_no();
+    let twin = documents::invoice_no();
     taxpayer.app().submit(&submission(taxpayer, &twin)).await.expect_status(200);
     let copy = taxpayer.app().download(&irn(taxpayer, &twin)).await.expect_status(200);
     let mut document = copy.data().clone();

@@ -2,8 +2,9 @@
 
 use sandbox::Inbound;
 use serde_json::{Value, json};
+use testkit::documents::{self, submission};
+use testkit::edit::with;
 
-use super::bodies::{self, submission, with};
 use super::clients::Taxpayer;
 use super::world::{World, eventually};
 
@@ -11,7 +12,7 @@ use super::world::{World, eventually};
 pub(crate) fn planted(world: &World, tin: &str) -> String {
     let inbound = Inbound {
         tin: tin.to_owned(),
-        irn: Some(format!("{}-5A0D0001-20260115", bodies::invoice_no())),
+        irn: Some(format!("{}-5A0D0001-20260115", documents::invoice_no())),
         notify: Some(false),
         ..Inbound::default()
     };
@@ -20,14 +21,14 @@ pub(crate) fn planted(world: &World, tin: &str) -> String {
 
 /// An invoice from elsewhere in the inbox of a taxpayer; its IRN.
 pub(crate) async fn received(world: &World, buyer: &Taxpayer) -> String {
-    let irn = planted(world, &buyer.tin);
+    let irn = planted(world, &buyer.registration.tin);
     world.notice(&irn, "TRANSMITTING").await.expect_status(200);
     irn
 }
 
 /// An invoice of one taxpayer to another, signed and not transmitted.
 pub(crate) async fn signed(seller: &Taxpayer, buyer_tin: &str) -> (Value, String) {
-    let invoice = seller.invoice(&bodies::invoice()).await;
+    let invoice = seller.invoice(&documents::invoice()).await;
     let body = submission(seller, invoice["invoice_no"].as_str().unwrap());
     let body = with(&body, "accounting_customer_party.tin", json!(buyer_tin));
     seller.app().submit_to_the_end(&body).await.expect_status(200);

@@ -2,7 +2,6 @@
 //! first test that needs it and shared by all of them. A test onboards the taxpayers it works with.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
@@ -19,10 +18,10 @@ use sandbox::{PartyEnrolment, State};
 use sea_orm::{ConnectionTrait, Database};
 use secrecy::ExposeSecret;
 use serde_json::json;
+use testkit::documents::{self, number};
 use tokio::runtime::Runtime;
 
 use super::answer::Answer;
-use super::bodies;
 use super::clients::{Anonymous, Integrator, Operator, TAXPAYERS, Taxpayer};
 use super::home::{self, Kind};
 
@@ -32,7 +31,6 @@ pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 });
 static SHARED: LazyLock<Vec<World>> =
     LazyLock::new(|| Kind::available().into_iter().map(|kind| World::start(kind, "shared", &[])).collect());
-static NUMBERS: AtomicU32 = AtomicU32::new(1);
 
 /// How long anything may take that is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -75,11 +73,6 @@ fn side_by_side(cases: Vec<(Kind, LocalBoxFuture<'_, ()>)>) {
         eprintln!("it holds on {kind:?}");
     });
     insta::allow_duplicates! { RUNTIME.block_on(join_all(cases)) };
-}
-
-/// A number that no other test has.
-pub(crate) fn number() -> u32 {
-    NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Looks again until there is something to see.
@@ -173,7 +166,7 @@ impl World {
     }
 
     pub(crate) async fn newcomer_of(&self, integrator: &Integrator) -> Taxpayer {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         self.enrol(&body, body["tin_no"].as_str().unwrap());
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
         let id = made.data()["id"].as_i64().unwrap();

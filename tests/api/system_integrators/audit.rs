@@ -1,8 +1,8 @@
 //! GET /v1/system-integrators/audit, and the same entries under /ops/audit.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::{Integrator, TAXPAYERS};
 use crate::support::world::on_every_database;
 
@@ -21,7 +21,7 @@ fn actions(entries: &[Value]) -> Vec<&str> {
 fn each_security_change_of_an_integrator_is_in_its_audit() {
     on_every_database(async |world| {
         let integrator = world.new_integrator().await;
-        let created = integrator.create_taxpayer(&bodies::taxpayer()).await.expect_status(201);
+        let created = integrator.create_taxpayer(&documents::taxpayer()).await.expect_status(201);
         let id = created.data()["id"].as_i64().unwrap();
         integrator.change_profile(id, &json!({ "city": "Lagos", "state": "Lagos" })).await.expect_status(200);
         integrator.rotate_api_key(id).await.expect_status(200);
@@ -67,7 +67,7 @@ fn each_security_change_of_an_integrator_is_in_its_audit() {
 fn an_integrator_reads_its_own_entries_and_operators_read_all() {
     on_every_database(async |world| {
         let (one, other) = (world.new_integrator().await, world.new_integrator().await);
-        let created = one.create_taxpayer(&bodies::taxpayer()).await.expect_status(201);
+        let created = one.create_taxpayer(&documents::taxpayer()).await.expect_status(201);
         let id = created.data()["id"].as_i64().unwrap();
         assert_eq!(actions(&entries(&other, "").await), ["integrator.create"]);
         assert_eq!(entries(&other, &format!("?taxpayer_id={id}")).await, [json!(null); 0]);
@@ -95,7 +95,7 @@ fn an_integrator_reads_its_own_entries_and_operators_read_all() {
 fn a_refused_change_leaves_no_entry() {
     on_every_database(async |world| {
         let integrator = world.new_integrator().await;
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         let created = integrator.create_taxpayer(&body).await.expect_status(201);
         let id = created.data()["id"].as_i64().unwrap();
         let before = entries(&integrator, "").await;

@@ -1,16 +1,17 @@
 //! POST /v1/system-integrators/taxpayers.
 
 use serde_json::json;
+use testkit::documents::{self, number};
+use testkit::edit::{with, without};
 
 use crate::support::answer::stable;
-use crate::support::bodies::{self, with, without};
 use crate::support::clients::TAXPAYERS;
 use crate::support::world::{apart, on_every_database};
 
 #[test]
 fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps() {
     on_every_database(async |world| {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
         let same = [
             "name",
@@ -70,9 +71,9 @@ fn each_required_field_is_asked_for() {
             "contact_person.last_name",
             "contact_person.email",
         ] {
-            integrator.create_taxpayer(&without(&bodies::taxpayer(), path)).await.expect_faults(&[path]);
+            integrator.create_taxpayer(&without(&documents::taxpayer(), path)).await.expect_faults(&[path]);
             for nothing in [json!(null), json!("")] {
-                let body = with(&bodies::taxpayer(), path, nothing);
+                let body = with(&documents::taxpayer(), path, nothing);
                 integrator.create_taxpayer(&body).await.expect_faults(&[path]);
             }
         }
@@ -82,7 +83,7 @@ fn each_required_field_is_asked_for() {
 #[test]
 fn what_is_optional_may_be_left_out() {
     on_every_database(async |world| {
-        let mut body = bodies::taxpayer();
+        let mut body = documents::taxpayer();
         for path in ["phone", "nature_of_business", "contact_person.phone"] {
             body = without(&body, path);
         }
@@ -116,7 +117,7 @@ fn a_value_outside_what_its_field_takes_is_refused() {
             ("contact_person.password", json!("short")),
             ("contact_person.password", json!("eleven char")),
         ] {
-            let answer = integrator.create_taxpayer(&with(&bodies::taxpayer(), path, odd.clone())).await;
+            let answer = integrator.create_taxpayer(&with(&documents::taxpayer(), path, odd.clone())).await;
             assert_eq!(answer.faulty_paths(), [path], "{odd}: {}", answer.text);
             answer.expect_faults(&[path]);
         }
@@ -127,7 +128,7 @@ fn a_value_outside_what_its_field_takes_is_refused() {
 fn values_at_the_ends_of_what_is_allowed_are_accepted() {
     on_every_database(async |world| {
         let integrator = world.integrator();
-        let n = crate::support::world::number();
+        let n = number();
         for (path, value) in [
             ("name", json!("é".repeat(255))),
             ("tin_no", json!(format!("{n:020}"))),
@@ -135,7 +136,7 @@ fn values_at_the_ends_of_what_is_allowed_are_accepted() {
             ("authority_service_id", json!(format!("{:08x}", 0xB000_0000 + n))),
             ("contact_person.password", json!("twelve chars")),
         ] {
-            integrator.create_taxpayer(&with(&bodies::taxpayer(), path, value)).await.expect_status(201);
+            integrator.create_taxpayer(&with(&documents::taxpayer(), path, value)).await.expect_status(201);
         }
     });
 }
@@ -143,7 +144,7 @@ fn values_at_the_ends_of_what_is_allowed_are_accepted() {
 #[test]
 fn unique_fields_are_unique_over_all_integrators() {
     on_every_database(async |world| {
-        let first = bodies::taxpayer();
+        let first = documents::taxpayer();
         world.integrator().create_taxpayer(&first).await.expect_status(201);
         let other = world.new_integrator().await;
         let upper = |path: &str| json!(first[path].as_str().unwrap().to_uppercase());
@@ -155,7 +156,7 @@ fn unique_fields_are_unique_over_all_integrators() {
             ("contact_person.email", first["contact_person"]["email"].clone()),
             ("email", upper("email")),
         ] {
-            let body = with(&bodies::taxpayer(), path, taken);
+            let body = with(&documents::taxpayer(), path, taken);
             other.create_taxpayer(&body).await.expect_faults(&[path]);
         }
         let all = other.create_taxpayer(&first).await;
@@ -169,7 +170,7 @@ fn unique_fields_are_unique_over_all_integrators() {
 #[test]
 fn a_tax_number_that_looks_like_a_taken_one_is_taken() {
     on_every_database(async |world| {
-        let first = bodies::taxpayer();
+        let first = documents::taxpayer();
         world.integrator().create_taxpayer(&first).await.expect_status(201);
         let tin = first["tin_no"].as_str().unwrap();
         let other = world.new_integrator().await;
@@ -184,7 +185,8 @@ fn a_tax_number_that_looks_like_a_taken_one_is_taken() {
             format!("{tin}\u{301}"),
             format!("\u{2066}{tin}."),
         ] {
-            let answer = other.create_taxpayer(&with(&bodies::taxpayer(), "tin_no", json!(look_alike))).await;
+            let answer =
+                other.create_taxpayer(&with(&documents::taxpayer(), "tin_no", json!(look_alike))).await;
             let answer = answer.expect_faults(&["tin_no"]);
             assert_eq!(answer.message(), "The tin_no has already been taken.", "{look_alike:?}");
         }
@@ -195,11 +197,11 @@ fn a_tax_number_that_looks_like_a_taken_one_is_taken() {
 fn of_look_alikes_that_come_at_once_one_is_created() {
     on_every_database(async |world| {
         let integrator = world.integrator();
-        let first = bodies::taxpayer();
+        let first = documents::taxpayer();
         let tin = first["tin_no"].as_str().unwrap();
         let spellings = ["-", "", " ", "/", ".", "\u{2013}"].map(|dash| tin.replace('-', dash));
         let created = spellings.map(async |tin| {
-            integrator.create_taxpayer(&with(&bodies::taxpayer(), "tin_no", json!(tin))).await.status
+            integrator.create_taxpayer(&with(&documents::taxpayer(), "tin_no", json!(tin))).await.status
         });
         let mut statuses = futures_util::future::join_all(created).await;
         statuses.sort_unstable();
@@ -211,24 +213,24 @@ fn of_look_alikes_that_come_at_once_one_is_created() {
 fn who_asks_for_many_names_that_are_taken_is_told_no_more() {
     apart("refused-creates", &[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")], async |world| {
         let integrator = world.integrator();
-        let first = bodies::taxpayer();
+        let first = documents::taxpayer();
         integrator.create_taxpayer(&first).await.expect_status(201);
-        let guess = with(&bodies::taxpayer(), "tin_no", first["tin_no"].clone());
+        let guess = with(&documents::taxpayer(), "tin_no", first["tin_no"].clone());
         for _ in 0..2 {
             integrator.create_taxpayer(&guess).await.expect_faults(&["tin_no"]);
         }
         let refused = integrator.create_taxpayer(&guess).await.expect_refusal(429, "RATE_LIMITED");
         assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
-        integrator.create_taxpayer(&bodies::taxpayer()).await.expect_status(201);
+        integrator.create_taxpayer(&documents::taxpayer()).await.expect_status(201);
     });
 }
 
 #[test]
 fn the_case_of_hexadecimal_does_not_make_an_id_another_one() {
     on_every_database(async |world| {
-        let n = crate::support::world::number();
+        let n = number();
         let with_ids = |service: String, business: String| {
-            let body = with(&bodies::taxpayer(), "authority_service_id", json!(service));
+            let body = with(&documents::taxpayer(), "authority_service_id", json!(service));
             with(&body, "authority_business_id", json!(business))
         };
         let (service, business) =
@@ -244,7 +246,7 @@ fn the_case_of_hexadecimal_does_not_make_an_id_another_one() {
 #[test]
 fn a_contact_may_have_the_address_of_its_business() {
     on_every_database(async |world| {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         let body = with(&body, "contact_person.email", body["email"].clone());
         world.integrator().create_taxpayer(&body).await.expect_status(201);
     });
@@ -253,7 +255,7 @@ fn a_contact_may_have_the_address_of_its_business() {
 #[test]
 fn only_an_integrators_key_opens_the_integrator_surface() {
     on_every_database(async |world| {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         let answer = world.anonymous().send("POST", TAXPAYERS, &body).await;
         answer.expect_refusal(401, "UNAUTHENTICATED");
         for key in ["sik_unknown", "nonsense"] {

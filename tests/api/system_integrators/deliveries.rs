@@ -1,9 +1,9 @@
 //! GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
 use crate::support::answer::Answer;
-use crate::support::bodies;
 use crate::support::clients::{Integrator, Taxpayer};
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
@@ -15,10 +15,10 @@ const UPDATED: &str = "invoice.status-updated";
 async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2]) {
     let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED, UPDATED]).await.expect_status(200);
-    let first = taxpayer.invoice(&bodies::invoice()).await;
+    let first = taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(1).await;
     receiver.answer_next(&[Reply::Text(500, "no\u{0}pe"); 4]);
-    let second = taxpayer.invoice(&bodies::invoice()).await;
+    let second = taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(5).await;
     for invoice in [&first, &second] {
         taxpayer.set_status(invoice, "approved").await.expect_status(200);
@@ -123,11 +123,11 @@ fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent() {
         let (receiver, integrator, taxpayer) =
             (Receiver::start(), world.integrator(), world.taxpayer().await);
         integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
-        let service = &taxpayer.service_id;
+        let service = &taxpayer.registration.service_id;
         let mut halved = service.to_lowercase();
         halved[..4].make_ascii_uppercase();
         for sent in [service.to_lowercase(), halved.clone(), service.to_uppercase()] {
-            let mut body = bodies::full_invoice(&taxpayer);
+            let mut body = documents::full_invoice(&taxpayer);
             let irn = body["irn"].as_str().unwrap().to_owned();
             body["irn"] = json!(irn.replace(service, &sent));
             taxpayer.full(&body).await;

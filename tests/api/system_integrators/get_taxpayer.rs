@@ -1,16 +1,17 @@
 //! GET /v1/system-integrators/taxpayers/{id}.
 
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::with;
 
 use crate::support::answer::stable;
-use crate::support::bodies;
 use crate::support::clients::TAXPAYERS;
 use crate::support::world::on_every_database;
 
 #[test]
 fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts() {
     on_every_database(async |world| {
-        let (integrator, body) = (world.integrator(), bodies::taxpayer());
+        let (integrator, body) = (world.integrator(), documents::taxpayer());
         world.enrol(&body, body["tin_no"].as_str().unwrap());
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
         world.settled(&made.data()["id"]).await;
@@ -85,7 +86,7 @@ fn the_integration_setup_is_the_taxpayer_and_no_erp_reading() {
 fn a_password_is_never_shown() {
     on_every_database(async |world| {
         let password = "a password to remember";
-        let body = bodies::with(&bodies::taxpayer(), "contact_person.password", json!(password));
+        let body = with(&documents::taxpayer(), "contact_person.password", json!(password));
         let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
         let read = world.integrator().get(&format!("{TAXPAYERS}/{}", made.data()["id"])).await;
         for answer in [made, read] {

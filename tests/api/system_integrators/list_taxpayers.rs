@@ -1,15 +1,16 @@
 //! GET /v1/system-integrators/taxpayers.
 
 use serde_json::{Value, json};
+use testkit::documents::{self, number};
+use testkit::edit::with;
 use url::form_urlencoded;
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, with};
 use crate::support::clients::{Integrator, TAXPAYERS};
 use crate::support::world::{eventually, on_every_database};
 
 async fn create(integrator: &Integrator) -> (Value, Value) {
-    let body = bodies::taxpayer();
+    let body = documents::taxpayer();
     let id = integrator.create_taxpayer(&body).await.expect_status(201).data()["id"].clone();
     (id, body)
 }
@@ -73,8 +74,8 @@ fn a_search_finds_capitals_beyond_ascii_in_name_and_email() {
     on_every_database(async |world| {
         let integrator = world.new_integrator().await;
         let create = async |name: &str, field: &str| {
-            let n = crate::support::world::number();
-            let body = with(&bodies::taxpayer(), field, json!(name.replace('#', &n.to_string())));
+            let n = number();
+            let body = with(&documents::taxpayer(), field, json!(name.replace('#', &n.to_string())));
             integrator.create_taxpayer(&body).await.expect_status(201).data()["id"].clone()
         };
         let özil = create("ÖZIL Trading", "name").await;

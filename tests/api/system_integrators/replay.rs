@@ -1,8 +1,8 @@
 //! Replays of a webhook: of a part of its log, of one delivery, and of what it missed while it was disabled.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Received, Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
@@ -33,7 +33,7 @@ async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> (Tax
 async fn dead_letters(taxpayer: &Taxpayer, integrator: &Integrator, (receiver, count): (&Receiver, usize)) {
     receiver.answer_always(Reply::Status(500));
     for _ in 0..count {
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
     }
     let dead = async || {
         let log = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
@@ -64,7 +64,7 @@ fn dead_letters_are_replayed_with_the_id_of_their_event() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         receiver.wait_for(1).await;
         dead_letters(&taxpayer, &integrator, (&receiver, 3)).await;
         let before = receiver.received();
@@ -123,10 +123,10 @@ fn missing_are_the_events_of_enabled_names_that_never_had_a_delivery() {
     on_every_database(async |world| {
         let (taxpayer, integrator, receiver) =
             (world.taxpayer().await, world.integrator(), Receiver::start());
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         receiver.wait_for(1).await;
         for queued in [1, 0] {
             integrator.replay(taxpayer.id, json!("2000-01-01T00:00:00Z"), "missing").await.expect_status(200);
@@ -144,7 +144,7 @@ fn all_is_everything_from_a_place_on_in_the_order_of_each_irn() {
     on_every_database(async |world| {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &BOTH).await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for status in ["approved", "draft", "cancelled"] {
             taxpayer.set_status(&invoice, status).await.expect_status(200);
         }
@@ -166,9 +166,9 @@ fn what_is_newer_waits_for_what_a_replay_has_still_to_queue() {
     on_every_database(async |world| {
         let (taxpayer, integrator, receiver) =
             (world.taxpayer().await, world.integrator(), Receiver::start());
-        let others: Vec<_> = (0..300).map(|_| bodies::invoice()).collect();
+        let others: Vec<_> = (0..300).map(|_| documents::invoice()).collect();
         taxpayer.create_batch(&others).await.expect_status(201);
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for status in ["approved", "draft"] {
             taxpayer.set_status(&invoice, status).await.expect_status(200);
         }
@@ -192,7 +192,7 @@ fn one_delivery_is_replayed_whatever_became_of_it() {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
         for _ in 0..2 {
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
         }
         receiver.wait_for(2).await;
         settled(&integrator, &taxpayer).await;
@@ -222,7 +222,7 @@ fn a_delivery_that_is_replayed_during_its_last_attempt_is_made_again_after_it() 
         });
         integrator.send("PUT", &webhook(taxpayer.id), &body).await.expect_status(200);
         receiver.answer_next(&[Reply::Slow]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         receiver.wait_for(1).await;
         let log = integrator.deliveries(taxpayer.id, "").await.expect_status(200);
         let id = log.data()["data"][0]["id"].as_str().unwrap();
@@ -241,7 +241,7 @@ fn a_delivery_that_is_not_the_taxpayers_is_not_found() {
         let receiver = Receiver::start();
         let (one, integrator) = subscribed(world, &receiver, &[CREATED]).await;
         let (other, _) = subscribed(world, &receiver, &[CREATED]).await;
-        one.invoice(&bodies::invoice()).await;
+        one.invoice(&documents::invoice()).await;
         receiver.wait_for(1).await;
         let log = integrator.deliveries(one.id, "").await.expect_status(200);
         let theirs = log.data()["data"][0]["id"].as_str().unwrap().to_owned();
@@ -294,7 +294,7 @@ fn a_replay_needs_a_webhook_that_is_in_service() {
         integrator.enable_webhook(taxpayer.id, "none").await.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
         integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
         receiver.answer_next(&[Reply::Status(410)]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         until_inactive(&integrator, &taxpayer).await;
         integrator.replay(taxpayer.id, json!(0), "all").await.expect_refusal(409, "INVALID_TRANSITION");
         let log = integrator.deliveries(taxpayer.id, "").await.expect_status(200);
@@ -310,13 +310,13 @@ fn a_disabled_webhook_is_back_in_service_and_gets_what_it_missed_if_that_is_want
         for (replay, missed) in [("none", 0), ("missing", 2), ("failed", 0)] {
             let (taxpayer, integrator, receiver) =
                 (world.taxpayer().await, world.integrator(), Receiver::start());
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
             integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
             receiver.answer_next(&[Reply::Status(410)]);
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
             until_inactive(&integrator, &taxpayer).await;
             for _ in 0..2 {
-                taxpayer.invoice(&bodies::invoice()).await;
+                taxpayer.invoice(&documents::invoice()).await;
             }
             let answer = integrator.enable_webhook(taxpayer.id, replay).await.expect_status(200);
             assert_eq!(answer.message(), "Webhook enabled successfully");
@@ -369,7 +369,7 @@ fn the_same_url_set_again_puts_a_disabled_webhook_back_into_service() {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_next(&[Reply::Status(410)]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         until_inactive(&integrator, &taxpayer).await;
         let body = json!({ "webhook_url": receiver.url() });
         let answer = integrator.send("PUT", &webhook(taxpayer.id), &body).await.expect_status(200);
@@ -385,7 +385,7 @@ fn a_request_that_is_sent_twice_is_one_replay() {
         let receiver = Receiver::start();
         let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_next(&[Reply::Slow; AT_ONCE]);
-        let many: Vec<_> = (0..AT_ONCE).map(|_| bodies::invoice()).collect();
+        let many: Vec<_> = (0..AT_ONCE).map(|_| documents::invoice()).collect();
         taxpayer.create_batch(&many).await.expect_status(201);
         receiver.wait_for(AT_ONCE).await;
         // There is no room beside the slow attempts: both find the replay not begun yet.

@@ -1,9 +1,9 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook/replays: how far replays have come, and their end before the end.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
 use crate::support::answer::Answer;
-use crate::support::bodies;
 use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
@@ -15,7 +15,7 @@ async fn with_a_log(world: &World, count: usize) -> (Taxpayer, Integrator, Recei
     let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
     for _ in 0..count {
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
     }
     receiver.wait_for(count).await;
     (taxpayer, integrator, receiver)
@@ -24,7 +24,7 @@ async fn with_a_log(world: &World, count: usize) -> (Taxpayer, Integrator, Recei
 /// Takes the endpoint out of service; what a replay queues then stays where it is.
 async fn switch_off(taxpayer: &Taxpayer, integrator: &Integrator, receiver: &Receiver) {
     receiver.answer_next(&[Reply::Status(410)]);
-    taxpayer.invoice(&bodies::invoice()).await;
+    taxpayer.invoice(&documents::invoice()).await;
     let off = async || {
         let record = integrator.webhook(taxpayer.id).await.expect_status(200);
         (record.data()["is_active"] == json!(false)).then_some(())
@@ -100,7 +100,7 @@ fn a_replay_waits_while_the_endpoint_is_off_and_can_be_cancelled_there() {
             let (taxpayer, integrator, receiver) = with_a_log(world, 2).await;
             // The endpoint is busy with a slow attempt that ends with its being switched off.
             receiver.answer_next(&[Reply::Slow]);
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
             receiver.wait_for(3).await;
             receiver.answer_always(Reply::Status(410));
             let id = id_of(&integrator.replay(taxpayer.id, json!(0), "failed").await.expect_status(200));
@@ -138,7 +138,7 @@ fn a_cancelled_replay_queues_nothing_more() {
     on_every_database(async |world| {
         let (taxpayer, integrator, receiver) =
             (world.taxpayer().await, world.integrator(), Receiver::start());
-        let many: Vec<_> = (0..600).map(|_| bodies::invoice()).collect();
+        let many: Vec<_> = (0..600).map(|_| documents::invoice()).collect();
         taxpayer.create_batch(&many).await.expect_status(201);
         integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
         receiver.answer_always(Reply::Slow);
@@ -190,7 +190,7 @@ fn nothing_to_replay_is_told_in_a_warning() {
 fn replays_beside_each_other_send_what_each_was_asked_for_in_order() {
     on_every_database(async |world| {
         let (taxpayer, integrator, receiver) = with_a_log(world, 1).await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let events = [CREATED, "invoice.status-updated"];
         integrator.set_webhook(taxpayer.id, &receiver.url(), &events).await.expect_status(200);
         for status in ["approved", "draft", "approved"] {

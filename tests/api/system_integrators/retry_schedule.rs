@@ -1,8 +1,8 @@
 //! `retry_schedule_s` of /v1/system-integrators/taxpayers/{id}/webhook: when the attempts at a delivery are made.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{eventually, on_every_database};
@@ -12,7 +12,7 @@ const URL: &str = "http://127.0.0.1:9/notifications";
 
 /// The attempts at the delivery of a new invoice's event, once all of them were made.
 async fn attempts(taxpayer: &Taxpayer, integrator: &Integrator) -> usize {
-    taxpayer.invoice(&bodies::invoice()).await;
+    taxpayer.invoice(&documents::invoice()).await;
     let dead = async || {
         let log = integrator.deliveries(taxpayer.id, "?per_page=1").await.expect_status(200);
         let newest = log.data()["data"][0].clone();

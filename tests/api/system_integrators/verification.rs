@@ -1,11 +1,12 @@
 //! Who a taxpayer is: the authority is asked after it was onboarded, and an operator may say so in its place.
 
 use serde_json::{Value, json};
+use testkit::documents::{self, number};
+use testkit::edit::with;
 
-use crate::support::bodies::{self, with};
 use crate::support::clients::{BULK, INVOICES, TAXPAYERS, Taxpayer};
 use crate::support::supplies::planted;
-use crate::support::world::{World, apart, eventually, number, on_every_database};
+use crate::support::world::{World, apart, eventually, on_every_database};
 
 const COMPLETE: [(&str, &str); 3] = [("city", "Lagos"), ("state", "Lagos"), ("country", "NG")];
 
@@ -23,7 +24,7 @@ async fn onboarded(world: &World, body: &Value) -> Taxpayer {
 /// A body whose business id begins with eight digits that the simulator gives a meaning.
 fn typed(group: &str) -> Value {
     let id = format!("{group}-1111-4111-8111-{:012}", number());
-    with(&bodies::taxpayer(), "authority_business_id", json!(id))
+    with(&documents::taxpayer(), "authority_business_id", json!(id))
 }
 
 /// Waits until the verification of a taxpayer has come so far; the reason.
@@ -38,11 +39,12 @@ async fn verification(world: &World, id: i64, status: &str) -> Value {
 #[test]
 fn a_taxpayer_that_the_authority_lists_is_verified() {
     on_every_database(async |world| {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         world.enrol(&body, &body["tin_no"].as_str().unwrap().replace('-', " "));
         let taxpayer = onboarded(world, &body).await;
         assert_eq!(verification(world, taxpayer.id, "verified").await, "confirmed_by_authority");
-        let listed = world.integrator().get(&format!("{TAXPAYERS}?search={}", taxpayer.tin)).await;
+        let listed =
+            world.integrator().get(&format!("{TAXPAYERS}?search={}", taxpayer.registration.tin)).await;
         assert_eq!(listed.data()["data"][0]["verification"], "verified");
         let names = taxpayer.event_names().await;
         assert!(names.iter().all(|name| !name.starts_with("taxpayer.")), "nothing is new: {names:?}");
@@ -58,13 +60,15 @@ fn a_taxpayer_that_the_authority_contradicts_or_does_not_know_is_unverified_and_
         {
             let taxpayer = onboarded(world, &typed(group)).await;
             assert_eq!(verification(world, taxpayer.id, "unverified").await, reason);
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
             let events = taxpayer.events().await;
             let told = events.iter().find(|event| event["type"] == "taxpayer.unverified").unwrap();
             let data = json!({ "taxpayer_id": taxpayer.id, "verification": "unverified", "reason": reason });
             assert_eq!(told["data"], data);
-            let query =
-                format!("/ops/taxpayers?verification=unverified&tin={}", taxpayer.tin.replace('-', ""));
+            let query = format!(
+                "/ops/taxpayers?verification=unverified&tin={}",
+                taxpayer.registration.tin.replace('-', "")
+            );
             let listed = operator.get(&query).await.expect_status(200);
             let lines = listed.data()["data"].as_array().unwrap();
             assert_eq!(lines.len(), 1, "{}", listed.text);
@@ -89,10 +93,10 @@ fn a_taxpayer_that_the_authority_contradicts_or_does_not_know_is_unverified_and_
 #[test]
 fn a_business_that_is_registered_later_is_confirmed_then() {
     on_every_database(async |world| {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         let taxpayer = onboarded(world, &body).await;
         assert_eq!(verification(world, taxpayer.id, "unverified").await, "business_unknown");
-        world.enrol(&body, &taxpayer.tin);
+        world.enrol(&body, &taxpayer.registration.tin);
         assert_eq!(verification(world, taxpayer.id, "verified").await, "confirmed_by_authority");
         let names = taxpayer.event_names().await;
         let told: Vec<_> = names.iter().filter(|name| name.starts_with("taxpayer.")).collect();
@@ -105,20 +109,20 @@ fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_operator()
     apart("verification", &[("ACCOUNTS__VERIFICATION", "require")], async |world| {
         let taxpayer = onboarded(world, &typed("00000404")).await;
         verification(world, taxpayer.id, "unverified").await;
-        let single = taxpayer.send("POST", INVOICES, &bodies::invoice()).await;
+        let single = taxpayer.send("POST", INVOICES, &documents::invoice()).await;
         single.expect_refusal(403, "TAXPAYER_UNVERIFIED");
         let full =
-            taxpayer.send("POST", crate::support::clients::FULL, &bodies::full_invoice(&taxpayer)).await;
+            taxpayer.send("POST", crate::support::clients::FULL, &documents::full_invoice(&taxpayer)).await;
         full.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-        let bulk = taxpayer.send("POST", BULK, &json!({ "invoices": [bodies::invoice()] })).await;
+        let bulk = taxpayer.send("POST", BULK, &json!({ "invoices": [documents::invoice()] })).await;
         bulk.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-        let submission = bodies::submission(&taxpayer, &bodies::invoice_no());
+        let submission = documents::submission(&taxpayer, &documents::invoice_no());
         for caller in [taxpayer.app(), world.integrator().app()] {
             caller.submit(&submission).await.expect_refusal(403, "TAXPAYER_UNVERIFIED");
             let path = format!("/v1/app/invoices/{}/download", submission["irn"].as_str().unwrap());
             caller.get(&path).await.expect_refusal(403, "TAXPAYER_UNVERIFIED");
         }
-        let irn = planted(world, &taxpayer.tin);
+        let irn = planted(world, &taxpayer.registration.tin);
         world.notice(&irn, "TRANSMITTING").await.expect_refusal(404, "INVOICE_NOT_FOUND");
         assert!(taxpayer.inbox_lines().await.is_empty());
 
@@ -139,7 +143,7 @@ fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_operator()
         assert_eq!((&entry["from_state"], &entry["to_state"]), (&json!("unverified"), &json!("verified")));
         assert_eq!(taxpayer.count_of("taxpayer.verified").await, 1);
 
-        taxpayer.send("POST", INVOICES, &bodies::invoice()).await.expect_status(201);
+        taxpayer.send("POST", INVOICES, &documents::invoice()).await.expect_status(201);
         taxpayer.app().submit(&submission).await.expect_status(200);
         world.notice(&irn, "TRANSMITTING").await.expect_status(200);
         assert_eq!(taxpayer.inbox_lines().await.len(), 1);
@@ -149,11 +153,11 @@ fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_operator()
 #[test]
 fn where_confirmation_is_required_the_authoritys_own_suffices() {
     apart("confirmed", &[("ACCOUNTS__VERIFICATION", "require")], async |world| {
-        let body = bodies::taxpayer();
+        let body = documents::taxpayer();
         world.enrol(&body, body["tin_no"].as_str().unwrap());
         let taxpayer = onboarded(world, &body).await;
         verification(world, taxpayer.id, "verified").await;
-        taxpayer.send("POST", INVOICES, &bodies::invoice()).await.expect_status(201);
+        taxpayer.send("POST", INVOICES, &documents::invoice()).await.expect_status(201);
         assert_eq!(taxpayer.count_of("taxpayer.verified").await, 1);
     });
 }

@@ -63,7 +63,7 @@ fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden() {
     on_every_database(async |world| {
         let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
         let irn = received(world, &buyer).await;
-        let untold = planted(world, &other.tin);
+        let untold = planted(world, &other.registration.tin);
         for irn in [irn.as_str(), &untold, "NEVER1-5A0D0001-20260115"] {
             other.acknowledge(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
         }
@@ -76,7 +76,7 @@ fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden() {
 fn what_the_authority_knew_already_counts_where_our_books_do_not() {
     on_every_database(async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (_, irn) = signed(&seller, &buyer.tin).await;
+        let (_, irn) = signed(&seller, &buyer.registration.tin).await;
         seller.app().transmit(&irn).await.expect_status(200);
         arrived(&buyer, &irn).await;
         seller.app().confirm_receipt(&irn).await.expect_status(200);

@@ -1,8 +1,9 @@
 //! GET /v1/tax-payers/invoices/batches/{batch_no}.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::without;
 
-use crate::support::bodies::{self, without};
 use crate::support::clients::BATCHES;
 use crate::support::world::on_every_database;
 
@@ -10,8 +11,8 @@ use crate::support::world::on_every_database;
 fn a_batch_tells_what_became_of_each_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let new = bodies::invoice();
-        let bad = without(&without(&bodies::invoice(), "currency"), "due_date");
+        let new = documents::invoice();
+        let bad = without(&without(&documents::invoice(), "currency"), "due_date");
         let sent = [new.clone(), new.clone(), bad.clone(), json!([])];
         let answer = taxpayer.create_batch(&sent).await.expect_status(201);
         let path = format!("{BATCHES}/{}", answer.data()["batch_no"].as_str().unwrap());
@@ -19,7 +20,7 @@ fn a_batch_tells_what_became_of_each_item() {
         assert_eq!(read.message(), "Batch retrieved successfully");
         let batch = read.data();
         let id = &batch["items"][0]["id"];
-        let irn = bodies::irn(&taxpayer, new["invoice_no"].as_str().unwrap());
+        let irn = documents::irn(&taxpayer, new["invoice_no"].as_str().unwrap());
         assert!(id.is_i64());
         assert_eq!(
             *batch,
@@ -47,7 +48,7 @@ fn a_batch_tells_what_became_of_each_item() {
 fn what_became_of_a_batch_does_not_change_any_more() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let answer = taxpayer.create_batch(&[bodies::invoice()]).await.expect_status(201);
+        let answer = taxpayer.create_batch(&[documents::invoice()]).await.expect_status(201);
         let before = taxpayer.outcome(&answer).await;
         let invoice = taxpayer.get_invoice(&before["items"][0]["id"]).await.data().clone();
         taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
@@ -59,7 +60,7 @@ fn what_became_of_a_batch_does_not_change_any_more() {
 fn an_unknown_batch_is_not_found_and_anothers_is_unknown() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let theirs = other.create_batch(&[bodies::invoice()]).await.expect_status(201);
+        let theirs = other.create_batch(&[documents::invoice()]).await.expect_status(201);
         let theirs = theirs.data()["batch_no"].as_str().unwrap();
         let long = "x".repeat(5_000);
         for batch_no in ["nonsense", "1", theirs, "%00", "%FF", "a%0Ab", "%E2%80%AE", long.as_str(), "'--"] {

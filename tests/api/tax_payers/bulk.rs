@@ -8,15 +8,16 @@ use std::time::Instant;
 use einvoice::domain::kernel::codes::Subscription;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with, without};
 
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, with, without};
 use crate::support::clients::{BULK, Taxpayer};
 use crate::support::receiver::Receiver;
 use crate::support::world::on_every_database;
 
 fn invoices(count: usize) -> Vec<Value> {
-    (0..count).map(|_| bodies::invoice()).collect()
+    (0..count).map(|_| documents::invoice()).collect()
 }
 
 /// The events after that of the key which every taxpayer of a test begins with.
@@ -68,7 +69,7 @@ fn a_batch_is_answered_with_its_number_and_how_many_were_created() {
 fn an_invoice_of_a_batch_reads_as_one_that_was_created_alone() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let alone = taxpayer.invoice(&bodies::invoice()).await;
+        let alone = taxpayer.invoice(&documents::invoice()).await;
         let answer = taxpayer.create_batch(&invoices(1)).await.expect_status(201);
         let id = taxpayer.outcome(&answer).await["items"][0]["id"].clone();
         let together = taxpayer.get_invoice(&id).await.expect_status(200).data().clone();
@@ -80,7 +81,10 @@ fn an_invoice_of_a_batch_reads_as_one_that_was_created_alone() {
                 assert_eq!(together[name], *value, "{name}");
             }
         }
-        assert_eq!(together["irn"], json!(bodies::irn(&taxpayer, together["invoice_no"].as_str().unwrap())));
+        assert_eq!(
+            together["irn"],
+            json!(documents::irn(&taxpayer, together["invoice_no"].as_str().unwrap()))
+        );
     });
 }
 
@@ -121,7 +125,7 @@ fn a_body_may_be_larger_here_than_elsewhere() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let padded = |bytes: usize| {
-            let text = json!({ "invoices": [bodies::invoice()] }).to_string();
+            let text = json!({ "invoices": [documents::invoice()] }).to_string();
             format!("{text}{}", " ".repeat(bytes - text.len()))
         };
         let limit = 10 * 1024 * 1024;
@@ -160,13 +164,13 @@ fn the_tax_number_is_optional_and_the_description_is_not() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for category in ["B2B", "B2G", "B2C"] {
-            let body = || with(&bodies::invoice(), "invoice_category", json!(category));
+            let body = || with(&documents::invoice(), "invoice_category", json!(category));
             assert_eq!(errors(&taxpayer, without(&body(), "customer.tin")).await, [""; 0], "{category}");
             let said = errors(&taxpayer, without(&body(), "customer.business_description")).await;
             let expected: &[&str] = if category == "B2C" { &[] } else { &["customer.business_description"] };
             assert_eq!(said, expected, "{category}");
         }
-        let short = with(&bodies::invoice(), "customer.business_description", json!("Shop"));
+        let short = with(&documents::invoice(), "customer.business_description", json!("Shop"));
         assert_eq!(errors(&taxpayer, short).await, ["customer.business_description"]);
     });
 }
@@ -178,7 +182,7 @@ fn a_quantity_is_at_least_one() {
         for (quantity, is_taken) in
             [("1", true), ("1.000001", true), ("0.999999", false), ("0", false), ("-1", false)]
         {
-            let body = with(&bodies::invoice(), "invoice_lines.0.quantity", bodies::exact(quantity));
+            let body = with(&documents::invoice(), "invoice_lines.0.quantity", exact(quantity));
             let expected: &[&str] = if is_taken { &[] } else { &["invoice_lines.0.quantity"] };
             assert_eq!(errors(&taxpayer, body).await, expected, "{quantity}");
         }
@@ -213,7 +217,7 @@ fn every_required_field_of_an_item_is_required() {
             "invoice_lines.0.price_unit",
             "invoice_lines.0.tax_category",
         ];
-        let sent: Vec<_> = fields.iter().map(|field| without(&bodies::invoice(), field)).collect();
+        let sent: Vec<_> = fields.iter().map(|field| without(&documents::invoice(), field)).collect();
         let answer = taxpayer.create_batch(&sent).await.expect_status(201);
         let batch = taxpayer.outcome(&answer).await;
         for (field, item) in fields.iter().zip(batch["items"].as_array().unwrap()) {
@@ -246,9 +250,9 @@ fn a_failing_invoice_fails_alone() {
 fn existing_numbers_and_repeats_are_skipped_and_not_counted() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let old = bodies::invoice();
+        let old = documents::invoice();
         let existing = taxpayer.invoice(&old).await;
-        let new = bodies::invoice();
+        let new = documents::invoice();
         let other = with(&new, "invoice_lines.0.quantity", json!(9));
         let sent = [old.clone(), new.clone(), other, new.clone(), old];
         let answer = taxpayer.create_batch(&sent).await.expect_status(201);
@@ -328,7 +332,7 @@ fn customers_of_a_batch_are_matched_among_themselves() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let named = |no: &str, tin: &str, name: &str| {
-            let body = with(&bodies::invoice(), "customer.no", json!(no));
+            let body = with(&documents::invoice(), "customer.no", json!(no));
             with(&with(&body, "customer.tin", json!(tin)), "customer.name", json!(name))
         };
         let sent =

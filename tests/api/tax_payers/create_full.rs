@@ -9,16 +9,17 @@ mod totals;
 mod twins;
 
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::{with, without};
 
 use crate::support::answer::stable;
-use crate::support::bodies::{self, with, without};
 use crate::support::world::on_every_database;
 
 #[test]
 fn a_full_invoice_is_a_pending_draft() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
+        let body = documents::full_invoice(&taxpayer);
         let answer = taxpayer.create_full(&body).await.expect_status(201);
         assert_eq!((&answer.data()["irn"], answer.warnings()), (&body["irn"], String::new()));
         assert_eq!(*answer.data(), taxpayer.reread(answer.data()).await);
@@ -78,7 +79,7 @@ fn a_full_invoice_is_a_pending_draft() {
 fn a_creation_is_told_in_one_event() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.full(&bodies::full_invoice(&taxpayer)).await;
+        let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
         let events = taxpayer.invoice_events().await;
         assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
         assert_eq!((&events[0]["irn"], &events[0]["data"]["invoice"]), (&invoice["irn"], &invoice));
@@ -93,7 +94,7 @@ fn a_creation_is_told_in_one_event() {
 fn a_due_date_that_was_left_out_is_null() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = without(&bodies::full_invoice(&taxpayer), "due_date");
+        let body = without(&documents::full_invoice(&taxpayer), "due_date");
         assert_eq!(taxpayer.full(&body).await["due_date"], json!(null));
     });
 }
@@ -102,7 +103,7 @@ fn a_due_date_that_was_left_out_is_null() {
 fn an_item_without_a_number_is_known_by_its_name() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
+        let body = documents::full_invoice(&taxpayer);
         let body = without(&body, "invoice_line.0.item.sellers_item_identification");
         let invoice = taxpayer.full(&body).await;
         assert_eq!(invoice["invoice_lines"][0]["item_no"], json!("Laptop"));
@@ -114,7 +115,7 @@ fn an_item_without_a_number_is_known_by_its_name() {
 fn a_service_line_reads_back_as_one() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::full_invoice(&taxpayer), "invoice_line.0.item.type", json!("service"));
+        let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.item.type", json!("service"));
         let body = without(&without(&body, "invoice_line.0.product_category"), "invoice_line.0.hsn_code");
         let body = with(&body, "invoice_line.0.service_category", json!("6201"));
         let body = with(&body, "invoice_line.0.isic_code", json!("6201"));
@@ -128,8 +129,8 @@ fn a_service_line_reads_back_as_one() {
 fn a_full_invoice_is_submitted_like_any_other() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.full(&bodies::full_invoice(&taxpayer)).await;
-        let body = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+        let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&body).await.expect_status(200);
         assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
     });

@@ -8,9 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::{with, without};
 
 use crate::support::answer::stable;
-use crate::support::bodies::{self, with, without};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
@@ -18,9 +19,9 @@ use crate::support::world::on_every_database;
 fn a_new_invoice_is_a_pending_draft() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let answer = taxpayer.create_invoice(&body).await.expect_status(201);
-        let irn = bodies::irn(&taxpayer, body["invoice_no"].as_str().unwrap());
+        let irn = documents::irn(&taxpayer, body["invoice_no"].as_str().unwrap());
         assert_eq!(answer.data()["irn"], json!(irn));
         assert_eq!(answer.data()["invoice_no"], body["invoice_no"]);
         assert_eq!(answer.data()["external_invoice_no"], body["invoice_no"]);
@@ -79,7 +80,7 @@ fn a_new_invoice_is_a_pending_draft() {
 #[test]
 fn stamps_are_plain_and_the_qr_code_is_base64() {
     on_every_database(async |world| {
-        let invoice = world.taxpayer().await.invoice(&bodies::invoice()).await;
+        let invoice = world.taxpayer().await.invoice(&documents::invoice()).await;
         for stamp in ["created_at", "updated_at"] {
             let stamp = invoice[stamp].as_str().unwrap();
             assert_eq!(stamp.len(), "2026-01-15 10:00:00".len(), "{stamp}");
@@ -94,8 +95,8 @@ fn stamps_are_plain_and_the_qr_code_is_base64() {
 fn an_invoice_number_may_hold_hyphens() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!("INV-2026-7"))).await;
-        assert_eq!(invoice["irn"], json!(bodies::irn(&taxpayer, "INV-2026-7")));
+        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!("INV-2026-7"))).await;
+        assert_eq!(invoice["irn"], json!(documents::irn(&taxpayer, "INV-2026-7")));
         assert_eq!(taxpayer.reread(&invoice).await, invoice);
     });
 }
@@ -104,7 +105,7 @@ fn an_invoice_number_may_hold_hyphens() {
 fn an_invoice_number_that_exists_is_answered_with_the_existing_invoice() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let first = taxpayer.invoice(&body).await;
         let again = taxpayer.create_invoice(&body).await.expect_status(200);
         assert_eq!(again.body["success"], json!(true));
@@ -121,7 +122,7 @@ fn an_invoice_number_that_exists_is_answered_with_the_existing_invoice() {
 #[test]
 fn an_invoice_number_is_unique_per_account_only() {
     on_every_database(async |world| {
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let mine = world.taxpayer().await.invoice(&body).await;
         let theirs = world.taxpayer().await.invoice(&body).await;
         assert_ne!(mine["id"], theirs["id"]);
@@ -133,7 +134,7 @@ fn an_invoice_number_is_unique_per_account_only() {
 fn of_64_concurrent_creates_of_one_number_one_is_new() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let answers = join_all((0..64).map(|_| taxpayer.create_invoice(&body))).await;
         let count = |status| answers.iter().filter(|answer| answer.status == status).count();
         assert_eq!((count(201), count(200)), (1, 63));
@@ -146,7 +147,7 @@ fn of_64_concurrent_creates_of_one_number_one_is_new() {
 #[test]
 fn words_are_taken_in_any_case_and_shown_in_the_canonical_one() {
     on_every_database(async |world| {
-        let body = with(&bodies::invoice(), "invoice_category", json!("b2g"));
+        let body = with(&documents::invoice(), "invoice_category", json!("b2g"));
         let body = with(&body, "invoice_lines.0.item_type", json!("Product"));
         let invoice = world.taxpayer().await.invoice(&body).await;
         assert_eq!(invoice["invoice_category"], json!("B2G"));
@@ -157,7 +158,7 @@ fn words_are_taken_in_any_case_and_shown_in_the_canonical_one() {
 #[test]
 fn a_service_line_reads_back_as_one() {
     on_every_database(async |world| {
-        let body = with(&bodies::invoice(), "invoice_lines.0.item_type", json!("SERVICE"));
+        let body = with(&documents::invoice(), "invoice_lines.0.item_type", json!("SERVICE"));
         let body = without(&body, "invoice_lines.0.product_category");
         let body = with(&body, "invoice_lines.0.service_category", json!("6201"));
         let invoice = world.taxpayer().await.invoice(&body).await;
@@ -171,11 +172,12 @@ fn a_service_line_reads_back_as_one() {
 fn the_type_is_the_text_where_there_is_one_and_else_the_code() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let both = with(&bodies::invoice(), "invoice_type", json!("Commercial"));
-        let text = without(&with(&bodies::invoice(), "invoice_type", json!("STANDARD")), "invoice_type_code");
+        let both = with(&documents::invoice(), "invoice_type", json!("Commercial"));
+        let text =
+            without(&with(&documents::invoice(), "invoice_type", json!("STANDARD")), "invoice_type_code");
         assert_eq!(taxpayer.invoice(&both).await["invoice_type"], json!("Commercial"));
         assert_eq!(taxpayer.invoice(&text).await["invoice_type"], json!("STANDARD"));
-        assert_eq!(taxpayer.invoice(&bodies::invoice()).await["invoice_type"], json!("381"));
+        assert_eq!(taxpayer.invoice(&documents::invoice()).await["invoice_type"], json!("381"));
     });
 }
 
@@ -184,12 +186,14 @@ fn what_is_odd_but_accepted_is_named_in_a_warning() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let create = async |body| taxpayer.create_invoice(&body).await.expect_status(201).warnings();
-        assert_eq!(create(bodies::invoice()).await, "");
-        assert!(create(with(&bodies::invoice(), "due_date", json!("2026-01-14"))).await.contains("due_date"));
-        assert!(create(with(&bodies::invoice(), "colour", json!("red"))).await.contains("colour"));
-        let nested = with(&bodies::invoice(), "customer.nickname", json!("Al"));
+        assert_eq!(create(documents::invoice()).await, "");
+        assert!(
+            create(with(&documents::invoice(), "due_date", json!("2026-01-14"))).await.contains("due_date")
+        );
+        assert!(create(with(&documents::invoice(), "colour", json!("red"))).await.contains("colour"));
+        let nested = with(&documents::invoice(), "customer.nickname", json!("Al"));
         assert!(create(nested).await.contains("nickname"));
-        let in_line = with(&bodies::invoice(), "invoice_lines.0.weight", json!([1, { "a": null }]));
+        let in_line = with(&documents::invoice(), "invoice_lines.0.weight", json!([1, { "a": null }]));
         assert!(create(in_line).await.contains("weight"));
         let warning = create(credit_note("no-such-invoice")).await;
         assert!(warning.contains("original_invoice_reference"), "{warning}");
@@ -197,7 +201,7 @@ fn what_is_odd_but_accepted_is_named_in_a_warning() {
 }
 
 fn credit_note(original: &str) -> serde_json::Value {
-    let body = with(&bodies::invoice(), "invoice_type_code", json!("380"));
+    let body = with(&documents::invoice(), "invoice_type_code", json!("380"));
     let body = with(&body, "original_invoice_reference", json!(original));
     with(&body, "original_invoice_reference_type", json!("INTERNAL_INVOICE_NO"))
 }
@@ -206,7 +210,7 @@ fn credit_note(original: &str) -> serde_json::Value {
 fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let original = taxpayer.invoice(&bodies::invoice()).await;
+        let original = taxpayer.invoice(&documents::invoice()).await;
         let body = credit_note(original["invoice_no"].as_str().unwrap());
         assert_eq!(taxpayer.create_invoice(&body).await.expect_status(201).warnings(), "");
     });
@@ -214,7 +218,7 @@ fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning() {
 
 /// The customer of an invoice for a customer of these numbers.
 async fn customer(taxpayer: &Taxpayer, no: &str, tin: Option<&str>, name: &str) -> serde_json::Value {
-    let body = with(&bodies::invoice(), "invoice_category", json!("B2C"));
+    let body = with(&documents::invoice(), "invoice_category", json!("B2C"));
     let body = with(&body, "customer.no", json!(no));
     let body = with(&body, "customer.tin", json!(tin));
     taxpayer.invoice(&with(&body, "customer.name", json!(name))).await["customer"].clone()

@@ -1,8 +1,8 @@
 //! /v1/tax-payers/webhook/dead-letters: what a taxpayer sees of what could not be delivered, and its replay.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{World, eventually, on_every_database};
@@ -13,7 +13,7 @@ const PATH: &str = "/v1/tax-payers/webhook/dead-letters";
 async fn with_a_dead_letter(world: &World, url: &str) -> (Taxpayer, Value) {
     let taxpayer = world.taxpayer().await;
     world.integrator().set_webhook(taxpayer.id, url, &["invoice.created"]).await.expect_status(200);
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     (taxpayer.clone(), one(&taxpayer, &invoice).await)
 }
 

@@ -1,9 +1,10 @@
 //! GET /v1/tax-payers/events.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
 use crate::support::answer::stable;
-use crate::support::bodies::{self, with};
 use crate::support::clients::EVENTS;
 use crate::support::world::on_every_database;
 
@@ -12,7 +13,7 @@ fn the_feed_is_gapless_and_in_order() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for _ in 0..3 {
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
             taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         }
         let events = taxpayer.events().await;
@@ -28,7 +29,7 @@ fn the_feed_is_gapless_and_in_order() {
 fn an_event_says_what_happened_to_which_invoice() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let approved = taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let events = taxpayer.events().await;
         let created = events.iter().find(|event| event["type"] == "invoice.created").unwrap();
@@ -60,7 +61,7 @@ fn hashes_and_ids_are_each_of_one_event() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for _ in 0..3 {
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
         }
         let events = taxpayer.events().await;
         for name in ["hash", "id"] {
@@ -78,7 +79,7 @@ fn a_reader_goes_on_where_it_stopped() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for _ in 0..4 {
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
         }
         let all = taxpayer.events().await;
         let (mut read, mut after) = (Vec::<Value>::new(), json!(0));
@@ -102,7 +103,7 @@ fn a_reader_goes_on_where_it_stopped() {
 fn an_odd_place_in_the_feed_is_refused_and_beyond_its_end_is_nothing() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         // Read as a default, a wrong place would send the whole log again.
         let beyond = "?after=99999999999999999999";
         let odd = ["?after=-1", "?after=x", "?after=", "?after=1.5", "?after=%00", "?after=NaN", beyond];
@@ -119,7 +120,7 @@ fn an_odd_place_in_the_feed_is_refused_and_beyond_its_end_is_nothing() {
 fn a_page_has_a_hundred_events_unless_another_number_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoices: Vec<_> = (0..999).map(|_| bodies::invoice()).collect();
+        let invoices: Vec<_> = (0..999).map(|_| documents::invoice()).collect();
         taxpayer.create_batch(&invoices).await.expect_status(201);
         // With the key before them and the batch after them these are 1,001 events.
         for (query, count, has_more) in [
@@ -155,16 +156,17 @@ fn a_page_has_a_hundred_events_unless_another_number_is_asked_for() {
 fn of_large_events_fewer_come_and_none_is_left_out() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let line = bodies::invoice()["invoice_lines"][0].clone();
+        let line = documents::invoice()["invoice_lines"][0].clone();
         let line = with(&line, "item_name", json!("x".repeat(250)));
-        let large = |_| with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line.clone(); 3_000]));
+        let large = |_| with(&documents::invoice(), "invoice_lines", Value::Array(vec![line.clone(); 3_000]));
         let invoices: Vec<_> = (0..3).map(large).collect();
         for invoice in &invoices {
             taxpayer.create_invoice(invoice).await.expect_status(201);
         }
         for _ in 0..2 {
             for invoice in &invoices {
-                let which = json!({ "irn": bodies::irn(&taxpayer, invoice["invoice_no"].as_str().unwrap()) });
+                let which =
+                    json!({ "irn": documents::irn(&taxpayer, invoice["invoice_no"].as_str().unwrap()) });
                 taxpayer.set_status(&which, "approved").await.expect_status(200);
             }
         }
@@ -199,7 +201,7 @@ fn a_feed_is_of_one_taxpayer() {
     on_every_database(async |world| {
         let (one, other) = (world.taxpayer().await, world.taxpayer().await);
         let before = other.events().await;
-        one.invoice(&bodies::invoice()).await;
+        one.invoice(&documents::invoice()).await;
         assert_eq!(other.events().await, before);
     });
 }

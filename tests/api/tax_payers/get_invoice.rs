@@ -1,8 +1,8 @@
 //! GET /v1/tax-payers/invoices/{id}.
 
 use serde_json::json;
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::INVOICES;
 use crate::support::world::on_every_database;
 
@@ -10,7 +10,7 @@ use crate::support::world::on_every_database;
 fn an_invoice_reads_as_it_was_created() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let answer = taxpayer.get_invoice(&invoice["id"]).await.expect_status(200);
         assert_eq!(answer.body["success"], json!(true));
         assert_eq!(answer.message(), "Invoice retrieved successfully");
@@ -36,7 +36,7 @@ fn what_names_no_invoice_is_not_found() {
 fn every_name_of_an_invoice_finds_it() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let id = invoice["id"].to_string();
         let names = [
             ("PORTAL_ID", id.as_str()),
@@ -64,7 +64,7 @@ fn every_name_of_an_invoice_finds_it() {
 #[test]
 fn an_invoice_of_another_account_is_not_found() {
     on_every_database(async |world| {
-        let invoice = world.taxpayer().await.invoice(&bodies::invoice()).await;
+        let invoice = world.taxpayer().await.invoice(&documents::invoice()).await;
         let other = world.taxpayer().await;
         let answer = other.get_invoice(&invoice["id"]).await;
         assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");

@@ -20,7 +20,7 @@ fn on_download(world: &World, kind: FaultKind, irn: &str, latency_ms: Option<u64
 fn the_whole_document_of_the_authority_is_given() {
     on_every_database(async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (_, irn) = signed(&seller, &buyer.tin).await;
+        let (_, irn) = signed(&seller, &buyer.registration.tin).await;
         seller.app().transmit(&irn).await.expect_status(200);
         arrived(&buyer, &irn).await;
         let answer = buyer.supplier_invoice(&irn).await.expect_status(200);
@@ -28,9 +28,9 @@ fn the_whole_document_of_the_authority_is_given() {
         assert_eq!(answer.warnings(), "", "it is of this moment");
         let document = answer.data();
         assert_eq!(document["irn"], json!(irn));
-        assert_eq!(document["business_id"], json!(seller.business_id));
-        assert_eq!(document["accounting_supplier_party"]["tin"], json!(seller.tin));
-        assert_eq!(document["accounting_customer_party"]["tin"], json!(buyer.tin));
+        assert_eq!(document["business_id"], json!(seller.registration.business_id));
+        assert_eq!(document["accounting_supplier_party"]["tin"], json!(seller.registration.tin));
+        assert_eq!(document["accounting_customer_party"]["tin"], json!(buyer.registration.tin));
         for field in [
             "payment_status",
             "issue_date",
@@ -61,7 +61,7 @@ fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden() {
     on_every_database(async |world| {
         let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
         let irn = received(world, &buyer).await;
-        let untold = planted(world, &other.tin);
+        let untold = planted(world, &other.registration.tin);
         for irn in [irn.as_str(), &untold, "NEVER1-5A0D0001-20260115"] {
             other.supplier_invoice(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
         }
@@ -72,7 +72,7 @@ fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden() {
 fn a_sender_is_not_the_one_it_is_addressed_to() {
     on_every_database(async |world| {
         let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (_, irn) = signed(&seller, &buyer.tin).await;
+        let (_, irn) = signed(&seller, &buyer.registration.tin).await;
         seller.supplier_invoice(&irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
     });
 }

@@ -1,8 +1,9 @@
 //! GET /v1/tax-payers/invoices/{id}?include=lines,ledger.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with};
 
-use crate::support::bodies::{self, exact, with};
 use crate::support::clients::{INVOICES, Taxpayer};
 use crate::support::world::on_every_database;
 
@@ -24,7 +25,7 @@ fn plain(whole: &Value) -> Value {
 fn an_invoice_shows_more_only_where_it_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for (words, lines, ledger) in [
             ("", false, false),
             ("lines", true, false),
@@ -51,7 +52,7 @@ fn an_invoice_shows_more_only_where_it_is_asked_for() {
 fn the_lines_carry_every_field_that_was_sent_and_their_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::invoice(), "invoice_lines.0.discount_rate", exact("2.50"));
+        let body = with(&documents::invoice(), "invoice_lines.0.discount_rate", exact("2.50"));
         let body = with(&body, "invoice_lines.0.discount_amount", exact("0.10"));
         let invoice = taxpayer.invoice(&body).await;
         let mut line = including(&taxpayer, &invoice, "lines").await["lines"][0].clone();
@@ -68,7 +69,7 @@ fn the_lines_carry_every_field_that_was_sent_and_their_item() {
 fn the_lines_of_a_full_invoice_carry_its_own_fields_too() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::full_invoice(&taxpayer), "invoice_line.0.fee_amount", json!(3));
+        let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.fee_amount", json!(3));
         let body = with(&body, "invoice_line.0.fee_rate", json!(1));
         let invoice = taxpayer.full(&body).await;
         let line = including(&taxpayer, &invoice, "lines").await["lines"][0].clone();
@@ -92,7 +93,7 @@ fn the_lines_of_a_full_invoice_carry_its_own_fields_too() {
 fn the_ledger_has_an_entry_for_each_payment_update() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let update = |status: &str| json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": status, "remark": "as agreed" });
         let part = with(&with(&update("partial"), "amount", exact("75.00")), "reference", json!("T-1"));
@@ -127,7 +128,7 @@ fn the_ledger_has_an_entry_for_each_payment_update() {
 #[test]
 fn what_is_included_of_another_account_is_not_found() {
     on_every_database(async |world| {
-        let invoice = world.taxpayer().await.invoice(&bodies::invoice()).await;
+        let invoice = world.taxpayer().await.invoice(&documents::invoice()).await;
         let path = format!("{INVOICES}/{}?include=lines,ledger", invoice["id"]);
         world.taxpayer().await.get(&path).await.expect_refusal(404, "INVOICE_NOT_FOUND");
     });

@@ -4,9 +4,9 @@ mod cursor;
 mod filters;
 
 use serde_json::{Value, json};
+use testkit::documents;
 
 use crate::support::answer::Answer;
-use crate::support::bodies;
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
@@ -14,7 +14,7 @@ use crate::support::world::on_every_database;
 async fn create(taxpayer: &Taxpayer, count: usize) -> Vec<Value> {
     let mut ids = Vec::new();
     for _ in 0..count {
-        ids.insert(0, taxpayer.invoice(&bodies::invoice()).await["id"].clone());
+        ids.insert(0, taxpayer.invoice(&documents::invoice()).await["id"].clone());
     }
     ids
 }

@@ -1,9 +1,10 @@
 //! GET /v1/tax-payers/invoices/{id}/timeline.
 
 use serde_json::{Value, json};
+use testkit::documents::{self, submission};
+use testkit::edit::exact;
 
 use crate::support::answer::{Answer, stable};
-use crate::support::bodies::{self, submission};
 use crate::support::clients::INVOICES;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{eventually, on_every_database};
@@ -22,7 +23,7 @@ fn names(entries: &[Value]) -> Vec<String> {
 fn a_new_invoice_has_its_creation_to_show() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
         assert_eq!(answer.message(), "Timeline retrieved successfully");
         assert_eq!(answer.data()["irn"], invoice["irn"]);
@@ -64,14 +65,14 @@ fn a_new_invoice_has_its_creation_to_show() {
 fn changes_follow_in_order_with_what_was_said_of_them() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let part = json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial",
-            "amount": bodies::exact("0.10"), "reference": "R-1", "remark": "first part",
+            "amount": exact("0.10"), "reference": "R-1", "remark": "first part",
         });
         taxpayer.pay(&part).await.expect_status(200);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let entries = entries(&taxpayer.timeline(&invoice["id"]).await.expect_status(200));
         assert_eq!(
             names(&entries),
@@ -96,7 +97,7 @@ fn changes_follow_in_order_with_what_was_said_of_them() {
 fn steps_of_the_pipeline_stand_between_the_events() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&body).await.expect_status(200);
         let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
@@ -123,7 +124,7 @@ fn each_attempt_at_a_delivery_is_shown() {
         let wanted = ["invoice.created"];
         world.integrator().set_webhook(taxpayer.id, &receiver.url(), &wanted).await.expect_status(200);
         receiver.answer_next(&[Reply::Status(500)]);
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let deliveries = eventually("two attempts", async || {
             let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
             let mut all = entries(&answer);
@@ -151,7 +152,7 @@ fn each_attempt_at_a_delivery_is_shown() {
 fn of_a_long_life_the_newest_entries_are_shown() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice_over("1000000", "1")).await;
+        let invoice = taxpayer.invoice(&documents::invoice_over("1000000", "1")).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let part = json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "amount": 1,
@@ -174,7 +175,7 @@ fn of_a_long_life_the_newest_entries_are_shown() {
 fn an_invoice_that_is_not_the_callers_has_no_timeline() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let theirs = other.invoice(&bodies::invoice()).await["id"].to_string();
+        let theirs = other.invoice(&documents::invoice()).await["id"].to_string();
         for id in [theirs.as_str(), "999999999", "0", "-1", "abc", "1.5", "%00", "99999999999999999999"] {
             let answer = taxpayer.get(&format!("{INVOICES}/{id}/timeline")).await;
             let answer = answer.expect_refusal(404, "INVOICE_NOT_FOUND");

@@ -9,17 +9,18 @@ mod states;
 mod submissions;
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{with, without};
 
-use crate::support::bodies::{self, with, without};
 use crate::support::world::on_every_database;
 
 #[test]
 fn an_update_replaces_customer_lines_and_details_and_nothing_else() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let before = taxpayer.invoice(&bodies::invoice()).await;
+        let before = taxpayer.invoice(&documents::invoice()).await;
         let customer = json!({ "no": "C-900", "tin": "99999999-0001", "name": "Other Stores Ltd" });
-        let mut body = with(&bodies::update(&before), "invoice_type", json!("384"));
+        let mut body = with(&documents::update(&before), "invoice_type", json!("384"));
         for (name, value) in customer.as_object().unwrap() {
             body = with(&body, &format!("customer.{name}"), value.clone());
         }
@@ -64,9 +65,9 @@ fn an_update_replaces_customer_lines_and_details_and_nothing_else() {
 fn an_update_is_told_in_one_event() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let before = taxpayer.invoice(&bodies::invoice()).await;
+        let before = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&before, "approved").await.expect_status(200);
-        let after = taxpayer.update(&bodies::update(&before)).await.expect_status(200);
+        let after = taxpayer.update(&documents::update(&before)).await.expect_status(200);
         let events = taxpayer.invoice_events().await;
         let names = taxpayer.invoice_event_names().await;
         assert_eq!(names, ["invoice.created", "invoice.status-updated", "invoice.updated"]);
@@ -80,14 +81,14 @@ fn an_update_is_told_in_one_event() {
 fn every_name_of_an_invoice_finds_it() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for (kind, text) in [
             ("PORTAL_ID", json!(invoice["id"].to_string())),
             ("IRN", invoice["irn"].clone()),
             ("external_invoice_no", invoice["external_invoice_no"].clone()),
             ("INTERNAL_INVOICE_NO", invoice["invoice_no"].clone()),
         ] {
-            let body = with(&bodies::update(&invoice), "unique_no_type", json!(kind));
+            let body = with(&documents::update(&invoice), "unique_no_type", json!(kind));
             let answer = taxpayer.update(&with(&body, "unique_no", text)).await.expect_status(200);
             assert_eq!(answer.data()["id"], invoice["id"]);
         }
@@ -98,8 +99,8 @@ fn every_name_of_an_invoice_finds_it() {
 fn what_names_no_invoice_of_the_account_is_not_found() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let invoice = other.invoice(&bodies::invoice()).await;
-        let update = bodies::update(&invoice);
+        let invoice = other.invoice(&documents::invoice()).await;
+        let update = documents::update(&invoice);
         let named =
             |kind: &str, text: Value| with(&with(&update, "unique_no_type", json!(kind)), "unique_no", text);
         for body in [
@@ -121,9 +122,9 @@ fn what_names_no_invoice_of_the_account_is_not_found() {
 fn an_account_that_may_not_create_may_still_correct() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         world.set_subscription(taxpayer.id, einvoice::domain::kernel::codes::Subscription::Inactive);
-        taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+        taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
     });
 }
 
@@ -131,9 +132,9 @@ fn an_account_that_may_not_create_may_still_correct() {
 fn a_full_invoice_is_updated_like_any_other() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = without(&bodies::full_invoice(&taxpayer), "due_date");
+        let body = without(&documents::full_invoice(&taxpayer), "due_date");
         let invoice = taxpayer.full(&with(&body, "note", json!("first"))).await;
-        let after = taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+        let after = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
         assert_eq!(
             (&after.data()["due_date"], &after.data()["currency"]),
             (&json!("2026-03-15"), &json!("NGN"))
@@ -146,8 +147,9 @@ fn a_full_invoice_is_updated_like_any_other() {
 fn a_due_date_before_the_invoices_own_is_a_warning() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let answer = taxpayer.update(&with(&bodies::update(&invoice), "due_date", json!("2026-01-14"))).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let answer =
+            taxpayer.update(&with(&documents::update(&invoice), "due_date", json!("2026-01-14"))).await;
         assert!(answer.expect_status(200).warnings().contains("due_date"));
     });
 }

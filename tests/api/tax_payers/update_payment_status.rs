@@ -2,8 +2,9 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with, without};
 
-use crate::support::bodies::{self, exact, with, without};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
@@ -17,7 +18,7 @@ fn part(invoice: &Value, amount: &str) -> Value {
 
 /// An approved invoice that comes to 100.00.
 async fn over_a_hundred(taxpayer: &Taxpayer) -> Value {
-    let invoice = taxpayer.invoice(&bodies::invoice_over("50", "2")).await;
+    let invoice = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
 }
 
@@ -50,8 +51,8 @@ fn an_approved_invoice_that_is_paid_is_paid_in_both_senses() {
 fn an_invoice_that_is_not_approved_is_not_paid() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let draft = taxpayer.invoice(&bodies::invoice()).await;
-        let cancelled = taxpayer.invoice(&bodies::invoice()).await;
+        let draft = taxpayer.invoice(&documents::invoice()).await;
+        let cancelled = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
         for invoice in [&draft, &cancelled] {
             taxpayer.pay(&payment(invoice, "paid")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
@@ -65,7 +66,7 @@ fn an_invoice_that_is_not_approved_is_not_paid() {
 fn pending_and_rejected_go_in_any_status() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let draft = taxpayer.invoice(&bodies::invoice()).await;
+        let draft = taxpayer.invoice(&documents::invoice()).await;
         let approved = over_a_hundred(&taxpayer).await;
         for invoice in [&draft, &approved] {
             for (status, reads) in
@@ -232,8 +233,8 @@ fn an_unknown_invoice_is_not_found() {
 fn a_submitted_invoice_is_paid_and_keeps_its_workflow_status() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let submission = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&submission).await.expect_status(200);
         taxpayer.pay(&part(&invoice, "75")).await.expect_status(200);
         let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);

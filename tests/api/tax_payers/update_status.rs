@@ -1,8 +1,9 @@
 //! PATCH /v1/tax-payers/invoices/update-status.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{with, without};
 
-use crate::support::bodies::{self, with, without};
 use crate::support::clients::UPDATE_STATUS;
 use crate::support::world::on_every_database;
 
@@ -14,7 +15,7 @@ fn update(invoice: &Value, status: &str) -> Value {
 fn the_three_statuses_move_freely_among_themselves() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let path = [
             "draft",
             "approved",
@@ -41,7 +42,7 @@ fn the_three_statuses_move_freely_among_themselves() {
 fn each_kind_of_number_finds_the_invoice() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let id = json!(invoice["id"].to_string());
         for (kind, no) in [
             ("IRN", &invoice["irn"]),
@@ -62,7 +63,7 @@ fn each_kind_of_number_finds_the_invoice() {
 fn a_number_that_no_invoice_has_is_not_found() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for (kind, no) in [
             ("IRN", "NONE-AAAAAAAA-20260115"),
             ("IRN", "not an irn"),
@@ -84,7 +85,7 @@ fn a_number_that_no_invoice_has_is_not_found() {
 fn each_field_is_required_and_checked() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = update(&invoice, "approved");
         for path in ["unique_no", "unique_no_type", "status", "remark"] {
             let answer = taxpayer.send("PATCH", UPDATE_STATUS, &without(&body, path)).await;
@@ -113,7 +114,7 @@ fn each_field_is_required_and_checked() {
 fn a_status_is_taken_in_any_case() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let answer = taxpayer.set_status(&invoice, "APPROVED").await.expect_status(200);
         assert_eq!(answer.data()["status"], json!("approved"));
     });
@@ -123,7 +124,7 @@ fn a_status_is_taken_in_any_case() {
 fn a_paid_invoice_keeps_its_status() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let paid = json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
@@ -140,8 +141,8 @@ fn a_paid_invoice_keeps_its_status() {
 fn a_submitted_invoice_is_locked() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let submission = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&submission).await.expect_status(200);
         for status in ["draft", "approved", "cancelled"] {
             taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVOICE_LOCKED");

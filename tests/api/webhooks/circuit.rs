@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use testkit::documents;
 
 use super::{CREATED, subscribed};
-use crate::support::bodies;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{apart, eventually, on_every_database};
 
@@ -22,7 +22,7 @@ fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
         let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_always(Reply::Status(503));
         for _ in 0..5 {
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
         }
         let health = async || world.integrator().webhook(taxpayer.id).await.data()["health"].clone();
         let parked = async || Some(health().await).filter(|health| health["state"] == json!("parked"));
@@ -31,7 +31,7 @@ fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
         assert!(health_now["parked_until"].is_string() && health_now["failing_since"].is_string());
         // What comes while it is parked and all else is due in an hour has to wait, but not for an hour.
         for _ in 0..4 {
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
         }
         let log = world.integrator().deliveries(taxpayer.id, "?per_page=50").await.expect_status(200);
         let attempts = |one: &Value| one["attempts"].as_array().unwrap().len();
@@ -62,7 +62,7 @@ fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service() {
         let receiver = Receiver::start();
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.answer_always(Reply::Status(500));
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let disabled = async || {
             let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
             (record.data()["is_active"] == json!(false)).then_some(record)
@@ -74,7 +74,7 @@ fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service() {
         receiver.answer_always(Reply::Status(200));
         let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
         assert_eq!(answer.data()["health"]["state"], json!("ok"), "whoever enables it trusts it again");
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let arrived =
             async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
         eventually("a notification of what comes after", arrived).await;
@@ -90,7 +90,7 @@ fn an_endpoint_may_be_changed_while_its_deliveries_fail() {
         receiver.answer_always(Reply::Status(500));
         let create = async {
             for _ in 0..20 {
-                taxpayer.invoice(&bodies::invoice()).await;
+                taxpayer.invoice(&documents::invoice()).await;
             }
         };
         let change = async {

@@ -4,9 +4,9 @@
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
+use testkit::documents;
 
 use super::{CREATED, subscribed};
-use crate::support::bodies;
 use crate::support::clients::webhook;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::{apart, eventually, on_every_database};
@@ -51,7 +51,7 @@ fn no_private_address_is_taken_and_none_is_called() {
             world.plant_webhook_url(taxpayer.id, url).await;
             integrator.test_webhook(taxpayer.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
         }
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let dead = async || {
             let dead = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
             dead.data()["data"].as_array().unwrap().first().cloned()
@@ -79,7 +79,7 @@ fn no_redirect_is_followed() {
             assert!(answer.message().ends_with(&status.to_string()), "{}", answer.message());
         }
         receiver.answer_next(&redirects[..3]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         assert_eq!(receiver.wait_for(9).await[8].answered, Reply::Status(204));
         assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     });

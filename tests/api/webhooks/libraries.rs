@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use testkit::documents;
 
 use super::{CREATED, subscribed};
-use crate::support::bodies;
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver};
 use crate::support::world::on_every_database;
@@ -82,7 +82,7 @@ fn forged(one: &Received) -> [Received; 4] {
 
 async fn next(taxpayer: &Taxpayer, receiver: &Receiver) -> Received {
     let before = receiver.received().len();
-    taxpayer.invoice(&bodies::invoice()).await;
+    taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(before + 1).await.remove(before)
 }
 

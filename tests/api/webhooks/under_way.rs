@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::documents;
 
 use super::{CREATED, subscribed};
-use crate::support::bodies;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::apart;
 
@@ -21,10 +21,10 @@ fn an_old_address_that_answers_410_leaves_the_new_one_in_service() {
         let (taxpayer, _) = subscribed(world, &old, &[CREATED]).await;
         old.answer_always(Reply::Status(410));
         old.hold(true);
-        let before = taxpayer.invoice(&bodies::invoice()).await;
+        let before = taxpayer.invoice(&documents::invoice()).await;
         old.wait_for(1).await;
         world.integrator().set_webhook(taxpayer.id, &new.url(), &[CREATED]).await.expect_status(200);
-        let after = taxpayer.invoice(&bodies::invoice()).await;
+        let after = taxpayer.invoice(&documents::invoice()).await;
         assert_eq!(new.wait_for(1).await[0].body()["data"]["irn"], after["irn"]);
         old.hold(false);
         let arrived = new.wait_for(2).await;
@@ -44,7 +44,7 @@ fn a_look_at_the_database_in_vain_sends_nothing_twice() {
         let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
         receiver.hold(true);
         for _ in 0..3 {
-            taxpayer.invoice(&bodies::invoice()).await;
+            taxpayer.invoice(&documents::invoice()).await;
         }
         receiver.wait_for(3).await;
         // Whom to deliver to is read from it every few seconds.
@@ -52,7 +52,7 @@ fn a_look_at_the_database_in_vain_sends_nothing_twice() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         world.execute("ALTER TABLE integrations_away RENAME TO integrations").await;
         receiver.hold(false);
-        let after = taxpayer.invoice(&bodies::invoice()).await;
+        let after = taxpayer.invoice(&documents::invoice()).await;
         let all = receiver.wait_for(4).await;
         assert_eq!(all.last().unwrap().body()["data"]["irn"], after["irn"]);
         let ids: BTreeSet<_> = all.iter().map(|one| &one.id).collect();

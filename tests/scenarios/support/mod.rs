@@ -5,7 +5,7 @@
 //! | SQLite or PostgreSQL, fresh for each scenario | `database` |
 //! | the binary as a child process, and how it looks where it failed | `service`, `autopsy` |
 //! | the process with its authority, and what is always true of them | `scene` |
-//! | requests and their bodies | `client`, `documents` |
+//! | requests | `client` |
 //! | a webhook endpoint that outlives the kills and fails as it is told, what it must have seen | `receiver` |
 //! | an authority of which many calls fail | `chaos` |
 //! | what the database says beside the process; a proxy before it that swallows | `books`, `proxy` |
@@ -16,7 +16,6 @@ pub(crate) mod books;
 pub(crate) mod chaos;
 pub(crate) mod client;
 pub(crate) mod database;
-pub(crate) mod documents;
 pub(crate) mod patience;
 pub(crate) mod proxy;
 pub(crate) mod receiver;

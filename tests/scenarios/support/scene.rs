@@ -9,10 +9,10 @@ use reqwest::Method;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, PartyEnrolment, Sandbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::documents::{Registration, invoice_numbered, number, submission, taxpayer_registered};
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::database::{Backend, PostgresDatabase};
-use crate::support::documents::{invoice, submission};
 use crate::support::patience::eventually;
 use crate::support::proxy::Proxy;
 use crate::support::service::{Service, Settings};
@@ -49,9 +49,7 @@ pub(crate) struct Scene {
 pub(crate) struct Newcomer {
     pub(crate) id: i64,
     pub(crate) client: Client,
-    pub(crate) service_id: String,
-    pub(crate) business_id: String,
-    pub(crate) tin: String,
+    pub(crate) registration: Registration,
 }
 
 impl Scene {
@@ -87,7 +85,7 @@ impl Scene {
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
         let integrator = Client::new(service.url(), service.new_integrator());
         let Newcomer { id: taxpayer_id, client: taxpayer, .. } =
-            onboarded(&service, &integrator, first()).await;
+            onboarded(&service, &integrator, Registration::demo()).await;
         let released = Mutex::default();
         let scene = Self {
             service,
@@ -116,16 +114,11 @@ impl Scene {
         self.taxpayer_id
     }
 
-    /// Another taxpayer of the same integrator, with a key and a whole profile. Each has a number of its own.
-    pub(crate) async fn newcomer(&self, number: usize) -> Newcomer {
-        let identity = Identity {
-            number,
-            service_id: format!("A{number:07}"),
-            business_id: format!("22222222-2222-4222-8222-{number:012}"),
-            tin: format!("{number:08}-0001"),
-        };
-        enrol(&self.authority, &identity.business_id, &identity.tin);
-        onboarded(&self.service, &self.integrator, identity).await
+    /// Onboards another taxpayer of the same integrator, with a key and a complete profile.
+    pub(crate) async fn newcomer(&self) -> Newcomer {
+        let registration = Registration::numbered(number());
+        enrol(&self.authority, &registration);
+        onboarded(&self.service, &self.integrator, registration).await
     }
 
     /// Has the first taxpayer's creates and moves notified to a URL.
@@ -185,7 +178,7 @@ impl Scene {
         let mut number = 0;
         eventually("the authority's reference lists", async || {
             number += 1;
-            let body = invoice(&format!("LISTS{number}"));
+            let body = invoice_numbered(&format!("LISTS{number}"));
             let path = "/v1/tax-payers/invoices";
             let answer = self.taxpayer.call(Method::POST, path, Some(&body)).await?;
             (!answer.headers.contains_key("x-system-warning")).then_some(())
@@ -200,8 +193,8 @@ impl Scene {
 
     /// Creates an invoice and starts its Submit.
     pub(crate) async fn submit(&self, invoice_no: &str) -> Created {
-        let created = self.taxpayer.created(&invoice(invoice_no)).await;
-        self.taxpayer.start_run("submit", &submission(invoice_no, &created.irn)).await;
+        let created = self.taxpayer.created(&invoice_numbered(invoice_no)).await;
+        self.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
         created
     }
 
@@ -262,36 +255,9 @@ impl Scene {
     }
 }
 
-/// By what a taxpayer is known.
-struct Identity {
-    number: usize,
-    service_id: String,
-    business_id: String,
-    tin: String,
-}
-
-/// Of the taxpayer that every scene has.
-fn first() -> Identity {
-    Identity {
-        number: 9_000_000,
-        service_id: "94CD90AA".into(),
-        business_id: "11111111-1111-4111-8111-111111111111".into(),
-        tin: "12345678-0001".into(),
-    }
-}
-
 /// Onboards a taxpayer with a whole profile and a key.
-async fn onboarded(service: &Service, integrator: &Client, identity: Identity) -> Newcomer {
-    let Identity { number, service_id, business_id, tin } = identity;
-    let (email, person) = (format!("accounts{number}@new.example"), format!("ada{number}@new.example"));
-    let body = json!({
-        "name": "Neighbour Ltd", "email": email, "tin_no": tin,
-        "phone": "+2348010000000", "nature_of_business": "Wholesale of computers",
-        "authority_service_id": service_id, "authority_business_id": business_id, "address": "2 Marina Road",
-        "contact_person": {
-            "first_name": "Ada", "last_name": "Obi", "email": person, "phone": "+2348020000000",
-        },
-    });
+async fn onboarded(service: &Service, integrator: &Client, registration: Registration) -> Newcomer {
+    let body = taxpayer_registered(number(), &registration);
     let taxpayers = "/v1/system-integrators/taxpayers";
     let made = integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();
     assert_eq!(made.status, 201, "{made:?}");
@@ -303,7 +269,7 @@ async fn onboarded(service: &Service, integrator: &Client, identity: Identity) -
     let rotate = format!("{taxpayers}/{id}/api-key/rotate");
     let rotated = integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
     let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
-    Newcomer { id, client: Client::new(service.url(), key), service_id, business_id, tin }
+    Newcomer { id, client: Client::new(service.url(), key), registration }
 }
 
 /// A simulator in this process.
@@ -315,13 +281,13 @@ pub(crate) async fn authority() -> Sandbox {
         seed: 1,
     };
     let sandbox = sandbox::start(settings).await.unwrap();
-    enrol(&sandbox, "11111111-1111-4111-8111-111111111111", "12345678-0001");
+    enrol(&sandbox, &Registration::demo());
     sandbox
 }
 
-/// Has the authority list a business, so that its taxpayer is confirmed.
-fn enrol(authority: &Sandbox, business_id: &str, tin: &str) {
-    let (business_id, tin) = (Some(business_id.to_owned()), Some(tin.to_owned()));
+/// Has the authority list a taxpayer, so that it is confirmed.
+fn enrol(authority: &Sandbox, registration: &Registration) {
+    let (business_id, tin) = (Some(registration.business_id.clone()), Some(registration.tin.clone()));
     let enrolment = PartyEnrolment { business_id, tin, ..PartyEnrolment::default() };
     authority.state().enrol(&enrolment).unwrap();
 }

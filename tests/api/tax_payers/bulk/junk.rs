@@ -1,8 +1,9 @@
 //! Batches of what is no invoice: always the envelope, and what is wrong fails alone.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with};
 
-use crate::support::bodies::{self, with};
 use crate::support::clients::BULK;
 use crate::support::world::on_every_database;
 
@@ -10,9 +11,9 @@ use crate::support::world::on_every_database;
 fn an_item_that_is_no_invoice_fails_with_what_is_wrong() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = bodies::invoice;
+        let invoice = documents::invoice;
         let price = "invoice_lines.0.unit_price";
-        let priced = |digits: &str| with(&invoice(), price, bodies::exact(digits));
+        let priced = |digits: &str| with(&invoice(), price, exact(digits));
         let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
         let cases = [
             (json!(null), "invoice"),
@@ -54,9 +55,10 @@ fn an_item_that_is_no_invoice_fails_with_what_is_wrong() {
 fn a_key_that_an_item_has_twice_fails_that_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let (good, other) = (bodies::invoice(), bodies::invoice());
-        let twice = bodies::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
-        let unnumbered = bodies::invoice().to_string().replacen('{', "{\"invoice_no\":\"A\",", 1);
+        let (good, other) = (documents::invoice(), documents::invoice());
+        let twice =
+            documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
+        let unnumbered = documents::invoice().to_string().replacen('{', "{\"invoice_no\":\"A\",", 1);
         let reserved = r#"{"$serde_json::private::RawValue":"{}"}"#;
         let text = format!("{{\"invoices\":[{good},{twice},{unnumbered},{reserved},{other}]}}");
         let answer = taxpayer.send_text("POST", BULK, text).await.expect_status(201);
@@ -76,7 +78,7 @@ fn a_key_that_an_item_has_twice_fails_that_item() {
         assert_eq!(of(&items[2]), (Value::Null, Some("invoice_no".to_owned())));
         assert_eq!(of(&items[3]), (Value::Null, Some("invoice".to_owned())));
         // Outside the items there is no item to fail.
-        let text = format!("{{\"invoices\":[{}],\"x\":{{\"a\":1,\"a\":2}}}}", bodies::invoice());
+        let text = format!("{{\"invoices\":[{}],\"x\":{{\"a\":1,\"a\":2}}}}", documents::invoice());
         taxpayer.send_text("POST", BULK, text).await.expect_faults(&["x.a"]);
     });
 }
@@ -106,7 +108,7 @@ fn letters_of_every_kind_are_kept_as_they_came() {
         let long = "\u{1f9fe}".repeat(255);
         let names = ["\u{202e}evil\u{202c}", "na\u{ef}ve", long.as_str(), "%_\\'\";--"];
         let numbered = |at: usize, name: &str| {
-            let body = with(&bodies::invoice(), "customer.name", json!(name));
+            let body = with(&documents::invoice(), "customer.name", json!(name));
             let body = with(&body, "customer.no", json!(format!("\u{202e}N{at}")));
             with(&body, "customer.tin", json!(format!("T-{at}")))
         };
@@ -125,7 +127,7 @@ fn the_longest_texts_fit() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let long = "\u{1f9fe}".repeat(255);
-        let mut body = bodies::invoice();
+        let mut body = documents::invoice();
         for path in ["customer.no", "customer.name", "customer.tin"] {
             body = with(&body, path, json!(long));
         }
@@ -142,7 +144,7 @@ fn what_is_told_of_a_batch_stays_small_however_much_is_wrong() {
         let taxpayer = world.taxpayer().await;
         let line =
             json!({ "item_name": 1, "item_no": 2, "description": "A description as long as most are" });
-        let item = with(&bodies::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
+        let item = with(&documents::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
         let answer = taxpayer.create_batch(&vec![item; 1_000]).await.expect_status(201);
         let path =
             format!("{}/{}", crate::support::clients::BATCHES, answer.data()["batch_no"].as_str().unwrap());

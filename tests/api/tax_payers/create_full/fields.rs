@@ -1,8 +1,9 @@
 //! What each field has to be. The form's own tests hold every rule; here each kind of refusal goes over the wire.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with, without};
 
-use crate::support::bodies::{self, exact, with, without};
 use crate::support::world::on_every_database;
 
 /// Every field of the body that has to be there.
@@ -69,7 +70,7 @@ fn each_required_field_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for path in REQUIRED {
-            let body = bodies::full_invoice(&taxpayer);
+            let body = documents::full_invoice(&taxpayer);
             taxpayer.create_full(&without(&body, path)).await.expect_faults(&[path]);
             taxpayer.create_full(&with(&body, path, json!(null))).await.expect_faults(&[path]);
         }
@@ -81,14 +82,14 @@ fn a_text_has_its_limits() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for (path, min, max) in TEXTS {
-            let body = bodies::full_invoice(&taxpayer);
+            let body = documents::full_invoice(&taxpayer);
             let text = |length: usize| with(&body, path, json!("1".repeat(length)));
             taxpayer.create_full(&text(max + 1)).await.expect_faults(&[path]);
             if min > 1 {
                 taxpayer.create_full(&text(min - 1)).await.expect_faults(&[path]);
             }
             for length in [min, max] {
-                let body = bodies::full_invoice(&taxpayer);
+                let body = documents::full_invoice(&taxpayer);
                 let body = with(&body, path, json!("1".repeat(length)));
                 let answer = taxpayer.create_full(&body).await;
                 assert!([200, 201].contains(&answer.status), "{path}: {}", answer.text);
@@ -104,7 +105,7 @@ fn a_value_outside_what_its_field_takes_is_refused() {
         let taxpayer = world.taxpayer().await;
         for (path, values) in odd_values() {
             for value in values {
-                let body = with(&bodies::full_invoice(&taxpayer), path, value.clone());
+                let body = with(&documents::full_invoice(&taxpayer), path, value.clone());
                 let answer = taxpayer.create_full(&body).await;
                 assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
                 answer.expect_faults(&[path]);
@@ -175,7 +176,7 @@ fn every_optional_part_is_taken() {
                 "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
             }],
         });
-        let mut body = bodies::full_invoice(&taxpayer);
+        let mut body = documents::full_invoice(&taxpayer);
         for (path, value) in [
             ("issue_time", json!("10:30:00")),
             ("payment_status", json!("PENDING")),
@@ -218,7 +219,7 @@ fn every_optional_part_is_taken() {
 fn a_consumer_needs_no_tin_and_no_description() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let mut body = bodies::full_invoice(&taxpayer);
+        let mut body = documents::full_invoice(&taxpayer);
         for name in ["tin", "business_description"] {
             body = without(&body, &format!("accounting_customer_party.{name}"));
         }
@@ -236,7 +237,7 @@ fn a_consumer_needs_no_tin_and_no_description() {
 fn what_nobody_asks_for_is_named_in_a_warning() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::full_invoice(&taxpayer), "invoice_line.0.item.colour", json!("red"));
+        let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.item.colour", json!("red"));
         let answer = taxpayer.create_full(&body).await.expect_status(201);
         assert!(answer.warnings().contains("invoice_line.0.item.colour"), "{}", answer.warnings());
     });
@@ -246,7 +247,7 @@ fn what_nobody_asks_for_is_named_in_a_warning() {
 fn all_faults_are_told_at_once_also_whose_irn_it_is() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::full_invoice(&taxpayer), "issue_date", json!("2099-01-01"));
+        let body = with(&documents::full_invoice(&taxpayer), "issue_date", json!("2099-01-01"));
         let body = with(&without(&body, "due_date"), "irn", json!("INV1-00000000-20260115"));
         let body = with(&body, "accounting_customer_party.email", json!("plain"));
         let answer = taxpayer.create_full(&body).await;

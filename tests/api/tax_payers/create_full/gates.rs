@@ -2,8 +2,8 @@
 
 use einvoice::domain::kernel::codes::Subscription;
 use serde_json::json;
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::FULL;
 use crate::support::world::on_every_database;
 
@@ -11,7 +11,7 @@ use crate::support::world::on_every_database;
 fn an_incomplete_profile_creates_nothing_whatever_is_sent() {
     on_every_database(async |world| {
         let taxpayer = world.newcomer().await;
-        for body in [bodies::full_invoice(&taxpayer), json!({})] {
+        for body in [documents::full_invoice(&taxpayer), json!({})] {
             let answer = taxpayer.create_full(&body).await.expect_refusal(403, "PROFILE_INCOMPLETE");
             assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
         }
@@ -24,7 +24,7 @@ fn an_inactive_subscription_creates_nothing_whatever_is_sent() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         world.set_subscription(taxpayer.id, Subscription::Inactive);
-        for body in [bodies::full_invoice(&taxpayer), json!({})] {
+        for body in [documents::full_invoice(&taxpayer), json!({})] {
             taxpayer.create_full(&body).await.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
         }
     });
@@ -33,7 +33,7 @@ fn an_inactive_subscription_creates_nothing_whatever_is_sent() {
 #[test]
 fn only_a_taxpayers_key_creates() {
     on_every_database(async |world| {
-        let body = bodies::full_invoice(&world.taxpayer().await);
+        let body = documents::full_invoice(&world.taxpayer().await);
         world.anonymous().send("POST", FULL, &body).await.expect_refusal(401, "UNAUTHENTICATED");
         world.integrator().send("POST", FULL, &body).await.expect_refusal(401, "INVALID_API_KEY");
     });

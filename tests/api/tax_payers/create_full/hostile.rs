@@ -1,8 +1,9 @@
 //! Whatever is sent is answered in the envelope.
 
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::{exact, oddities, paths, with};
 
-use crate::support::bodies::{self, exact, with};
 use crate::support::clients::FULL;
 use crate::support::world::on_every_database;
 
@@ -30,10 +31,10 @@ fn a_number_that_cannot_be_kept_exactly_is_refused() {
         let forty = "1234567890123456789012345678901234567890";
         for path in NUMBERS {
             for digits in ["1e400", "-1e400", "1e-400", forty, "0.1234567890123456789012345678901234567890"] {
-                let body = with(&bodies::full_invoice(&taxpayer), path, exact(digits));
+                let body = with(&documents::full_invoice(&taxpayer), path, exact(digits));
                 taxpayer.create_full(&body).await.expect_faults(&[path]);
             }
-            let text = with(&bodies::full_invoice(&taxpayer), path, json!("NaN"));
+            let text = with(&documents::full_invoice(&taxpayer), path, json!("NaN"));
             taxpayer.create_full(&text).await.expect_faults(&[path]);
         }
     });
@@ -44,7 +45,7 @@ fn what_json_has_no_number_for_is_malformed() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for word in ["NaN", "Infinity", "-Infinity", "0x10", "1_000", "01"] {
-            let text = bodies::full_invoice(&taxpayer).to_string();
+            let text = documents::full_invoice(&taxpayer).to_string();
             let odd = text.replace("\"payable_amount\":1075", &format!("\"payable_amount\":{word}"));
             assert_ne!(odd, text);
             taxpayer.send_text("POST", FULL, odd).await.expect_refusal(400, "MALFORMED_JSON");
@@ -56,9 +57,9 @@ fn what_json_has_no_number_for_is_malformed() {
 fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
-        for path in bodies::paths(&body) {
-            for value in bodies::oddities() {
+        let body = documents::full_invoice(&taxpayer);
+        for path in paths(&body) {
+            for value in oddities() {
                 let answer = taxpayer.create_full(&with(&body, &path, value.clone())).await;
                 assert!([200, 201, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
                 assert!(answer.body["success"].is_boolean(), "{}", answer.text);
@@ -73,7 +74,7 @@ fn what_is_nested_too_deeply_is_malformed_and_else_only_unknown() {
         let taxpayer = world.taxpayer().await;
         for (depth, status) in [(100, 201), (100_000, 400)] {
             let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-            let text = bodies::full_invoice(&taxpayer).to_string();
+            let text = documents::full_invoice(&taxpayer).to_string();
             let text = format!("{},\"deep\":{deep}}}", text.strip_suffix('}').unwrap());
             taxpayer.send_text("POST", FULL, text).await.expect_status(status);
         }
@@ -84,7 +85,7 @@ fn what_is_nested_too_deeply_is_malformed_and_else_only_unknown() {
 fn an_invoice_may_have_thousands_of_lines_each_of_another_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
+        let body = documents::full_invoice(&taxpayer);
         let line = with(&body["invoice_line"][0], "line_extension_amount", exact("0.5"));
         let number = |n: usize| json!(format!("I{n}"));
         let lines: Vec<_> =
@@ -105,7 +106,7 @@ fn an_invoice_may_have_thousands_of_lines_each_of_another_item() {
 fn ten_thousand_lines_are_too_many_bytes_or_one_line_too_many() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
+        let body = documents::full_invoice(&taxpayer);
         let many = with(&body, "invoice_line", json!(vec![body["invoice_line"][0].clone(); 10_000]));
         taxpayer.create_full(&many).await.expect_refusal(413, "PAYLOAD_TOO_LARGE");
         let empty = with(&body, "invoice_line", json!(vec![json!({}); 10_001]));

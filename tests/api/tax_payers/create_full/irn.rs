@@ -4,21 +4,22 @@ use einvoice::domain::kernel::clock::{Clock, SystemClock};
 use jiff::ToSpan;
 use jiff::tz::Offset;
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
-use crate::support::bodies::{self, with};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
 /// A body with this invoice number in its IRN, and that number or none of its own.
 fn with_irn(taxpayer: &Taxpayer, irn: impl Into<Value>) -> Value {
-    with(&bodies::full_invoice(taxpayer), "irn", irn.into())
+    with(&documents::full_invoice(taxpayer), "irn", irn.into())
 }
 
 #[test]
 fn a_malformed_irn_has_a_code_of_its_own() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let service_id = &taxpayer.service_id;
+        let service_id = &taxpayer.registration.service_id;
         for irn in [
             "INV1".to_owned(),
             format!("INV1-{service_id}"),
@@ -41,7 +42,7 @@ fn a_malformed_irn_has_a_code_of_its_own() {
 fn another_accounts_service_id_has_a_code_of_its_own() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let foreign = with_irn(&taxpayer, bodies::irn(&other, &bodies::invoice_no()));
+        let foreign = with_irn(&taxpayer, documents::irn(&other, &documents::invoice_no()));
         let answer = taxpayer.create_full(&foreign).await.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
         assert_eq!(answer.faulty_paths(), ["irn"]);
         assert_eq!(answer.message(), answer.body["errors"]["irn"][0].as_str().unwrap());
@@ -53,7 +54,7 @@ fn another_accounts_service_id_has_a_code_of_its_own() {
 fn beside_other_faults_an_irn_is_one_of_them() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        for irn in ["INV1".to_owned(), bodies::irn(&other, "INV1")] {
+        for irn in ["INV1".to_owned(), documents::irn(&other, "INV1")] {
             let body = with(&with_irn(&taxpayer, irn), "note", json!(7));
             taxpayer.create_full(&body).await.expect_faults(&["irn", "note"]);
         }
@@ -64,7 +65,7 @@ fn beside_other_faults_an_irn_is_one_of_them() {
 fn the_case_of_the_service_id_does_not_matter_and_stays() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
+        let body = documents::full_invoice(&taxpayer);
         let (upper, no) = (body["irn"].as_str().unwrap(), body["invoice_no"].as_str().unwrap());
         let lower = upper.to_lowercase().replace("inv", "INV");
         assert_ne!(lower, upper);
@@ -81,8 +82,8 @@ fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for no in ["A/1/2", "50%", "%2F%00", "a-b-c--d-", "-", "Ünï 1", "..", "\u{202e}102"] {
-            let no = format!("{no}{}", bodies::invoice_no());
-            let body = with_irn(&taxpayer, bodies::irn(&taxpayer, &no));
+            let no = format!("{no}{}", documents::invoice_no());
+            let body = with_irn(&taxpayer, documents::irn(&taxpayer, &no));
             let invoice = taxpayer.full(&with(&body, "invoice_no", json!(no))).await;
             assert_eq!((&invoice["invoice_no"], &invoice["irn"]), (&json!(no), &body["irn"]));
             for (kind, text) in [("IRN", &body["irn"]), ("INTERNAL_INVOICE_NO", &json!(no))] {
@@ -99,7 +100,7 @@ fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number() {
 fn another_number_or_day_in_the_irn_is_a_warning() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let irn = format!("{}-{}-20260114", bodies::invoice_no(), taxpayer.service_id);
+        let irn = format!("{}-{}-20260114", documents::invoice_no(), taxpayer.registration.service_id);
         let answer = taxpayer.create_full(&with_irn(&taxpayer, irn.clone())).await.expect_status(201);
         let warnings = answer.warnings();
         assert!(warnings.contains("invoice number") && warnings.contains("date"), "{warnings}");
@@ -115,7 +116,7 @@ fn an_invoice_is_not_issued_in_the_future() {
         let today = Offset::UTC.to_datetime(SystemClock.now()).date();
         let dated = |days: i64| {
             let day = today.checked_add(days.days()).unwrap().to_string();
-            let body = bodies::full_invoice(&taxpayer);
+            let body = documents::full_invoice(&taxpayer);
             let body = with(&body, "due_date", json!(day));
             with(&body, "issue_date", json!(day))
         };

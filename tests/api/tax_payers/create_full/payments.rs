@@ -1,16 +1,20 @@
 //! What an invoice owes and what it says was paid.
 
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::{exact, with};
 
-use crate::support::bodies::{self, exact, with};
 use crate::support::world::on_every_database;
 
 #[test]
 fn the_payable_is_what_was_sent() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body =
-            with(&bodies::full_invoice(&taxpayer), "legal_monetary_total.payable_amount", exact("900.005"));
+        let body = with(
+            &documents::full_invoice(&taxpayer),
+            "legal_monetary_total.payable_amount",
+            exact("900.005"),
+        );
         let invoice = taxpayer.full(&body).await;
         let ledger = &taxpayer.whole(&invoice).await["ledger"];
         assert_eq!(ledger.to_string(), r#"{"amount_paid":0,"entries":[],"payable_amount":900.005}"#);
@@ -21,7 +25,7 @@ fn the_payable_is_what_was_sent() {
 fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledger() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::full_invoice(&taxpayer), "payment_status", json!("paid"));
+        let body = with(&documents::full_invoice(&taxpayer), "payment_status", json!("paid"));
         let invoice = taxpayer.full(&body).await;
         assert_eq!((&invoice["payment_status"], &invoice["status"]), (&json!("PAID"), &json!("draft")));
         let ledger = taxpayer.whole(&invoice).await["ledger"].clone();
@@ -40,7 +44,7 @@ fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledger() {
 fn an_invoice_declared_cancelled_reads_rejected() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::full_invoice(&taxpayer), "payment_status", json!("CANCELLED"));
+        let body = with(&documents::full_invoice(&taxpayer), "payment_status", json!("CANCELLED"));
         let invoice = taxpayer.full(&body).await;
         assert_eq!((&invoice["payment_status"], &invoice["status"]), (&json!("REJECTED"), &json!("draft")));
         assert_eq!(taxpayer.whole(&invoice).await["ledger"]["entries"], json!([]));
@@ -51,7 +55,7 @@ fn an_invoice_declared_cancelled_reads_rejected() {
 fn a_full_invoice_is_paid_in_parts_up_to_its_payable() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.full(&bodies::full_invoice(&taxpayer)).await;
+        let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
         taxpayer.set_status(&invoice, "approved").await.expect_status(200);
         let part = |amount: i64| {
             json!({

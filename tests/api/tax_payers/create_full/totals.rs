@@ -1,8 +1,9 @@
 //! The totals fit each other and the lines, within 0.01.
 
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::{exact, with};
 
-use crate::support::bodies::{self, exact, with};
 use crate::support::world::on_every_database;
 
 #[test]
@@ -24,7 +25,7 @@ fn totals_that_do_not_fit_are_refused_and_a_hundredth_is_let_pass() {
             (lines, "0", &[exclusive, "invoice_line"]),
         ] {
             let answer =
-                taxpayer.create_full(&with(&bodies::full_invoice(&taxpayer), path, exact(digits))).await;
+                taxpayer.create_full(&with(&documents::full_invoice(&taxpayer), path, exact(digits))).await;
             match faults {
                 [] => drop(answer.expect_status(201)),
                 faults => drop(answer.expect_faults(faults)),
@@ -37,7 +38,7 @@ fn totals_that_do_not_fit_are_refused_and_a_hundredth_is_let_pass() {
 fn the_lines_add_up_exactly() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::full_invoice(&taxpayer);
+        let body = documents::full_invoice(&taxpayer);
         let line = with(&body["invoice_line"][0], "line_extension_amount", exact("0.1"));
         let body = with(&body, "invoice_line", json!(vec![line.clone(); 3]));
         let total = |digits: &str| {

@@ -1,8 +1,9 @@
 //! What each field has to be.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with, without};
 
-use crate::support::bodies::{self, exact, with, without};
 use crate::support::clients::INVOICES;
 use crate::support::world::on_every_database;
 
@@ -55,9 +56,9 @@ fn each_required_field_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for path in REQUIRED {
-            taxpayer.create_invoice(&without(&bodies::invoice(), path)).await.expect_faults(&[path]);
+            taxpayer.create_invoice(&without(&documents::invoice(), path)).await.expect_faults(&[path]);
             for nothing in [json!(null), json!(""), json!("  ")] {
-                let blank = with(&bodies::invoice(), path, nothing);
+                let blank = with(&documents::invoice(), path, nothing);
                 taxpayer.create_invoice(&blank).await.expect_faults(&[path]);
             }
         }
@@ -67,7 +68,7 @@ fn each_required_field_is_asked_for() {
 #[test]
 fn a_type_is_required_as_text_or_as_a_code() {
     on_every_database(async |world| {
-        let body = without(&bodies::invoice(), "invoice_type_code");
+        let body = without(&documents::invoice(), "invoice_type_code");
         let answer = world.taxpayer().await.create_invoice(&body).await;
         let answer = answer.expect_refusal(422, "VALIDATION_FAILED");
         let paths = answer.faulty_paths();
@@ -80,9 +81,9 @@ fn a_text_that_is_one_character_too_long_is_refused() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for (path, max) in TEXTS {
-            let long = with(&bodies::invoice(), path, json!("x".repeat(max + 1)));
+            let long = with(&documents::invoice(), path, json!("x".repeat(max + 1)));
             taxpayer.create_invoice(&long).await.expect_faults(&[path]);
-            let letters = with(&bodies::invoice(), path, json!("é".repeat(max + 1)));
+            let letters = with(&documents::invoice(), path, json!("é".repeat(max + 1)));
             taxpayer.create_invoice(&letters).await.expect_faults(&[path]);
         }
     });
@@ -93,7 +94,7 @@ fn a_text_as_long_as_it_may_be_is_accepted() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for (path, max) in TEXTS {
-            let longest = with(&bodies::invoice(), path, json!("é".repeat(max)));
+            let longest = with(&documents::invoice(), path, json!("é".repeat(max)));
             taxpayer.create_invoice(&longest).await.expect_status(201);
         }
     });
@@ -105,7 +106,7 @@ fn control_characters_are_refused() {
         let taxpayer = world.taxpayer().await;
         for path in TEXTS.map(|(path, _)| path).into_iter().chain(["customer.business_description"]) {
             for odd in ["a\u{0}bcdef", "abcdef\u{0}", "abc\u{1b}def", "abcdef\u{7f}"] {
-                let body = with(&bodies::invoice(), path, json!(odd));
+                let body = with(&documents::invoice(), path, json!(odd));
                 taxpayer.create_invoice(&body).await.expect_faults(&[path]);
             }
         }
@@ -118,7 +119,7 @@ fn a_value_outside_what_its_field_takes_is_refused() {
         let taxpayer = world.taxpayer().await;
         for (path, values) in odd_values() {
             for value in values {
-                let body = with(&bodies::invoice(), path, value.clone());
+                let body = with(&documents::invoice(), path, value.clone());
                 let answer = taxpayer.create_invoice(&body).await;
                 assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
                 answer.expect_faults(&[path]);
@@ -166,7 +167,7 @@ fn values_at_the_ends_of_what_is_allowed_are_accepted() {
             ("invoice_lines.0.discount_amount", exact("0.5")),
             ("invoice_date", json!("2024-02-29")),
         ] {
-            taxpayer.create_invoice(&with(&bodies::invoice(), path, value)).await.expect_status(201);
+            taxpayer.create_invoice(&with(&documents::invoice(), path, value)).await.expect_status(201);
         }
     });
 }
@@ -177,12 +178,12 @@ fn a_value_of_the_wrong_json_type_is_a_field_error() {
         let taxpayer = world.taxpayer().await;
         for path in REQUIRED.into_iter().chain(["invoice_type_code", "invoice_lines.0.discount_rate"]) {
             for odd in [json!(true), json!([[]])] {
-                let answer = taxpayer.create_invoice(&with(&bodies::invoice(), path, odd)).await;
+                let answer = taxpayer.create_invoice(&with(&documents::invoice(), path, odd)).await;
                 let answer = answer.expect_refusal(422, "VALIDATION_FAILED");
                 assert!(answer.faulty_paths().iter().all(|named| named.starts_with(path)), "{}", answer.text);
             }
         }
-        let text = with(&bodies::invoice(), "invoice_lines.0", json!("a line"));
+        let text = with(&documents::invoice(), "invoice_lines.0", json!("a line"));
         taxpayer.create_invoice(&text).await.expect_faults(&["invoice_lines.0"]);
     });
 }
@@ -191,7 +192,7 @@ fn a_value_of_the_wrong_json_type_is_a_field_error() {
 fn a_service_category_is_four_digits() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let service = without(&bodies::invoice(), "invoice_lines.0.product_category");
+        let service = without(&documents::invoice(), "invoice_lines.0.product_category");
         let service = with(&service, "invoice_lines.0.item_type", json!("SERVICE"));
         for odd in ["620", "62011", "abcd", "62.1"] {
             let body = with(&service, "invoice_lines.0.service_category", json!(odd));
@@ -204,9 +205,9 @@ fn a_service_category_is_four_digits() {
 fn a_line_carries_the_category_of_its_type_only() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let product = with(&bodies::invoice(), "invoice_lines.0.service_category", json!("6201"));
+        let product = with(&documents::invoice(), "invoice_lines.0.service_category", json!("6201"));
         taxpayer.create_invoice(&product).await.expect_faults(&["invoice_lines.0.service_category"]);
-        let service = with(&bodies::invoice(), "invoice_lines.0.item_type", json!("SERVICE"));
+        let service = with(&documents::invoice(), "invoice_lines.0.item_type", json!("SERVICE"));
         taxpayer.create_invoice(&service).await.expect_faults(&["invoice_lines.0.product_category"]);
     });
 }
@@ -215,7 +216,7 @@ fn a_line_carries_the_category_of_its_type_only() {
 fn a_business_needs_a_tin_and_a_description_and_a_consumer_does_not() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let bare = without(&bodies::invoice(), "customer.tin");
+        let bare = without(&documents::invoice(), "customer.tin");
         let bare = without(&bare, "customer.business_description");
         for category in ["B2B", "B2G"] {
             let answer = taxpayer.create_invoice(&with(&bare, "invoice_category", json!(category))).await;
@@ -229,8 +230,8 @@ fn a_business_needs_a_tin_and_a_description_and_a_consumer_does_not() {
 fn a_credit_note_names_what_it_corrects() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let by_code = with(&bodies::invoice(), "invoice_type_code", json!("380"));
-        let by_text = with(&bodies::invoice(), "invoice_type", json!("CREDIT_NOTE"));
+        let by_code = with(&documents::invoice(), "invoice_type_code", json!("380"));
+        let by_text = with(&documents::invoice(), "invoice_type", json!("CREDIT_NOTE"));
         for body in [by_code, by_text] {
             let answer = taxpayer.create_invoice(&body).await.expect_refusal(422, "VALIDATION_FAILED");
             assert!(answer.faulty_paths().contains(&"original_invoice_reference"), "{}", answer.text);
@@ -241,7 +242,7 @@ fn a_credit_note_names_what_it_corrects() {
             taxpayer.create_invoice(&odd).await.expect_faults(&[type_path]);
             for kind in ["IRN", "EXTERNAL_INVOICE_NO", "INTERNAL_INVOICE_NO", "PORTAL_ID"] {
                 let body =
-                    with(&with(&named, type_path, json!(kind)), "invoice_no", json!(bodies::invoice_no()));
+                    with(&with(&named, type_path, json!(kind)), "invoice_no", json!(documents::invoice_no()));
                 taxpayer.create_invoice(&body).await.expect_status(201);
             }
         }
@@ -252,7 +253,7 @@ fn a_credit_note_names_what_it_corrects() {
 fn all_faults_are_told_at_once() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::invoice(), "customer.email", json!("plain"));
+        let body = with(&documents::invoice(), "customer.email", json!("plain"));
         let body = with(&body, "invoice_lines.0.quantity", json!("two"));
         let two = taxpayer.create_invoice(&body).await;
         let two = two.expect_faults(&["customer.email", "invoice_lines.0.quantity"]);
@@ -270,7 +271,7 @@ fn all_faults_are_told_at_once() {
 #[test]
 fn the_fault_of_a_later_line_is_named_by_its_position() {
     on_every_database(async |world| {
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let line = body["invoice_lines"][0].clone();
         let odd = with(&line, "quantity", json!(null));
         let body = with(&body, "invoice_lines", json!([line, odd, 7]));
@@ -294,8 +295,8 @@ fn a_body_that_is_json_but_no_object_is_a_field_error() {
 fn of_two_equal_keys_none_counts() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let number = bodies::invoice_no();
-        let text = bodies::invoice().to_string();
+        let number = documents::invoice_no();
+        let text = documents::invoice().to_string();
         let text = format!("{},\"invoice_no\":\"{number}\"}}", text.strip_suffix('}').unwrap());
         let answer = taxpayer.send_text("POST", INVOICES, text).await.expect_faults(&["invoice_no"]);
         assert_eq!(answer.message(), "The invoice_no field must not be sent twice.");

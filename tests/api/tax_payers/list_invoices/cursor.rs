@@ -1,10 +1,11 @@
 //! Going through the list by cursors.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
 use super::{create, ids, numbers};
 use crate::support::answer::Answer;
-use crate::support::bodies::{self, with};
 use crate::support::clients::{INVOICES, Taxpayer};
 use crate::support::world::on_every_database;
 
@@ -39,7 +40,7 @@ fn links_lead_through_the_whole_list() {
             "nothing follows the last"
         );
         assert_eq!(follow(&taxpayer, &format!("{INVOICES}?per_page=2&page=2")).await, all[2..]);
-        let batch: Vec<_> = (0..9).map(|_| bodies::invoice()).collect();
+        let batch: Vec<_> = (0..9).map(|_| documents::invoice()).collect();
         taxpayer.create_batch(&batch).await.expect_status(201);
         let whole = follow(&taxpayer, &format!("{INVOICES}?per_page=2")).await;
         assert_eq!((whole.len(), &whole[9..]), (16, all.as_slice()), "also of invoices of one moment");
@@ -72,7 +73,7 @@ fn a_link_repeats_the_filters() {
         let mut matching = Vec::new();
         for at in 0..6 {
             let name = if at % 2 == 0 { "A&B=C%" } else { "Other" };
-            let body = with(&bodies::invoice(), "customer.no", json!(format!("N{at}")));
+            let body = with(&documents::invoice(), "customer.no", json!(format!("N{at}")));
             let body = with(&body, "customer.tin", json!(format!("T{at}")));
             let id = taxpayer.invoice(&with(&body, "customer.name", json!(name))).await["id"].clone();
             if at % 2 == 0 {

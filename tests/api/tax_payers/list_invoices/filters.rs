@@ -1,9 +1,10 @@
 //! What of the list is asked for.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
 use super::{create, ids, numbers};
-use crate::support::bodies::{self, with};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
@@ -25,7 +26,7 @@ fn invoices_are_found_by_their_batch() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         create(&taxpayer, 1).await;
-        let sent: Vec<_> = (0..3).map(|_| bodies::invoice()).collect();
+        let sent: Vec<_> = (0..3).map(|_| documents::invoice()).collect();
         let answer = taxpayer.create_batch(&sent).await.expect_status(201);
         let batch = taxpayer.outcome(&answer).await;
         let mut expected: Vec<_> =
@@ -45,7 +46,7 @@ fn invoices_are_found_by_their_statuses() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         let (one, other) =
-            (taxpayer.invoice(&bodies::invoice()).await, taxpayer.invoice(&bodies::invoice()).await);
+            (taxpayer.invoice(&documents::invoice()).await, taxpayer.invoice(&documents::invoice()).await);
         taxpayer.set_status(&one, "approved").await.expect_status(200);
         let paid = json!({
             "unique_no": one["irn"], "unique_no_type": "IRN", "status": "rejected", "remark": "not good",
@@ -65,10 +66,10 @@ fn invoices_are_found_by_their_statuses() {
 fn invoices_are_found_by_their_category() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::invoice(), "invoice_category", json!("B2G"));
+        let body = with(&documents::invoice(), "invoice_category", json!("B2G"));
         let body = with(&body, "customer.no", json!("G-1"));
         let (government, business) =
-            (id_of(&taxpayer, &body).await, id_of(&taxpayer, &bodies::invoice()).await);
+            (id_of(&taxpayer, &body).await, id_of(&taxpayer, &documents::invoice()).await);
         assert_eq!(found(&taxpayer, "invoice_category=b2g").await, [government]);
         assert_eq!(found(&taxpayer, "invoice_category=B2B").await, [business]);
         assert_eq!(found(&taxpayer, "invoice_category=B2C").await, [] as [Value; 0]);
@@ -81,7 +82,7 @@ fn dates_are_those_of_the_invoice_and_both_ends_count() {
         let taxpayer = world.taxpayer().await;
         let mut all = Vec::new();
         for date in ["2026-01-01", "2026-01-31", "2026-02-01"] {
-            let body = with(&bodies::invoice(), "invoice_date", json!(date));
+            let body = with(&documents::invoice(), "invoice_date", json!(date));
             all.push(id_of(&taxpayer, &body).await);
         }
         let newest_first = |places: &[usize]| places.iter().map(|at| all[*at].clone()).collect::<Vec<_>>();
@@ -102,7 +103,7 @@ fn dates_are_those_of_the_invoice_and_both_ends_count() {
 fn invoices_are_found_by_the_customers_number_as_it_was_sent() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let numbered = |no: &str| with(&bodies::invoice(), "customer.no", json!(no));
+        let numbered = |no: &str| with(&documents::invoice(), "customer.no", json!(no));
         let one = id_of(&taxpayer, &numbered("C%1")).await;
         let two = id_of(&taxpayer, &numbered("C_1")).await;
         assert_eq!(found(&taxpayer, "customer_no=C%251").await, [one]);
@@ -117,12 +118,12 @@ fn invoices_are_found_by_the_customers_number_as_it_was_sent() {
 fn a_search_finds_parts_of_numbers_and_of_the_customer_in_any_case() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = with(&bodies::invoice(), "invoice_no", json!("Ab-100%_\\x"));
+        let body = with(&documents::invoice(), "invoice_no", json!("Ab-100%_\\x"));
         let body = with(&body, "customer.no", json!("Kunde-9"));
         let body = with(&body, "customer.tin", json!("99999999-0009"));
         let one = id_of(&taxpayer, &with(&body, "customer.name", json!("M\u{fc}ller & S\u{f6}hne"))).await;
-        let two = id_of(&taxpayer, &bodies::invoice()).await;
-        let service_id = taxpayer.service_id.to_lowercase();
+        let two = id_of(&taxpayer, &documents::invoice()).await;
+        let service_id = taxpayer.registration.service_id.to_lowercase();
         for (text, expected) in [
             ("ab-1", vec![&one]),
             ("100%25_%5Cx", vec![&one]),
@@ -151,8 +152,8 @@ fn a_search_finds_parts_of_numbers_and_of_the_customer_in_any_case() {
 fn updates_are_found_by_their_time() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let first = taxpayer.invoice(&bodies::invoice()).await;
-        let second = taxpayer.invoice(&bodies::invoice()).await;
+        let first = taxpayer.invoice(&documents::invoice()).await;
+        let second = taxpayer.invoice(&documents::invoice()).await;
         let after_second = taxpayer.events().await[2]["timestamp"].as_str().unwrap().to_owned();
         assert_eq!(found(&taxpayer, &format!("updated_since={after_second}")).await, [second["id"].clone()]);
         taxpayer.set_status(&first, "approved").await.expect_status(200);

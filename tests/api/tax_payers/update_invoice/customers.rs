@@ -1,21 +1,22 @@
 //! Whose invoice it is after an update.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
-use crate::support::bodies::{self, with};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
 /// An invoice of a consumer of these numbers.
 async fn of(taxpayer: &Taxpayer, no: &str, tin: Option<&str>, name: &str) -> Value {
-    let body = with(&bodies::invoice(), "invoice_category", json!("B2C"));
+    let body = with(&documents::invoice(), "invoice_category", json!("B2C"));
     let body = with(&with(&body, "customer.no", json!(no)), "customer.tin", json!(tin));
     taxpayer.invoice(&with(&body, "customer.name", json!(name))).await
 }
 
 /// The customer of an invoice after it was given to a consumer of these numbers.
 async fn given_to(taxpayer: &Taxpayer, invoice: &Value, no: &str, tin: Option<&str>) -> Value {
-    let body = with(&bodies::update(invoice), "invoice_category", json!("B2C"));
+    let body = with(&documents::update(invoice), "invoice_category", json!("B2C"));
     let body = with(&with(&body, "customer.no", json!(no)), "customer.tin", json!(tin));
     let body = with(&body, "customer.name", json!("Sent Name"));
     taxpayer.update(&body).await.expect_status(200).data()["customer"].clone()
@@ -68,13 +69,13 @@ fn a_customer_that_nothing_matches_is_new() {
 fn a_category_that_contradicts_the_stored_customer_is_a_conflict() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let business = taxpayer.invoice(&bodies::invoice()).await;
+        let business = taxpayer.invoice(&documents::invoice()).await;
         for category in ["B2C", "B2G"] {
-            let body = with(&bodies::update(&business), "invoice_category", json!(category));
+            let body = with(&documents::update(&business), "invoice_category", json!(category));
             let answer = taxpayer.update(&body).await.expect_refusal(422, "CATEGORY_CONFLICT");
             assert_eq!(answer.faulty_paths(), ["invoice_category"]);
         }
-        let by_tin = with(&bodies::update(&business), "customer.no", json!("C-NEW"));
+        let by_tin = with(&documents::update(&business), "customer.no", json!("C-NEW"));
         let by_tin = with(&by_tin, "invoice_category", json!("B2G"));
         taxpayer.update(&by_tin).await.expect_refusal(422, "CATEGORY_CONFLICT");
         assert_eq!(taxpayer.reread(&business).await, business);

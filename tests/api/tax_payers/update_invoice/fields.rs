@@ -1,8 +1,9 @@
 //! What each field has to be. The form's own tests hold every rule; here each kind of refusal goes over the wire.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, oddities, paths, with, without};
 
-use crate::support::bodies::{self, exact, with, without};
 use crate::support::clients::UPDATE;
 use crate::support::world::on_every_database;
 
@@ -38,10 +39,13 @@ const REQUIRED: [&str; 24] = [
 fn each_required_field_is_asked_for() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for path in REQUIRED {
-            taxpayer.update(&without(&bodies::update(&invoice), path)).await.expect_faults(&[path]);
-            taxpayer.update(&with(&bodies::update(&invoice), path, json!(" "))).await.expect_faults(&[path]);
+            taxpayer.update(&without(&documents::update(&invoice), path)).await.expect_faults(&[path]);
+            taxpayer
+                .update(&with(&documents::update(&invoice), path, json!(" ")))
+                .await
+                .expect_faults(&[path]);
         }
         assert_eq!(taxpayer.reread(&invoice).await, invoice);
     });
@@ -51,10 +55,10 @@ fn each_required_field_is_asked_for() {
 fn a_value_outside_what_its_field_takes_is_refused() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for (path, values) in odd_values() {
             for value in values {
-                let answer = taxpayer.update(&with(&bodies::update(&invoice), path, value.clone())).await;
+                let answer = taxpayer.update(&with(&documents::update(&invoice), path, value.clone())).await;
                 assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
                 answer.expect_faults(&[path]);
             }
@@ -101,7 +105,7 @@ fn odd_values() -> Vec<(&'static str, Vec<Value>)> {
 fn values_at_the_ends_of_what_is_allowed_are_accepted() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for (path, value) in [
             ("note", json!("x".repeat(1_000))),
             ("lines.0.quantity", exact("0.01")),
@@ -111,7 +115,7 @@ fn values_at_the_ends_of_what_is_allowed_are_accepted() {
             ("lines.0.product_category", json!("9999.99")),
             ("lines.0.description", json!("\u{202e}several\nlines")),
         ] {
-            taxpayer.update(&with(&bodies::update(&invoice), path, value)).await.expect_status(200);
+            taxpayer.update(&with(&documents::update(&invoice), path, value)).await.expect_status(200);
         }
     });
 }
@@ -120,8 +124,8 @@ fn values_at_the_ends_of_what_is_allowed_are_accepted() {
 fn a_total_that_cannot_be_kept_exactly_is_refused() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = with(&bodies::update(&invoice), "lines.0.unit_price", exact("999999999999999"));
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = with(&documents::update(&invoice), "lines.0.unit_price", exact("999999999999999"));
         let body = with(&body, "lines.0.quantity", exact("999999999999999"));
         taxpayer.update(&body).await.expect_faults(&["lines"]);
     });
@@ -131,8 +135,8 @@ fn a_total_that_cannot_be_kept_exactly_is_refused() {
 fn a_service_line_needs_its_category_and_carries_no_other() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = with(&bodies::update(&invoice), "lines.0.item_type", json!("SERVICE"));
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = with(&documents::update(&invoice), "lines.0.item_type", json!("SERVICE"));
         let both = ["lines.0.product_category", "lines.0.service_category"];
         taxpayer.update(&body).await.expect_faults(&both);
         let body =
@@ -146,8 +150,8 @@ fn a_service_line_needs_its_category_and_carries_no_other() {
 fn all_faults_are_told_at_once() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = with(&without(&bodies::update(&invoice), "due_date"), "customer.email", json!("plain"));
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = with(&without(&documents::update(&invoice), "due_date"), "customer.email", json!("plain"));
         let body = with(&body, "lines.0.quantity", json!("two"));
         taxpayer.update(&body).await.expect_faults(&["customer.email", "due_date", "lines.0.quantity"]);
     });
@@ -157,8 +161,8 @@ fn all_faults_are_told_at_once() {
 fn what_the_books_have_against_it_is_told_at_once_too() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = with(&bodies::update(&invoice), "original_invoice_reference", json!("nothing"));
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = with(&documents::update(&invoice), "original_invoice_reference", json!("nothing"));
         let body = with(&with(&body, "invoice_category", json!("B2G")), "lines.0.item_id", json!(9_000_000));
         taxpayer.update(&body).await.expect_faults(&[
             "invoice_category",
@@ -172,10 +176,10 @@ fn what_the_books_have_against_it_is_told_at_once_too() {
 fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = with(&bodies::update(&invoice), "lines.0.item_id", json!(null));
-        for path in bodies::paths(&body) {
-            for value in bodies::oddities() {
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = with(&documents::update(&invoice), "lines.0.item_id", json!(null));
+        for path in paths(&body) {
+            for value in oddities() {
                 let answer = taxpayer.update(&with(&body, &path, value.clone())).await;
                 assert!([200, 404, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
                 assert!(answer.body["success"].is_boolean(), "{}", answer.text);
@@ -188,8 +192,8 @@ fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours() {
 fn deep_and_large_bodies_are_answered_in_the_envelope() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let update = bodies::update(&invoice);
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let update = documents::update(&invoice);
         let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
         taxpayer.send_text("PUT", UPDATE, deep).await.expect_refusal(400, "MALFORMED_JSON");
         let lines = |count: usize| with(&update, "lines", json!(vec![update["lines"][0].clone(); count]));

@@ -2,8 +2,9 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{with, without};
 
-use crate::support::bodies::{self, with, without};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
@@ -15,22 +16,22 @@ async fn item_of(taxpayer: &Taxpayer, invoice: &Value) -> Value {
 /// An update to one line that names an item.
 fn naming(invoice: &Value, item_id: &Value) -> Value {
     let line = json!({ "item_id": item_id, "quantity": 3, "unit_price": 10, "price_unit": "EA" });
-    with(&bodies::update(invoice), "lines", json!([line]))
+    with(&documents::update(invoice), "lines", json!([line]))
 }
 
 #[test]
 fn one_number_is_one_item_wherever_it_comes_from() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let standard = taxpayer.invoice(&bodies::invoice()).await;
-        let full = taxpayer.full(&bodies::full_invoice(&taxpayer)).await;
+        let standard = taxpayer.invoice(&documents::invoice()).await;
+        let full = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
         let item = item_of(&taxpayer, &standard).await;
         assert!(item.is_i64());
         assert_eq!(item_of(&taxpayer, &full).await, item);
-        let body = with(&bodies::update(&full), "lines.0.item_no", json!("LAP-1"));
+        let body = with(&documents::update(&full), "lines.0.item_no", json!("LAP-1"));
         taxpayer.update(&body).await.expect_status(200);
         assert_eq!(item_of(&taxpayer, &full).await, item);
-        let other = with(&bodies::invoice(), "invoice_lines.0.item_no", json!("LAP-2"));
+        let other = with(&documents::invoice(), "invoice_lines.0.item_no", json!("LAP-2"));
         assert_ne!(item_of(&taxpayer, &taxpayer.invoice(&other).await).await, item);
     });
 }
@@ -39,8 +40,9 @@ fn one_number_is_one_item_wherever_it_comes_from() {
 fn without_a_number_name_and_type_are_one_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let unnumbered =
-            || without(&bodies::full_invoice(&taxpayer), "invoice_line.0.item.sellers_item_identification");
+        let unnumbered = || {
+            without(&documents::full_invoice(&taxpayer), "invoice_line.0.item.sellers_item_identification")
+        };
         let item = item_of(&taxpayer, &taxpayer.full(&unnumbered()).await).await;
         let again = taxpayer.full(&unnumbered()).await;
         assert_eq!(item_of(&taxpayer, &again).await, item);
@@ -58,7 +60,7 @@ fn without_a_number_name_and_type_are_one_item() {
 fn two_lines_of_one_invoice_may_be_of_one_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
+        let body = documents::invoice();
         let line = body["invoice_lines"][0].clone();
         let invoice = taxpayer.invoice(&with(&body, "invoice_lines", json!([line, line]))).await;
         let lines = taxpayer.whole(&invoice).await["lines"].clone();
@@ -70,7 +72,7 @@ fn two_lines_of_one_invoice_may_be_of_one_item() {
 fn concurrent_creates_of_one_new_item_make_one() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let bodies: Vec<_> = (0..16).map(|_| bodies::invoice()).collect();
+        let bodies: Vec<_> = (0..16).map(|_| documents::invoice()).collect();
         let invoices = join_all(bodies.iter().map(|body| taxpayer.invoice(body))).await;
         let items = join_all(invoices.iter().map(|invoice| item_of(&taxpayer, invoice))).await;
         assert!(items.iter().all(|item| *item == items[0] && item.is_i64()), "{items:?}");
@@ -81,9 +83,9 @@ fn concurrent_creates_of_one_new_item_make_one() {
 fn an_item_stands_for_what_a_line_leaves_out() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let item = item_of(&taxpayer, &invoice).await;
-        taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+        taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
         let after = taxpayer.update(&naming(&invoice, &item)).await.expect_status(200);
         assert_eq!(
             after.data()["invoice_lines"][0],
@@ -109,9 +111,9 @@ fn an_item_stands_for_what_a_line_leaves_out() {
 fn an_item_must_be_one_of_the_accounts_own() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let theirs = other.invoice(&bodies::invoice()).await;
+        let theirs = other.invoice(&documents::invoice()).await;
         let theirs = item_of(&other, &theirs).await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         for item in [theirs, json!(9_000_000_000_i64)] {
             taxpayer.update(&naming(&invoice, &item)).await.expect_faults(&["lines.0.item_id"]);
         }
@@ -123,12 +125,12 @@ fn an_item_must_be_one_of_the_accounts_own() {
 fn an_item_must_carry_a_category_and_a_later_line_may_give_it_one() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = without(&bodies::invoice(), "invoice_lines.0.product_category");
+        let body = without(&documents::invoice(), "invoice_lines.0.product_category");
         let invoice = taxpayer.invoice(&body).await;
         let item = item_of(&taxpayer, &invoice).await;
         let naming = naming(&invoice, &item);
         taxpayer.update(&naming).await.expect_faults(&["lines.0.item_id"]);
-        taxpayer.invoice(&bodies::invoice()).await;
+        taxpayer.invoice(&documents::invoice()).await;
         let after = taxpayer.update(&naming).await.expect_status(200);
         assert_eq!(after.data()["invoice_lines"][0]["product_category"], json!("8471.30"));
     });
@@ -138,7 +140,7 @@ fn an_item_must_carry_a_category_and_a_later_line_may_give_it_one() {
 fn a_line_does_not_contradict_its_item() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let naming = naming(&invoice, &item_of(&taxpayer, &invoice).await);
         let service = with(&naming, "lines.0.item_type", json!("SERVICE"));
         taxpayer.update(&service).await.expect_faults(&["lines.0.item_type"]);

@@ -1,8 +1,9 @@
 //! A credit note names the invoice that it corrects.
 
 use serde_json::json;
+use testkit::documents;
+use testkit::edit::with;
 
-use crate::support::bodies::{self, with};
 use crate::support::world::on_every_database;
 
 const ORIGINAL: &str = "original_invoice_reference";
@@ -11,13 +12,13 @@ const ORIGINAL: &str = "original_invoice_reference";
 fn a_credit_note_names_another_invoice_of_the_account() {
     on_every_database(async |world| {
         let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let original = taxpayer.invoice(&bodies::invoice()).await;
-        let theirs = other.invoice(&bodies::invoice()).await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let note = with(&bodies::update(&invoice), "invoice_type", json!("380"));
+        let original = taxpayer.invoice(&documents::invoice()).await;
+        let theirs = other.invoice(&documents::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let note = with(&documents::update(&invoice), "invoice_type", json!("380"));
         taxpayer.update(&note).await.expect_faults(&[ORIGINAL]);
         for nothing in [
-            json!(bodies::irn(&taxpayer, "NEVERSTORED")),
+            json!(documents::irn(&taxpayer, "NEVERSTORED")),
             theirs["irn"].clone(),
             invoice["irn"].clone(),
             original["invoice_no"].clone(),
@@ -38,9 +39,9 @@ fn a_credit_note_names_another_invoice_of_the_account() {
 fn a_reference_that_need_not_be_there_resolves_all_the_same() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let original = taxpayer.invoice(&bodies::invoice()).await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let update = bodies::update(&invoice);
+        let original = taxpayer.invoice(&documents::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let update = documents::update(&invoice);
         taxpayer.update(&with(&update, ORIGINAL, json!("nothing"))).await.expect_faults(&[ORIGINAL]);
         let lower = original["irn"].as_str().unwrap().to_lowercase().replace("inv", "INV");
         taxpayer.update(&with(&update, ORIGINAL, json!(lower))).await.expect_status(200);

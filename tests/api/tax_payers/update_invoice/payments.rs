@@ -1,14 +1,15 @@
 //! The payable is computed again, and what was paid stays paid.
 
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::{exact, with};
 
-use crate::support::bodies::{self, exact, with};
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
 /// An approved invoice of 1,075.00 of which this was paid.
 async fn partly_paid(taxpayer: &Taxpayer, amount: &str) -> Value {
-    let invoice = taxpayer.invoice(&bodies::invoice()).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200);
     taxpayer.pay(&part(&invoice, amount)).await.expect_status(200);
     invoice
@@ -23,7 +24,7 @@ fn part(invoice: &Value, amount: &str) -> Value {
 
 /// An update to a payable of this, without tax.
 fn coming_to(invoice: &Value, amount: &str) -> Value {
-    let body = with(&bodies::update(invoice), "lines.0.unit_price", exact(amount));
+    let body = with(&documents::update(invoice), "lines.0.unit_price", exact(amount));
     with(&body, "lines.0.tax_category", json!("ZERO_VAT"))
 }
 
@@ -31,8 +32,8 @@ fn coming_to(invoice: &Value, amount: &str) -> Value {
 fn the_payable_follows_from_the_new_lines() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = with(&bodies::update(&invoice), "lines.0.quantity", exact("1.5"));
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = with(&documents::update(&invoice), "lines.0.quantity", exact("1.5"));
         let body = with(&body, "lines.0.discount_rate", json!(10));
         let body = with(&body, "lines.0.discount_amount", json!(20));
         taxpayer.update(&body).await.expect_status(200);
@@ -77,7 +78,7 @@ fn a_payable_above_what_was_paid_leaves_the_rest_to_pay() {
 fn an_invoice_declared_paid_that_comes_to_more_is_paid_in_part() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let paid = with(&bodies::full_invoice(&taxpayer), "payment_status", json!("PAID"));
+        let paid = with(&documents::full_invoice(&taxpayer), "payment_status", json!("PAID"));
         let invoice = taxpayer.full(&paid).await;
         taxpayer.update(&coming_to(&invoice, "1074.99")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
         let same = taxpayer.update(&coming_to(&invoice, "1075")).await.expect_status(200);

@@ -1,8 +1,8 @@
 //! Which invoices may be edited.
 
 use serde_json::{Value, json};
+use testkit::documents;
 
-use crate::support::bodies;
 use crate::support::clients::Taxpayer;
 use crate::support::world::on_every_database;
 
@@ -11,9 +11,9 @@ fn drafts_and_approved_invoices_are_edited_and_keep_their_status() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for status in ["draft", "approved"] {
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
             taxpayer.set_status(&invoice, status).await.expect_status(200);
-            let after = taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+            let after = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
             assert_eq!((&after.data()["status"], &after.data()["is_edited"]), (&json!(status), &json!(true)));
         }
     });
@@ -23,7 +23,7 @@ fn drafts_and_approved_invoices_are_edited_and_keep_their_status() {
 async fn expect_closed(taxpayer: &Taxpayer, invoice: &Value, code: &str) {
     let before = taxpayer.reread(invoice).await;
     let bare = json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN" });
-    for body in [bodies::update(invoice), bare] {
+    for body in [documents::update(invoice), bare] {
         taxpayer.update(&body).await.expect_refusal(409, code);
     }
     assert_eq!(taxpayer.reread(invoice).await, before);
@@ -33,10 +33,10 @@ async fn expect_closed(taxpayer: &Taxpayer, invoice: &Value, code: &str) {
 fn paid_and_cancelled_invoices_are_not_edited() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let cancelled = taxpayer.invoice(&bodies::invoice()).await;
+        let cancelled = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
         expect_closed(&taxpayer, &cancelled, "INVALID_TRANSITION").await;
-        let paid = taxpayer.invoice(&bodies::invoice()).await;
+        let paid = taxpayer.invoice(&documents::invoice()).await;
         taxpayer.set_status(&paid, "approved").await.expect_status(200);
         let body = json!({
             "unique_no": paid["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
@@ -50,8 +50,8 @@ fn paid_and_cancelled_invoices_are_not_edited() {
 fn what_the_pipeline_has_reached_is_locked() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
-        let body = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&body).await.expect_status(200);
         expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
         taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await.expect_status(200);
@@ -63,11 +63,11 @@ fn what_the_pipeline_has_reached_is_locked() {
 fn an_invoice_stored_after_its_irn_was_signed_is_locked() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let body = bodies::invoice();
-        let submission = bodies::submission(&taxpayer, body["invoice_no"].as_str().unwrap());
+        let body = documents::invoice();
+        let submission = documents::submission(&taxpayer, body["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&submission).await.expect_status(200);
         let invoice = taxpayer.invoice(&body).await;
-        let answer = taxpayer.update(&bodies::update(&invoice)).await;
+        let answer = taxpayer.update(&documents::update(&invoice)).await;
         answer.expect_refusal(409, "INVOICE_LOCKED");
     });
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use futures_util::future::join;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::documents;
+use testkit::edit::with;
 
-use crate::support::bodies::{self, with};
 use crate::support::world::{World, apart, eventually, on_every_database};
 
 fn sign_attempts(world: &World, irn: &Value) -> u64 {
@@ -19,9 +20,9 @@ fn sign_attempts(world: &World, irn: &Value) -> u64 {
 fn a_submission_that_waits_is_called_off_by_an_update() {
     apart("called-off", &[("PIPELINE__RETRY_MAX_S", "1")], async |world| {
         let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&bodies::invoice()).await;
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
         let irn = invoice["irn"].as_str().unwrap();
-        let old = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
         let waiting = async { taxpayer.app().submit(&old).await };
         let edit = async {
@@ -30,7 +31,7 @@ fn a_submission_that_waits_is_called_off_by_an_update() {
                 (run.data()["state"] == json!("waiting")).then_some(())
             })
             .await;
-            taxpayer.update(&bodies::update(&invoice)).await.expect_status(200)
+            taxpayer.update(&documents::update(&invoice)).await.expect_status(200)
         };
         let (submitted, edited) = join(waiting, edit).await;
         submitted.expect_refusal(409, "INVALID_TRANSITION");
@@ -68,9 +69,9 @@ fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing
         let taxpayer = world.taxpayer().await;
         for operation in [Operation::IrnValidate, Operation::Validate] {
             for is_new in [false, true] {
-                let invoice = taxpayer.invoice(&bodies::invoice()).await;
+                let invoice = taxpayer.invoice(&documents::invoice()).await;
                 let irn = invoice["irn"].as_str().unwrap();
-                let old = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+                let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
                 let late = FaultOrder {
                     irn: Some(irn.to_owned()),
                     latency_ms: Some(1_500),
@@ -79,7 +80,7 @@ fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing
                 world.authority.add_fault(late).unwrap();
                 taxpayer.app().submit_async(&old).await.expect_status(202);
                 under_way(world, operation, irn, 1).await;
-                let edited = taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+                let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
                 assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
                 let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
                 if !is_new {
@@ -101,9 +102,9 @@ fn of_an_update_and_a_submission_at_once_one_comes_first() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
         for _ in 0..12 {
-            let invoice = taxpayer.invoice(&bodies::invoice()).await;
-            let submission = bodies::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-            let update = bodies::update(&invoice);
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
+            let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+            let update = documents::update(&invoice);
             let app = taxpayer.app();
             let (submitted, updated) = join(app.submit(&submission), taxpayer.update(&update)).await;
             let after = taxpayer.reread(&invoice).await;
@@ -128,11 +129,11 @@ fn of_an_update_and_a_submission_at_once_one_comes_first() {
 fn a_refused_submission_does_not_stand_in_the_way() {
     on_every_database(async |world| {
         let taxpayer = world.taxpayer().await;
-        let no = format!("{}SBXREJECT", bodies::invoice_no());
-        let invoice = taxpayer.invoice(&with(&bodies::invoice(), "invoice_no", json!(no))).await;
-        let submission = bodies::submission(&taxpayer, &no);
+        let no = format!("{}SBXREJECT", documents::invoice_no());
+        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+        let submission = documents::submission(&taxpayer, &no);
         taxpayer.app().submit(&submission).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let answer = taxpayer.update(&bodies::update(&invoice)).await.expect_status(200);
+        let answer = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
         assert_eq!(answer.warnings(), "");
     });
 }

@@ -1,19 +1,75 @@
-//! Bodies that pass. A test changes one field of them, by its dot path.
+//! The sample documents: one of each kind, all of them valid and all about the same sale. A test changes one field
+//! with [`crate::edit`].
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use super::clients::Taxpayer;
-use super::world::number;
+use crate::edit::{exact, with};
 
-/// An invoice number that no other test has, of letters and digits as the authority wants it.
-pub(crate) fn invoice_no() -> String {
+/// The tax number of the customer in every document.
+pub const CUSTOMER_TIN: &str = "87654321-0001";
+
+static NUMBERS: AtomicU32 = AtomicU32::new(1);
+
+/// Returns a number that no other test of this process has.
+pub fn number() -> u32 {
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The numbers that the authority knows a taxpayer by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    pub service_id: String,
+    pub business_id: String,
+    pub tin: String,
+}
+
+impl Registration {
+    /// Returns the registration of the demo taxpayer of a first start.
+    pub fn demo() -> Self {
+        Self {
+            service_id: "94CD90AA".into(),
+            business_id: "11111111-1111-4111-8111-111111111111".into(),
+            tin: "12345678-0001".into(),
+        }
+    }
+
+    /// Returns a registration that no other number has.
+    pub fn numbered(number: u32) -> Self {
+        Self {
+            service_id: format!("{:08X}", 0xA000_0000 + number),
+            business_id: format!("11111111-1111-4111-8111-{number:012}"),
+            tin: format!("{number:08}-0001"),
+        }
+    }
+}
+
+impl AsRef<Self> for Registration {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// Returns an invoice number that no other test has, of letters and digits as the authority wants it.
+pub fn invoice_no() -> String {
     format!("INV{}", number())
 }
 
-/// A standard B2B invoice over 1,000.00 and 7.5 percent of tax.
-pub(crate) fn invoice() -> Value {
+/// Returns the IRN of an invoice number of a taxpayer, dated as all documents here are.
+pub fn irn(taxpayer: &impl AsRef<Registration>, invoice_no: &str) -> String {
+    format!("{invoice_no}-{}-20260115", taxpayer.as_ref().service_id)
+}
+
+/// Returns a standard B2B invoice with a new number: 1,000.00 and 7.5 percent of tax.
+pub fn invoice() -> Value {
+    invoice_numbered(&invoice_no())
+}
+
+/// Returns the same invoice with this number.
+pub fn invoice_numbered(invoice_no: &str) -> Value {
     json!({
-        "invoice_no": invoice_no(),
+        "invoice_no": invoice_no,
         "invoice_category": "B2B",
         "invoice_type_code": "381",
         "invoice_date": "2026-01-15",
@@ -21,7 +77,7 @@ pub(crate) fn invoice() -> Value {
         "currency": "NGN",
         "customer": {
             "no": "C-001", "name": "Retail Stores Ltd", "email": "buyer@retail.example",
-            "tin": "87654321-0001", "business_description": "Retail of household goods",
+            "tin": CUSTOMER_TIN, "business_description": "Retail of household goods",
             "address_street_name": "5 Broad Street", "address_city": "Abuja", "address_state": "FCT",
             "address_postal_code": "900001", "address_country": "NG",
         },
@@ -33,8 +89,15 @@ pub(crate) fn invoice() -> Value {
     })
 }
 
-/// A full B2B invoice of a taxpayer, of the same amounts as `invoice`.
-pub(crate) fn full_invoice(taxpayer: &Taxpayer) -> Value {
+/// Returns an invoice of one line without tax. Price and quantity are JSON numbers.
+pub fn invoice_over(unit_price: &str, quantity: &str) -> Value {
+    let priced = with(&invoice(), "invoice_lines.0.unit_price", exact(unit_price));
+    let counted = with(&priced, "invoice_lines.0.quantity", exact(quantity));
+    with(&counted, "invoice_lines.0.tax_category", json!("ZERO_VAT"))
+}
+
+/// Returns a full B2B invoice of a taxpayer, with the amounts of [`invoice`].
+pub fn full_invoice(taxpayer: &impl AsRef<Registration>) -> Value {
     let no = invoice_no();
     json!({
         "invoice_no": no,
@@ -46,7 +109,7 @@ pub(crate) fn full_invoice(taxpayer: &Taxpayer) -> Value {
         "document_currency_code": "NGN",
         "accounting_customer_party": {
             "customer_no": "C-001", "party_name": "Retail Stores Ltd", "email": "buyer@retail.example",
-            "tin": "87654321-0001", "business_description": "Retail of household goods",
+            "tin": CUSTOMER_TIN, "business_description": "Retail of household goods",
             "telephone": "+234 (802) 000-0000",
             "postal_address": {
                 "street_name": "5 Broad Street", "city_name": "Abuja", "postal_zone": "900001", "country": "NG",
@@ -68,8 +131,8 @@ pub(crate) fn full_invoice(taxpayer: &Taxpayer) -> Value {
     })
 }
 
-/// The update of an invoice to one monitor of 200.00 and 7.5 percent of tax, for the customer of `invoice`.
-pub(crate) fn update(invoice: &Value) -> Value {
+/// Returns an update of an invoice to one monitor of 200.00 and 7.5 percent of tax, for the customer of [`invoice`].
+pub fn update(invoice: &Value) -> Value {
     json!({
         "unique_no": invoice["irn"],
         "unique_no_type": "IRN",
@@ -84,55 +147,44 @@ pub(crate) fn update(invoice: &Value) -> Value {
     })
 }
 
-/// An invoice whose payable is this, in the words of JSON: one line, no tax.
-pub(crate) fn invoice_over(unit_price: &str, quantity: &str) -> Value {
-    let priced = with(&invoice(), "invoice_lines.0.unit_price", exact(unit_price));
-    let counted = with(&priced, "invoice_lines.0.quantity", exact(quantity));
-    with(&counted, "invoice_lines.0.tax_category", json!("ZERO_VAT"))
+/// Returns the body that onboards a taxpayer that no other test has.
+pub fn taxpayer() -> Value {
+    let number = number();
+    taxpayer_registered(number, &Registration::numbered(number))
 }
 
-/// A number by its digits.
-pub(crate) fn exact(digits: &str) -> Value {
-    strict_json::from_trusted(digits).unwrap()
-}
-
-/// A taxpayer that no other test has.
-pub(crate) fn taxpayer() -> Value {
-    let n = number();
+/// Returns the body that onboards a taxpayer with this registration. The number makes its names unique.
+pub fn taxpayer_registered(number: u32, registration: &Registration) -> Value {
     json!({
-        "name": format!("Trading {n} Ltd"),
-        "email": format!("accounts{n}@trading.example"),
-        "tin_no": format!("{n:08}-0001"),
+        "name": format!("Trading {number} Ltd"),
+        "email": format!("accounts{number}@trading.example"),
+        "tin_no": registration.tin,
         "phone": "+2348010000000",
         "nature_of_business": "Wholesale of computers",
-        "authority_service_id": format!("{:08X}", 0xA000_0000 + n),
-        "authority_business_id": format!("11111111-1111-4111-8111-{n:012}"),
+        "authority_service_id": registration.service_id,
+        "authority_business_id": registration.business_id,
         "address": "1 Marina Road",
         "contact_person": {
-            "first_name": "Ada", "last_name": "Obi", "email": format!("ada{n}@trading.example"),
+            "first_name": "Ada", "last_name": "Obi", "email": format!("ada{number}@trading.example"),
             "phone": "+2348020000000",
         },
     })
 }
 
-/// The IRN of an invoice number of a taxpayer, dated as all these bodies are.
-pub(crate) fn irn(taxpayer: &Taxpayer, invoice_no: &str) -> String {
-    format!("{invoice_no}-{}-20260115", taxpayer.service_id)
-}
-
-/// A submission of a taxpayer, of the same amounts as `invoice`.
-pub(crate) fn submission(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
+/// Returns a submission of a taxpayer, with the amounts of [`invoice`].
+pub fn submission(taxpayer: &impl AsRef<Registration>, invoice_no: &str) -> Value {
+    let registration = taxpayer.as_ref();
     json!({
         "invoice_reference": invoice_no,
-        "business_id": taxpayer.business_id,
+        "business_id": registration.business_id,
         "irn": irn(taxpayer, invoice_no),
         "issue_date": "2026-01-15",
         "due_date": "2026-02-15",
         "invoice_type_code": "381",
         "document_currency_code": "NGN",
         "invoice_category": "B2B",
-        "accounting_supplier_party": party("Trading Ltd", &taxpayer.tin, "Lagos"),
-        "accounting_customer_party": party("Retail Stores Ltd", "87654321-0001", "Abuja"),
+        "accounting_supplier_party": party("Trading Ltd", &registration.tin, "Lagos"),
+        "accounting_customer_party": party("Retail Stores Ltd", CUSTOMER_TIN, "Abuja"),
         "legal_monetary_total": {
             "line_extension_amount": 1000, "tax_exclusive_amount": 1000, "tax_inclusive_amount": 1075,
             "payable_amount": 1075,
@@ -146,12 +198,13 @@ pub(crate) fn submission(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
     })
 }
 
-/// A payload that Validate takes, of the same amounts as `submission`.
-pub(crate) fn validation(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
-    let mut supplier = party("Trading Ltd", &taxpayer.tin, "Lagos");
+/// Returns a payload that Validate accepts, with the amounts of [`submission`].
+pub fn validation(taxpayer: &impl AsRef<Registration>, invoice_no: &str) -> Value {
+    let registration = taxpayer.as_ref();
+    let mut supplier = party("Trading Ltd", &registration.tin, "Lagos");
     supplier["postal_address"].as_object_mut().unwrap().remove("postal_zone").unwrap();
     json!({
-        "business_id": taxpayer.business_id,
+        "business_id": registration.business_id,
         "irn": irn(taxpayer, invoice_no),
         "issue_date": "2026-01-15",
         "due_date": "2026-02-15",
@@ -160,7 +213,7 @@ pub(crate) fn validation(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
         "document_currency_code": "NGN",
         "tax_currency_code": "NGN",
         "accounting_supplier_party": supplier,
-        "accounting_customer_party": party("Retail Stores Ltd", "87654321-0001", "Abuja"),
+        "accounting_customer_party": party("Retail Stores Ltd", CUSTOMER_TIN, "Abuja"),
         "payment_means": [{ "payment_means_code": "30", "payment_due_date": "2026-02-15" }],
         "tax_total": [{
             "tax_amount": 75,
@@ -182,11 +235,12 @@ pub(crate) fn validation(taxpayer: &Taxpayer, invoice_no: &str) -> Value {
     })
 }
 
-/// A report on the sale of `invoice`.
-pub(crate) fn report(taxpayer: &Taxpayer, irn: &str) -> Value {
+/// Returns a report on the sale of [`invoice`].
+pub fn report(taxpayer: &impl AsRef<Registration>, irn: &str) -> Value {
+    let registration = taxpayer.as_ref();
     json!({
-        "agent_tin": taxpayer.tin,
-        "beneficiary_tin": "87654321-0001",
+        "agent_tin": registration.tin,
+        "beneficiary_tin": CUSTOMER_TIN,
         "irn": irn,
         "currency": "NGN",
         "item_description": "Two laptops",
@@ -195,7 +249,7 @@ pub(crate) fn report(taxpayer: &Taxpayer, irn: &str) -> Value {
         "vat_rate": exact("7.5"),
         "vat_calculated": 75,
         "total_amount": exact("1075.00"),
-        "integrator_service_id": taxpayer.service_id,
+        "integrator_service_id": registration.service_id,
         "vat_status": "STANDARD_VAT",
     })
 }
@@ -207,59 +261,4 @@ fn party(name: &str, tin: &str, city: &str) -> Value {
             "street_name": "1 Marina Road", "city_name": city, "postal_zone": "100001", "country": "NG",
         },
     })
-}
-
-/// A copy with another value at a dot path; what is not there yet is added.
-pub(crate) fn with(body: &Value, path: &str, value: Value) -> Value {
-    let mut body = body.clone();
-    let (parent, name) = place(&mut body, path);
-    match parent {
-        Value::Array(items) => items[name.parse::<usize>().unwrap()] = value,
-        parent => parent[name] = value,
-    }
-    body
-}
-
-/// The dot path of every field of a body, objects and lists included.
-pub(crate) fn paths(body: &Value) -> Vec<String> {
-    let below = |name: String, value: &Value| {
-        let deeper: Vec<_> = paths(value).iter().map(|path| format!("{name}.{path}")).collect();
-        std::iter::once(name).chain(deeper).collect::<Vec<_>>()
-    };
-    match body {
-        Value::Object(fields) => fields.iter().flat_map(|(name, value)| below(name.clone(), value)).collect(),
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(at, value)| below(at.to_string(), value)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// What a hostile caller puts into any field.
-pub(crate) fn oddities() -> Vec<Value> {
-    vec![
-        json!(true),
-        json!([[[]]]),
-        json!({ "a": { "b": null } }),
-        json!("\u{0}"),
-        json!("\u{202e}\u{2066}txt"),
-        json!("'; DROP TABLE invoices; --"),
-        json!("x".repeat(100_000)),
-        exact("-0.0"),
-        exact("1e400"),
-    ]
-}
-
-/// A copy without the field at a dot path.
-pub(crate) fn without(body: &Value, path: &str) -> Value {
-    let mut body = body.clone();
-    let (parent, name) = place(&mut body, path);
-    parent.as_object_mut().unwrap().remove(name).unwrap();
-    body
-}
-
-fn place<'b, 'p>(body: &'b mut Value, path: &'p str) -> (&'b mut Value, &'p str) {
-    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let pointer = if parent.is_empty() { String::new() } else { format!("/{}", parent.replace('.', "/")) };
-    (body.pointer_mut(&pointer).unwrap(), name)
 }
