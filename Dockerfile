@@ -1,10 +1,10 @@
 # syntax=docker/dockerfile:1
 
 FROM rust:1.95-slim-bookworm AS build
-# The image's C compiler is all that the bundled SQLite and the cryptography need.
+# The bundled SQLite and the cryptography need a C compiler, which this image has.
 WORKDIR /build
 COPY . .
-# The caches outlive a change of the sources, so that only what changed is compiled again;
+# The caches outlive a change of the sources, so that only the changed crates are compiled again;
 # they are not part of the image, so the binary is copied out of them.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
@@ -16,16 +16,17 @@ FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates curl \
     && rm -rf /var/lib/apt/lists/*
-# A fixed number, so that a volume keeps its owner from one image to the next.
+# A fixed user id, so that a volume keeps its owner from one image to the next.
 RUN useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin einvoice \
     && install -d -o einvoice -g einvoice -m 0750 /var/lib/einvoice
 COPY --from=build /usr/local/bin/einvoice /usr/local/bin/einvoice
 
-# Without its settings a production stops at once and names what it lacks; `-e EINVOICE__ENVIRONMENT=development` tries it out.
+# Without its settings a production process exits at once and names what is missing. For a trial set
+# `-e EINVOICE__ENVIRONMENT=development`.
 ENV EINVOICE__ENVIRONMENT=production \
     EINVOICE__HTTP__BIND=0.0.0.0:8080 \
     EINVOICE__DATA_DIR=/var/lib/einvoice
-# A config.toml mounted here is read at start; without one the defaults and the environment hold.
+# A config.toml mounted here is read at start; without one the defaults and the environment apply.
 WORKDIR /etc/einvoice
 USER 10001:10001
 VOLUME /var/lib/einvoice

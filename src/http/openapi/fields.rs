@@ -9,10 +9,12 @@ use crate::http::forms::outline::{Need, Outline, Property, Shape};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fields.md");
 const HEAD: &str = "# Fields of every request body\n\n\
-    Written from the forms that check them, so that this page and the checks cannot differ. A rule's id is what a \
-    failure names: `errors[].rule` of a problem document, `x-rules` in `/openapi.json`. *Conditional* fields are \
-    required on a condition that [contract.md](contract.md) and the sentences of the failures tell. Null is as good as absent (only `retry_schedule_s` of a webhook goes back to the deployment's by it), and so is a blank text, except in place of an optional number, list or object. What hangs on several fields (sums, dates, categories) has rules of its own: `sum`, \
-    `after_or_equal`, `prohibited`, `own`, `resolves`.\n";
+    Generated from the forms that check the bodies, so this page and the checks cannot differ. A rule's id is what an error \
+    names: `errors[].rule` of a problem document, `x-rules` in `/openapi.json`. *Conditional* fields are required on a \
+    condition that [contract.md](contract.md) and the error messages state. Null counts as absent (except that it returns \
+    `retry_schedule_s` of a webhook to the deployment's), and so does a blank string, except in place of an optional \
+    number, list or object. Conditions that involve several fields (sums, dates, categories) have rules of their own: \
+    `sum`, `after_or_equal`, `prohibited`, `own`, `resolves`.\n";
 
 #[test]
 fn the_tables_of_fields_are_those_of_the_forms() {
