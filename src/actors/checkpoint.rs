@@ -9,7 +9,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, Tail};
 use crate::domain::events::event::Head;
 use crate::domain::kernel::clock::SharedClock;
@@ -135,10 +135,10 @@ impl Checkpointer {
         }
     }
 
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(self, every: Duration, tree: &Tree, arbiters: &Arbiters) -> Addr<CheckpointActor> {
-        let node = tree.node(Kind::Janitor, 0, "checkpoints");
-        supervise(arbiters.office(), node, Policy::default(), move |ctx| CheckpointActor {
+        let node = tree.node(ActorKind::Janitor, 0, "checkpoints");
+        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| CheckpointActor {
             checkpointer: self,
             every,
             _address: ctx.address(),

@@ -7,7 +7,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
@@ -45,10 +45,10 @@ impl Reading {
 }
 
 impl ClockWatch {
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ClockActor> {
-        let node = tree.node(Kind::Janitor, 0, "clock-watch");
-        supervise(arbiters.office(), node, Policy::default(), |ctx| ClockActor {
+        let node = tree.node(ActorKind::Janitor, 0, "clock-watch");
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ClockActor {
             watch: self,
             _address: ctx.address(),
         })

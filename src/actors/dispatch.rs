@@ -25,7 +25,9 @@ use self::handover::Arrivals;
 pub use self::handover::{Handover, Place};
 use self::in_hand::InHand;
 
-use crate::actors::supervision::{Arbiters, Kind, Limits, Policy, Registry, Tree, supervise};
+use crate::actors::supervision::{
+    ActorKind, AdmissionLimits, Arbiters, Registry, RestartPolicy, Tree, supervise,
+};
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::fair_queue::{self, Ask, Share, ShutGate};
@@ -85,8 +87,12 @@ pub struct Duty {
 
 /// Permits for the actors a dispatcher feeds. A lane is free again a moment before its actor has answered, so
 /// the next claim may find it still at work: it waits its turn.
-pub fn limits(duty: &Duty) -> Limits {
-    Limits { per_key_max: 2, process_max: duty.concurrency_max.saturating_mul(2), ..Limits::default() }
+pub fn limits(duty: &Duty) -> AdmissionLimits {
+    AdmissionLimits {
+        per_key_max: 2,
+        process_max: duty.concurrency_max.saturating_mul(2),
+        ..AdmissionLimits::default()
+    }
 }
 
 /// Dispatches the lanes of one kind.
@@ -142,10 +148,10 @@ impl Dispatcher {
         Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
     }
 
-    /// Runs under supervision on the office arbiter.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: Kind) -> Addr<DispatcherActor> {
+    /// Runs under supervision on the background arbiter.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: ActorKind) -> Addr<DispatcherActor> {
         let node = tree.node(kind, 0, format!("{}-dispatcher", self.duty.kind.as_str()));
-        supervise(arbiters.office(), node, Policy::default(), |ctx| DispatcherActor {
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| DispatcherActor {
             dispatcher: self,
             _address: ctx.address(),
         })
@@ -333,7 +339,7 @@ mod tests {
     fn start(dispatcher: Dispatcher) -> (Addr<DispatcherActor>, Arbiters) {
         let arbiters = Arbiters::start(1);
         let tree = Tree::new(Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)));
-        (dispatcher.start(&tree, &arbiters, Kind::Webhook), arbiters)
+        (dispatcher.start(&tree, &arbiters, ActorKind::Webhook), arbiters)
     }
 
     #[actix::test]

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use crate::actors::supervision::observe::Counter;
+use crate::actors::supervision::counters::Counter;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::pipeline::Run;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::accounts::keys::{self, ValidKey};
 use crate::store::db::database::Store;
@@ -50,15 +50,15 @@ pub struct KeyUsageActor {
 }
 
 impl KeyUsageActor {
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(
         usage: Arc<KeyUsage>,
         (store, clock): (Store, SharedClock),
         tree: &Tree,
         arbiters: &Arbiters,
     ) -> Addr<Self> {
-        let node = tree.node(Kind::Janitor, 0, "key-usage");
-        supervise(arbiters.office(), node, Policy::default(), move |ctx| Self {
+        let node = tree.node(ActorKind::Janitor, 0, "key-usage");
+        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Self {
             usage,
             store,
             clock,

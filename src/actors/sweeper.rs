@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
@@ -31,10 +31,10 @@ impl Broom {
         idempotency::sweep(&self.store, self.clock.now(), ROWS_MAX).await
     }
 
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<SweeperActor> {
-        let node = tree.node(Kind::Janitor, 0, "sweeper");
-        supervise(arbiters.office(), node, Policy::default(), move |ctx| SweeperActor {
+        let node = tree.node(ActorKind::Janitor, 0, "sweeper");
+        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| SweeperActor {
             broom: self,
             _address: ctx.address(),
         })

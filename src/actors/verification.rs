@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::actors::taxpayer::command::FoundOut;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, Entity, Failure as AuthorityFailure};
@@ -46,10 +46,10 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<VerifierActor> {
-        let node = tree.node(Kind::Inbound, 0, "verifier");
-        supervise(arbiters.office(), node, Policy::default(), |ctx| VerifierActor {
+        let node = tree.node(ActorKind::Inbound, 0, "verifier");
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| VerifierActor {
             verifier: self,
             _address: ctx.address(),
         })

@@ -9,7 +9,7 @@ use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
-use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::wake::Wakers;
@@ -102,7 +102,7 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
-    let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, Limits::default());
+    let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, AdmissionLimits::default());
     let changed = taxpayers.set_subscription(TaxpayerId(id), to, Actor::CommandLine).await;
     arbiters.stop();
     arbiters.join().await;

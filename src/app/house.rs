@@ -16,7 +16,7 @@ use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule as ReconcilerSchedule};
 use crate::actors::reference::Snapshot;
-use crate::actors::supervision::{Arbiters, Limits, Tree, assert_unwinding, install_hook};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
@@ -324,11 +324,11 @@ pub(super) fn reconciler_schedule(settings: &Settings) -> ReconcilerSchedule {
     }
 }
 
-fn limits(settings: &Settings) -> Limits {
-    Limits {
+fn limits(settings: &Settings) -> AdmissionLimits {
+    AdmissionLimits {
         per_key_max: settings.taxpayers.commands_per_taxpayer_max,
         process_max: settings.taxpayers.commands_max,
-        ..Limits::default()
+        ..AdmissionLimits::default()
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule};
-use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
@@ -81,7 +81,8 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
     let door = reconciliations(&settings, &store, &clock);
     let reconciler = authority.map(|authority| {
         let desktop = desktop(&settings, &store, &clock, &Wakers::default());
-        let taxpayers = Taxpayers::new(desktop, &Tree::new(clock.clone()), &arbiters, Limits::default());
+        let taxpayers =
+            Taxpayers::new(desktop, &Tree::new(clock.clone()), &arbiters, AdmissionLimits::default());
         let schedule = Schedule { rhythm: Rhythm::Guest, ..reconciler_schedule(&settings) };
         Reconciler::new((store.clone(), clock), Arc::new(taxpayers), authority, schedule, Arc::clone(&door))
     });

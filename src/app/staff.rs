@@ -17,8 +17,8 @@ use crate::actors::outage::{Crier, OutageActor, Watch};
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reconciliation::ReconcilerActor;
 use crate::actors::reference::SnapshotActor;
-use crate::actors::supervision::janitor::{self, Duty as Chore, Janitor};
-use crate::actors::supervision::{Arbiters, Kind, Tree, watchdog};
+use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask as Chore};
+use crate::actors::supervision::{ActorKind, Arbiters, Tree, watchdog};
 use crate::actors::sweeper::{Broom, SweeperActor};
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::verification::{Verifier, VerifierActor};
@@ -94,8 +94,8 @@ impl Staff {
             runs,
             endpoints,
             _dispatchers: [
-                run_dispatcher.start(tree, arbiters, Kind::Pipeline),
-                endpoint_dispatcher.receiving(&wakers.pool).start(tree, arbiters, Kind::Webhook),
+                run_dispatcher.start(tree, arbiters, ActorKind::Pipeline),
+                endpoint_dispatcher.receiving(&wakers.pool).start(tree, arbiters, ActorKind::Webhook),
             ],
             _snapshot: snapshot,
             _sweeper: broom.start(tree, arbiters),
@@ -181,24 +181,29 @@ fn chores(settings: &Settings, tree: &Tree, (taxpayers, runs, endpoints): Regist
             taxpayers.registry().passivate_idle(now, idle, active_max);
             runs.passivate_idle(now, CHORES_EVERY, active_max);
             endpoints.passivate_idle(now, idle, active_max);
-            taxpayers.registry().revive(now, REST);
-            runs.revive(now, REST);
-            endpoints.revive(now, REST);
+            taxpayers.registry().allow_restart(now, REST);
+            runs.allow_restart(now, REST);
+            endpoints.allow_restart(now, REST);
         }),
         Box::new(move |now| {
-            watchdog::survey(&tree, |kind| patience(kind, outside), now);
+            watchdog::scan(&tree, |kind| patience(kind, outside), now);
         }),
     ]
 }
 
 /// How long an actor may be at one batch. Who calls the outside may wait for it, and ask once more; who calls
 /// the authority may wait as long for its turn each time.
-fn patience(kind: Kind, outside: Duration) -> watchdog::Limits {
+fn patience(kind: ActorKind, outside: Duration) -> watchdog::WatchdogLimits {
     match kind {
-        Kind::Pipeline => {
-            watchdog::Limits { busy_after: outside.saturating_mul(2), stuck_after: outside.saturating_mul(5) }
+        ActorKind::Pipeline => watchdog::WatchdogLimits {
+            busy_after: outside.saturating_mul(2),
+            stuck_after: outside.saturating_mul(5),
+        },
+        ActorKind::Webhook => {
+            watchdog::WatchdogLimits { busy_after: outside, stuck_after: outside.saturating_mul(3) }
         }
-        Kind::Webhook => watchdog::Limits { busy_after: outside, stuck_after: outside.saturating_mul(3) },
-        Kind::Taxpayer | Kind::Reference | Kind::Inbound | Kind::Janitor => watchdog::Limits::default(),
+        ActorKind::Taxpayer | ActorKind::Reference | ActorKind::Inbound | ActorKind::Janitor => {
+            watchdog::WatchdogLimits::default()
+        }
     }
 }

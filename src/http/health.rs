@@ -131,7 +131,7 @@ fn actors(tree: &Tree) -> Option<Fault> {
     if let Err(reason) = tree.readiness() {
         return Some(Fault::down(reason));
     }
-    let taxpayers = tree.taxpayers_at_work();
+    let taxpayers = tree.busy_taxpayers();
     stuck(taxpayers.stuck, taxpayers.all)
 }
 

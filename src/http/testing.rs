@@ -15,7 +15,7 @@ use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::Reconciliations;
-use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
@@ -115,7 +115,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
-    let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, Limits::default()));
+    let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, AdmissionLimits::default()));
     let authority = nobody(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());

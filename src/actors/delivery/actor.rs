@@ -9,7 +9,8 @@ use crate::actors::delivery::endpoint_worker::{DeliveryDeps, DeliveryError, Endp
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
+    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    Worker, batch_actor,
 };
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
@@ -69,7 +70,7 @@ pub fn dispatcher(
 ) -> (Dispatcher, Arc<WebhookActors>) {
     let limits = dispatch::limits(&duty);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
-    let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
+    let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
     let store = deps.store.clone();
     let due_reader = Arc::new(DueDeliveryReader::start(&deps, tree, arbiters));
     let outcome_writer = Arc::new(OutcomeWriter::start(&deps, tree, arbiters));
@@ -77,7 +78,7 @@ pub fn dispatcher(
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let (deps, due_reader, outcome_writer) =
             (Arc::clone(&deps), Arc::clone(&due_reader), Arc::clone(&outcome_writer));
-        serial::start(seat, 1, move || WebhookActor {
+        batch_actor::start(seat, 1, move || WebhookActor {
             worker: EndpointWorker::new(
                 Arc::clone(&deps),
                 Arc::clone(&due_reader),

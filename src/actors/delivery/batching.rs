@@ -1,6 +1,6 @@
 //! Work for all endpoints in one go, which must not fail for all because of what only one of them brings.
 
-use crate::actors::supervision::{Batch, CommandId, Limits};
+use crate::actors::supervision::{AdmissionLimits, Batch, CommandId};
 use crate::store::db::error::StoreError;
 
 /// Works for several at once.
@@ -13,8 +13,8 @@ pub(super) trait BatchWork {
 }
 
 /// As many wait as there are endpoints at work: who is at work is limited before.
-pub(super) fn limits() -> Limits {
-    Limits { per_key_max: 16_384, process_max: 16_384, ..Limits::default() }
+pub(super) fn limits() -> AdmissionLimits {
+    AdmissionLimits { per_key_max: 16_384, process_max: 16_384, ..AdmissionLimits::default() }
 }
 
 /// Answers a batch, of which each is tried alone where it fails because of one of them.

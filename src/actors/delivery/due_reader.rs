@@ -10,7 +10,8 @@ use crate::actors::delivery::batching::{self, BatchWork};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_held;
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
+    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    Worker, batch_actor,
 };
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
@@ -39,11 +40,11 @@ pub(super) struct DueDeliveryReader(Registry<&'static str, TaxpayerId, LoadResul
 impl DueDeliveryReader {
     pub(super) fn start(deps: &Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
         let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
-        let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
+        let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
         let deps = Arc::clone(deps);
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
             let deps = Arc::clone(&deps);
-            serial::start(seat, BATCH_MAX, move || DueReaderWorker(Arc::clone(&deps)))
+            batch_actor::start(seat, BATCH_MAX, move || DueReaderWorker(Arc::clone(&deps)))
         }))
     }
 

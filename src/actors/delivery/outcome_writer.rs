@@ -11,7 +11,8 @@ use crate::actors::delivery::batching::{self, BatchWork};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::incidents::{DeathCause, Incidents};
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
+    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    Worker, batch_actor,
 };
 use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{Failing, Passage};
@@ -76,7 +77,7 @@ pub(super) struct OutcomeWriter(Registry<&'static str, OutcomeReport, Result<Lan
 impl OutcomeWriter {
     pub(super) fn start(deps: &DeliveryDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
         let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
-        let settings = Settings { kind: Kind::Webhook, policy: Policy::default() };
+        let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
         let writer = OutcomeWriterWorker {
             store: deps.store.clone(),
             clock: deps.clock.clone(),
@@ -84,7 +85,7 @@ impl OutcomeWriter {
         };
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
             let writer = writer.clone();
-            serial::start(seat, BATCH_MAX, move || writer.clone())
+            batch_actor::start(seat, BATCH_MAX, move || writer.clone())
         }))
     }
 

@@ -6,16 +6,16 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
 use crate::actors::inbound::pull::Pull;
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 
 /// How often to look whether a turn is due.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Pull {
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<PullActor> {
-        let node = tree.node(Kind::Inbound, 0, "transit-pull");
-        supervise(arbiters.office(), node, Policy::default(), |ctx| PullActor {
+        let node = tree.node(ActorKind::Inbound, 0, "transit-pull");
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| PullActor {
             pull: self,
             _address: ctx.address(),
         })

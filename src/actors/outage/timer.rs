@@ -7,7 +7,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
 use crate::actors::outage::{Crier, Watch};
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::authority::Authority;
 
 /// How often to look. Breakers that open within one look are named together.
@@ -25,15 +25,15 @@ pub struct OutageActor {
 }
 
 impl OutageActor {
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(
         (watch, authority): (Watch, Authority),
         crier: Crier,
         tree: &Tree,
         arbiters: &Arbiters,
     ) -> Addr<Self> {
-        let node = tree.node(Kind::Inbound, 0, "outages");
-        supervise(arbiters.office(), node, Policy::default(), |ctx| Self {
+        let node = tree.node(ActorKind::Inbound, 0, "outages");
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| Self {
             watch,
             authority,
             crier,

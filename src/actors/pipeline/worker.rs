@@ -9,7 +9,8 @@ use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::pipeline::driver::Gear;
 use crate::actors::pipeline::gates;
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Policy, Registry, Settings, Tree, Worker, serial,
+    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    Worker, batch_actor,
 };
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -76,12 +77,12 @@ pub fn dispatcher(
 ) -> (Dispatcher, Arc<PipelineActors>) {
     let limits = dispatch::limits(&duty);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
-    let settings = Settings { kind: Kind::Pipeline, policy: Policy::default() };
+    let settings = RegistrySettings { kind: ActorKind::Pipeline, policy: RestartPolicy::default() };
     let (store, authority) = (gear.store.clone(), gear.authority.clone());
     let counting = Arc::clone(&gear);
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {
         let gear = Arc::clone(&gear);
-        serial::start(seat, 1, move || PipelineActor { gear: Arc::clone(&gear) })
+        batch_actor::start(seat, 1, move || PipelineActor { gear: Arc::clone(&gear) })
     }));
     let registry = Arc::clone(&actors);
     let dispatcher = Dispatcher::new(store, duty, move |lease| {

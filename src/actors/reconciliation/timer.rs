@@ -6,16 +6,16 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::timeout;
 
 use crate::actors::reconciliation::desk::Reconciler;
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 
 /// How often to look whether a round is due, when nobody says so.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Reconciler {
-    /// Runs under supervision on the office arbiter.
+    /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ReconcilerActor> {
-        let node = tree.node(Kind::Inbound, 0, "reconciler");
-        supervise(arbiters.office(), node, Policy::default(), |ctx| ReconcilerActor {
+        let node = tree.node(ActorKind::Inbound, 0, "reconciler");
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ReconcilerActor {
             reconciler: self,
             _address: ctx.address(),
         })

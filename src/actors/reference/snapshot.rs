@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, Kind, Policy, Tree, supervise};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::authority::{Authority, ResourceList};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::reference::catalog::{Catalog, List, SharedCatalog};
@@ -76,10 +76,10 @@ impl Snapshot {
         }
     }
 
-    /// Runs under supervision on the office arbiter, the first time after `wait`.
+    /// Runs under supervision on the background arbiter, the first time after `wait`.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, wait: Duration) -> Addr<SnapshotActor> {
-        let node = tree.node(Kind::Reference, 0, "reference-lists");
-        supervise(arbiters.office(), node, Policy::default(), move |ctx| SnapshotActor {
+        let node = tree.node(ActorKind::Reference, 0, "reference-lists");
+        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| SnapshotActor {
             snapshot: self,
             wait,
             _address: ctx.address(),

@@ -11,35 +11,35 @@ use std::time::Duration;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use super::observe::Counters;
+use super::counters::Counters;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct AdmissionLimits {
     pub per_key_max: usize,
     pub process_max: usize,
     /// What a refused sender is told to wait.
     pub retry_after: Duration,
 }
 
-impl Default for Limits {
+impl Default for AdmissionLimits {
     fn default() -> Self {
         Self { per_key_max: 128, process_max: 10_000, retry_after: Duration::from_secs(1) }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AdmissionRefusal {
     PerKey { retry_after: Duration },
     Process { retry_after: Duration },
 }
 
 /// Clones share the permits.
 #[derive(Debug, Clone)]
-pub struct Admission(Arc<Gate>);
+pub struct Admission(Arc<PermitPool>);
 
 #[derive(Debug)]
-struct Gate {
-    limits: Limits,
+struct PermitPool {
+    limits: AdmissionLimits,
     counters: Arc<Counters>,
     process: AtomicUsize,
     keys: DashMap<u64, usize>,
@@ -48,16 +48,16 @@ struct Gate {
 /// The right of one command to be under way.
 #[derive(Debug)]
 pub struct Permit {
-    gate: Arc<Gate>,
+    pool: Arc<PermitPool>,
     key: u64,
 }
 
 impl Admission {
-    pub fn new(limits: Limits, counters: Arc<Counters>) -> Self {
-        Self(Arc::new(Gate { limits, counters, process: AtomicUsize::new(0), keys: DashMap::new() }))
+    pub fn new(limits: AdmissionLimits, counters: Arc<Counters>) -> Self {
+        Self(Arc::new(PermitPool { limits, counters, process: AtomicUsize::new(0), keys: DashMap::new() }))
     }
 
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> AdmissionLimits {
         self.0.limits
     }
 
@@ -72,25 +72,25 @@ impl Admission {
     }
 
     /// The key's own limit is asked first: who floods is told so, even when the process is full as well.
-    pub fn admit(&self, key: u64) -> Result<Permit, Refusal> {
-        let gate = &self.0;
-        let retry_after = gate.limits.retry_after;
-        if !gate.take_key(key) {
-            gate.counters.commands_refused_key.up();
-            return Err(Refusal::PerKey { retry_after });
+    pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
+        let pool = &self.0;
+        let retry_after = pool.limits.retry_after;
+        if !pool.take_key(key) {
+            pool.counters.commands_refused_key.up();
+            return Err(AdmissionRefusal::PerKey { retry_after });
         }
-        if !gate.take_process() {
-            gate.return_key(key);
-            gate.counters.commands_refused_process.up();
-            return Err(Refusal::Process { retry_after });
+        if !pool.take_process() {
+            pool.return_key(key);
+            pool.counters.commands_refused_process.up();
+            return Err(AdmissionRefusal::Process { retry_after });
         }
-        gate.counters.commands_admitted.up();
-        gate.counters.queue_depth.up();
-        Ok(Permit { gate: Arc::clone(gate), key })
+        pool.counters.commands_admitted.up();
+        pool.counters.queue_depth.up();
+        Ok(Permit { pool: Arc::clone(pool), key })
     }
 }
 
-impl Gate {
+impl PermitPool {
     fn take_key(&self, key: u64) -> bool {
         let mut used = self.keys.entry(key).or_insert(0);
         let free = *used < self.limits.per_key_max;
@@ -119,9 +119,9 @@ impl Gate {
 /// In the reverse order of taking, so that the process never counts more than its keys do.
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.gate.counters.queue_depth.down();
-        self.gate.process.fetch_sub(1, Ordering::SeqCst);
-        self.gate.return_key(self.key);
+        self.pool.counters.queue_depth.down();
+        self.pool.process.fetch_sub(1, Ordering::SeqCst);
+        self.pool.return_key(self.key);
     }
 }
 
@@ -130,7 +130,10 @@ mod tests {
     use super::*;
 
     fn admission(per_key_max: usize, process_max: usize) -> Admission {
-        Admission::new(Limits { per_key_max, process_max, ..Limits::default() }, Arc::default())
+        Admission::new(
+            AdmissionLimits { per_key_max, process_max, ..AdmissionLimits::default() },
+            Arc::default(),
+        )
     }
 
     #[test]
@@ -138,7 +141,7 @@ mod tests {
         let admission = admission(2, 10);
         let held = [admission.admit(1).unwrap(), admission.admit(1).unwrap()];
         let retry_after = Duration::from_secs(1);
-        assert_eq!(admission.admit(1).unwrap_err(), Refusal::PerKey { retry_after });
+        assert_eq!(admission.admit(1).unwrap_err(), AdmissionRefusal::PerKey { retry_after });
         assert!(admission.admit(2).is_ok());
         drop(held);
         assert!(admission.admit(1).is_ok());
@@ -149,7 +152,7 @@ mod tests {
         let admission = admission(2, 1);
         let held = admission.admit(1).unwrap();
         let retry_after = Duration::from_secs(1);
-        assert_eq!(admission.admit(2).unwrap_err(), Refusal::Process { retry_after });
+        assert_eq!(admission.admit(2).unwrap_err(), AdmissionRefusal::Process { retry_after });
         assert_eq!(admission.keys_in_use(), 1);
         drop(held);
         assert_eq!((admission.in_use(), admission.keys_in_use()), (0, 0));

@@ -17,19 +17,19 @@ const JOIN_WAIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Arbiters {
     shards: Vec<ArbiterHandle>,
-    office: ArbiterHandle,
+    background: ArbiterHandle,
     threads: Mutex<Vec<Arbiter>>,
 }
 
 impl Arbiters {
     /// Starts `shards` arbiters (at least one) and the janitor's. Needs a running actix system.
     pub fn start(shards: usize) -> Self {
-        let office = Arbiter::new();
+        let background = Arbiter::new();
         let mut threads: Vec<_> = (0..shards.max(1)).map(|_| Arbiter::new()).collect();
         let shards = threads.iter().map(Arbiter::handle).collect();
-        let office_handle = office.handle();
-        threads.push(office);
-        Self { shards, office: office_handle, threads: Mutex::new(threads) }
+        let background_handle = background.handle();
+        threads.push(background);
+        Self { shards, background: background_handle, threads: Mutex::new(threads) }
     }
 
     pub fn count(&self) -> usize {
@@ -44,13 +44,13 @@ impl Arbiters {
     }
 
     /// The janitor's.
-    pub fn office(&self) -> &ArbiterHandle {
-        &self.office
+    pub fn background(&self) -> &ArbiterHandle {
+        &self.background
     }
 
     /// Tells all to stop. What is queued on them is answered as not started or interrupted.
     pub fn stop(&self) {
-        for arbiter in self.shards.iter().chain([&self.office]) {
+        for arbiter in self.shards.iter().chain([&self.background]) {
             arbiter.stop();
         }
     }
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(arbiters.for_key(hash_of("k")).0, arbiters.for_key(hash_of("k")).0);
         arbiters.stop();
         assert!(arbiters.join().await);
-        assert!(!arbiters.office().spawn_fn(|| {}));
+        assert!(!arbiters.background().spawn_fn(|| {}));
     }
 }

@@ -16,14 +16,14 @@ use actix::{Actor, Addr, ArbiterHandle, Context, Supervised};
 use tokio::time::{Sleep, sleep};
 
 use super::node::Node;
-use super::panics::{self, Panicked};
-use super::policy::{Budget, Policy};
+use super::panics::{self, CaughtPanic};
+use super::policy::{RestartBudget, RestartPolicy};
 
 /// Starts an actor on `arbiter`. It runs until it stops itself, gives up, or nobody holds its address.
 pub fn supervise<A>(
     arbiter: &ArbiterHandle,
     node: Node,
-    policy: Policy,
+    policy: RestartPolicy,
     build: impl FnOnce(&mut Context<A>) -> A + Send + 'static,
 ) -> Addr<A>
 where
@@ -39,7 +39,7 @@ where
         });
         match birth {
             Ok(actor) => drop(actix::spawn(Guard::new(actor, node, policy))),
-            Err(Panicked { text }) => node.fails(&format!("could not be built: {text}")),
+            Err(CaughtPanic { text }) => node.fails(&format!("could not be built: {text}")),
         }
     });
     if !placed {
@@ -55,7 +55,7 @@ where
     /// Absent once the guard has given up.
     actor: Option<ContextFut<A, Context<A>>>,
     node: Node,
-    budget: Budget,
+    budget: RestartBudget,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -63,14 +63,14 @@ impl<A> Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,
 {
-    fn new(actor: ContextFut<A, Context<A>>, node: Node, policy: Policy) -> Self {
+    fn new(actor: ContextFut<A, Context<A>>, node: Node, policy: RestartPolicy) -> Self {
         node.tree().counters().actors_started.up();
         node.runs();
-        Self { actor: Some(actor), node, budget: Budget::new(policy), pause: None }
+        Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
     /// Restarts after a panic, or gives up. A panic of `restarting` itself counts like any other.
-    fn after(&mut self, mut panic: Panicked) {
+    fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
             let Some(wait) = self.budget.spend(Instant::now()) else {
@@ -90,7 +90,7 @@ where
     }
 
     /// The node fails before the mailbox closes, so that no sender finds one without the other.
-    fn escalate(&mut self, panic: &Panicked) {
+    fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();
     }

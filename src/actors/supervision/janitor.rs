@@ -10,26 +10,31 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised};
 use super::arbiters::Arbiters;
 use super::guard::supervise;
 use super::node::Node;
-use super::policy::Policy;
-use super::tree::{Kind, Tree};
+use super::policy::RestartPolicy;
+use super::tree::{ActorKind, Tree};
 
 /// Does what is due at the given moment, without blocking.
-pub type Duty = Box<dyn FnMut(Instant) + Send>;
+pub type PeriodicTask = Box<dyn FnMut(Instant) + Send>;
 
 pub struct Janitor {
     node: Node,
     every: Duration,
-    duties: Vec<Duty>,
+    duties: Vec<PeriodicTask>,
     /// Its own address: the janitor stays though nobody sends to it.
     _address: Addr<Self>,
 }
 
 /// Starts the janitor on its own arbiter.
-pub fn start(tree: &Tree, arbiters: &Arc<Arbiters>, every: Duration, duties: Vec<Duty>) -> Addr<Janitor> {
-    let node = tree.node(Kind::Janitor, 0, "janitor");
-    let beat = node.clone();
-    supervise(arbiters.office(), node, Policy::default(), move |ctx| Janitor {
-        node: beat,
+pub fn start(
+    tree: &Tree,
+    arbiters: &Arc<Arbiters>,
+    every: Duration,
+    duties: Vec<PeriodicTask>,
+) -> Addr<Janitor> {
+    let node = tree.node(ActorKind::Janitor, 0, "janitor");
+    let heartbeat = node.clone();
+    supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Janitor {
+        node: heartbeat,
         every,
         duties,
         _address: ctx.address(),

@@ -20,31 +20,31 @@
 
 pub mod admission;
 pub mod arbiters;
+pub mod batch_actor;
+pub mod counters;
 pub mod guard;
 pub mod janitor;
 pub mod node;
-pub mod observe;
 pub mod panics;
 pub mod policy;
 pub mod quarantine;
 pub mod queue;
 pub mod registry;
 pub mod reply;
-pub mod serial;
 pub mod snapshot;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 pub mod watchdog;
 
-pub use admission::{Admission, Limits, Permit};
+pub use admission::{Admission, AdmissionLimits, Permit};
 pub use arbiters::Arbiters;
+pub use batch_actor::{BatchActor, Worker};
 pub use guard::supervise;
-pub use node::{Node, State};
+pub use node::{Node, NodeState};
 pub use panics::{assert_unwinding, install_hook};
-pub use policy::Policy;
+pub use policy::RestartPolicy;
 pub use queue::{Batch, Task, WorkQueue};
-pub use registry::{Mailbox, Passivate, Refused, Registry, Seat, Settings};
-pub use reply::{CommandId, Envelope, Outcome};
-pub use serial::{SerialActor, Worker};
-pub use tree::{Kind, Tree};
+pub use registry::{Mailbox, Passivate, Registry, RegistrySettings, SendError, StartContext};
+pub use reply::{CommandId, CommandOutcome, Envelope};
+pub use tree::{ActorKind, Tree};

@@ -9,10 +9,10 @@ use std::time::Instant;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::quarantine::Record;
+use super::quarantine::QuarantineRecord;
 use super::reply::CommandId;
-use super::tree::{Kind, Tree};
-use super::watchdog::{Beat, Level};
+use super::tree::{ActorKind, Tree};
+use super::watchdog::{BatchLoad, Heartbeat};
 
 /// The text of a panic is cut to this many characters.
 pub const PANIC_CHARS_MAX: usize = 200;
@@ -20,7 +20,7 @@ pub const PANIC_CHARS_MAX: usize = 200;
 /// In order of gravity, lightest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum NodeState {
     Stopped,
     Running,
     Starting,
@@ -37,48 +37,49 @@ pub enum State {
 #[derive(Debug, Clone)]
 pub struct Node {
     tree: Tree,
-    leaf: Arc<Leaf>,
+    inner: Arc<NodeInner>,
 }
 
 #[derive(Debug)]
-pub(super) struct Leaf {
+pub(super) struct NodeInner {
     pub(super) id: u64,
     pub(super) name: Box<str>,
-    pub(super) kind: Kind,
+    pub(super) kind: ActorKind,
     pub(super) shard: usize,
     pub(super) started_at: Timestamp,
-    beat: Beat,
-    condition: Mutex<Condition>,
+    heartbeat: Heartbeat,
+    condition: Mutex<NodeStatus>,
 }
 
 #[derive(Debug, Clone)]
-struct Condition {
-    state: State,
+struct NodeStatus {
+    state: NodeState,
     restarts: u32,
     last_panic: Option<Box<str>>,
-    /// Microseconds since the tree was planted, once it gave up.
+    /// Microseconds since the tree was created, once it gave up.
     failed_at: Option<u64>,
 }
 
-impl Leaf {
-    pub(super) fn new(id: u64, name: Box<str>, kind: Kind, shard: usize, started_at: Timestamp) -> Self {
-        let condition = Condition { state: State::Starting, restarts: 0, last_panic: None, failed_at: None };
+impl NodeInner {
+    pub(super) fn new(id: u64, name: Box<str>, kind: ActorKind, shard: usize, started_at: Timestamp) -> Self {
+        let condition =
+            NodeStatus { state: NodeState::Starting, restarts: 0, last_panic: None, failed_at: None };
         let condition = Mutex::new(condition);
-        Self { id, name, kind, shard, started_at, beat: Beat::default(), condition }
+        Self { id, name, kind, shard, started_at, heartbeat: Heartbeat::default(), condition }
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn beat(&self) -> &Beat {
-        &self.beat
+    pub(super) fn heartbeat(&self) -> &Heartbeat {
+        &self.heartbeat
     }
 
-    pub(super) fn state(&self) -> State {
-        match (self.condition().state, self.beat.level()) {
-            (State::Running, Level::Busy) => State::Busy,
-            (State::Running, Level::Stuck) => State::Stuck,
+    pub(super) fn state(&self) -> NodeState {
+        match (self.condition().state, self.heartbeat.level()) {
+            (NodeState::Running, BatchLoad::Busy) => NodeState::Busy,
+            (NodeState::Running, BatchLoad::Stuck) => NodeState::Stuck,
             (state, _) => state,
         }
     }
@@ -91,58 +92,58 @@ impl Leaf {
         self.condition().last_panic.as_deref().map(str::to_owned)
     }
 
-    fn condition(&self) -> MutexGuard<'_, Condition> {
+    fn condition(&self) -> MutexGuard<'_, NodeStatus> {
         self.condition.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Node {
-    pub(super) fn new(tree: Tree, leaf: Arc<Leaf>) -> Self {
-        Self { tree, leaf }
+    pub(super) fn new(tree: Tree, inner: Arc<NodeInner>) -> Self {
+        Self { tree, inner }
     }
 
     pub fn name(&self) -> &str {
-        &self.leaf.name
+        &self.inner.name
     }
 
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    pub fn state(&self) -> State {
-        self.leaf.state()
+    pub fn state(&self) -> NodeState {
+        self.inner.state()
     }
 
     pub fn restarts(&self) -> u32 {
-        self.leaf.restarts()
+        self.inner.restarts()
     }
 
     pub fn last_panic(&self) -> Option<String> {
-        self.leaf.last_panic()
+        self.inner.last_panic()
     }
 
     pub fn has_failed(&self) -> bool {
-        self.state() == State::Failed
+        self.state() == NodeState::Failed
     }
 
-    /// When it gave up, in microseconds since the tree was planted.
+    /// When it gave up, in microseconds since the tree was created.
     pub(super) fn failed_at(&self) -> Option<u64> {
-        self.leaf.condition().failed_at
+        self.inner.condition().failed_at
     }
 
     /// A batch begins. The watchdog counts from here.
     pub fn batch_started(&self) {
-        self.leaf.beat.start(self.tree.moment(Instant::now()));
+        self.inner.heartbeat.start(self.tree.moment(Instant::now()));
     }
 
     pub fn batch_finished(&self) {
-        self.leaf.beat.finish();
+        self.inner.heartbeat.finish();
     }
 
     /// Records a command that was put aside, with the panic that brought it there.
     pub fn quarantined(&self, reference: CommandId, command: &'static str) {
         tracing::error!(actor = self.name(), command, %reference, "command is quarantined");
-        self.tree.quarantine().put(Record {
+        self.tree.quarantine().put(QuarantineRecord {
             reference,
             actor: self.name().to_owned(),
             command,
@@ -153,17 +154,17 @@ impl Node {
 
     /// Takes the node, and with it the failure it may stand for, out of the tree.
     pub fn forget(&self) {
-        self.tree.forget(self.leaf.id);
+        self.tree.forget(self.inner.id);
     }
 
     pub(super) fn runs(&self) {
-        self.leaf.condition().state = State::Running;
+        self.inner.condition().state = NodeState::Running;
     }
 
     pub(super) fn panicked(&self, text: &str) {
-        self.leaf.beat.finish();
-        let mut condition = self.leaf.condition();
-        condition.state = State::Restarting;
+        self.inner.heartbeat.finish();
+        let mut condition = self.inner.condition();
+        condition.state = NodeState::Restarting;
         condition.last_panic = Some(text.chars().take(PANIC_CHARS_MAX).collect());
         drop(condition);
         self.tree.counters().panics.up();
@@ -171,32 +172,32 @@ impl Node {
     }
 
     pub(super) fn restarts_soon(&self) {
-        let mut condition = self.leaf.condition();
+        let mut condition = self.inner.condition();
         condition.restarts = condition.restarts.saturating_add(1);
         drop(condition);
         self.tree.counters().restarts.up();
     }
 
     pub(super) fn fails(&self, reason: &str) {
-        self.leaf.beat.finish();
+        self.inner.heartbeat.finish();
         let failed_at = self.tree.moment(Instant::now());
-        let mut condition = self.leaf.condition();
-        condition.state = State::Failed;
+        let mut condition = self.inner.condition();
+        condition.state = NodeState::Failed;
         condition.failed_at = Some(failed_at);
         drop(condition);
-        self.tree.escalate(self.leaf.id, format!("{} {}: {reason}", self.leaf.kind.name(), self.name()));
+        self.tree.escalate(self.inner.id, format!("{} {}: {reason}", self.inner.kind.name(), self.name()));
     }
 
     /// Ends a node that has not failed.
     pub(super) fn stops(&self) {
-        self.leaf.beat.finish();
-        let mut condition = self.leaf.condition();
-        if condition.state == State::Failed {
+        self.inner.heartbeat.finish();
+        let mut condition = self.inner.condition();
+        if condition.state == NodeState::Failed {
             return;
         }
-        condition.state = State::Stopped;
+        condition.state = NodeState::Stopped;
         drop(condition);
-        if self.leaf.kind.is_transient() {
+        if self.inner.kind.is_transient() {
             self.forget();
         }
     }

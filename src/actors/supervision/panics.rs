@@ -15,7 +15,7 @@ thread_local! {
 
 /// What a panic said, with file and line where the hook is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Panicked {
+pub struct CaughtPanic {
     pub text: String,
 }
 
@@ -45,11 +45,11 @@ pub fn install_hook() {
 
 /// Runs `work`; its panic becomes a value. What `work` borrowed may be half-changed after a panic: the caller
 /// throws it away or knows how to recover it.
-pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     let outer = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(outer);
-    result.map_err(|payload| Panicked { text: text(payload.as_ref(), PLACE.take()) })
+    result.map_err(|payload| CaughtPanic { text: text(payload.as_ref(), PLACE.take()) })
 }
 
 fn text(payload: &(dyn Any + Send), place: Option<String>) -> String {

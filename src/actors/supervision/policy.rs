@@ -1,13 +1,13 @@
-//! How often and how soon an actor is restarted: data (`Policy`) and the account kept of it (`Budget`).
+//! How often and how soon an actor is restarted: data (`RestartPolicy`) and the account kept of it (`RestartBudget`).
 //!
 //! The wait doubles with each panic inside the window and is drawn between its half and its whole, so that
-//! actors felled by one cause do not come back in one beat. Elapsed time is an argument.
+//! actors felled by one cause do not come back in one heartbeat. Elapsed time is an argument.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy)]
-pub struct Policy {
+pub struct RestartPolicy {
     pub backoff_initial: Duration,
     pub backoff_max: Duration,
     /// Panics within `window` that are answered by a restart; one more escalates.
@@ -17,7 +17,7 @@ pub struct Policy {
     pub mailbox_capacity: usize,
 }
 
-impl Default for Policy {
+impl Default for RestartPolicy {
     fn default() -> Self {
         Self {
             backoff_initial: Duration::from_millis(50),
@@ -31,13 +31,13 @@ impl Default for Policy {
 
 /// The panics of one actor inside the window.
 #[derive(Debug)]
-pub struct Budget {
-    policy: Policy,
+pub struct RestartBudget {
+    policy: RestartPolicy,
     panics: VecDeque<Instant>,
 }
 
-impl Budget {
-    pub fn new(policy: Policy) -> Self {
+impl RestartBudget {
+    pub fn new(policy: RestartPolicy) -> Self {
         Self { policy, panics: VecDeque::new() }
     }
 
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_fourth_panic_within_the_window_finds_the_budget_spent() {
-        let mut budget = Budget::new(Policy::default());
+        let mut budget = RestartBudget::new(RestartPolicy::default());
         let start = Instant::now();
         for second in 0..3 {
             assert!(budget.spend(start + Duration::from_secs(second)).is_some());
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_panic_that_left_the_window_is_forgotten() {
-        let mut budget = Budget::new(Policy::default());
+        let mut budget = RestartBudget::new(RestartPolicy::default());
         let start = Instant::now();
         for second in 0..3 {
             assert!(budget.spend(start + Duration::from_secs(second)).is_some());
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn the_wait_doubles_up_to_its_limit_and_is_drawn_from_its_upper_half() {
-        let policy = Policy { restarts_max: 40, ..Policy::default() };
-        let mut budget = Budget::new(policy);
+        let policy = RestartPolicy { restarts_max: 40, ..RestartPolicy::default() };
+        let mut budget = RestartBudget::new(policy);
         let start = Instant::now();
         for whole_ms in [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] {
             let wait = budget.spend(start).unwrap();

@@ -12,7 +12,7 @@ use super::reply::CommandId;
 pub const RECORDS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct QuarantineRecord {
     /// What the sender was given to ask about: the identifier of the command.
     pub reference: CommandId,
     pub actor: String,
@@ -23,10 +23,10 @@ pub struct Record {
 }
 
 #[derive(Debug, Default)]
-pub struct Quarantine(Mutex<VecDeque<Record>>);
+pub struct Quarantine(Mutex<VecDeque<QuarantineRecord>>);
 
 impl Quarantine {
-    pub fn put(&self, record: Record) {
+    pub fn put(&self, record: QuarantineRecord) {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if records.len() == RECORDS_MAX {
             records.pop_front();
@@ -34,7 +34,7 @@ impl Quarantine {
         records.push_back(record);
     }
 
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<QuarantineRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }
@@ -48,7 +48,7 @@ mod tests {
         let quarantine = Quarantine::default();
         let references: Vec<_> = (0..=RECORDS_MAX).map(|_| CommandId::new()).collect();
         for reference in &references {
-            quarantine.put(Record {
+            quarantine.put(QuarantineRecord {
                 reference: *reference,
                 actor: "taxpayer".to_owned(),
                 command: "Create",

@@ -46,14 +46,14 @@ impl<C> Batch<C> {
 }
 
 #[derive(Debug)]
-struct Entry<C, R> {
+struct QueuedCommand<C, R> {
     envelope: Envelope<C, R>,
     panics: u8,
 }
 
 #[derive(Debug)]
-struct Flight<C, R> {
-    entries: Vec<Entry<C, R>>,
+struct InFlightBatch<C, R> {
+    entries: Vec<QueuedCommand<C, R>>,
     committing: Arc<AtomicBool>,
 }
 
@@ -67,8 +67,8 @@ pub struct Recovery {
 
 #[derive(Debug)]
 pub struct WorkQueue<C, R> {
-    waiting: VecDeque<Entry<C, R>>,
-    flight: Option<Flight<C, R>>,
+    waiting: VecDeque<QueuedCommand<C, R>>,
+    flight: Option<InFlightBatch<C, R>>,
 }
 
 impl<C, R> Default for WorkQueue<C, R> {
@@ -79,7 +79,7 @@ impl<C, R> Default for WorkQueue<C, R> {
 
 impl<C, R> WorkQueue<C, R> {
     pub fn push(&mut self, envelope: Envelope<C, R>) {
-        self.waiting.push_back(Entry { envelope, panics: 0 });
+        self.waiting.push_back(QueuedCommand { envelope, panics: 0 });
     }
 
     /// Commands waiting and in flight.
@@ -102,14 +102,14 @@ impl<C, R> WorkQueue<C, R> {
         if !self.is_due() {
             return None;
         }
-        let goes_alone = |entry: &Entry<C, R>| {
+        let goes_alone = |entry: &QueuedCommand<C, R>| {
             entry.panics > 0 || entry.envelope.command().is_some_and(|command| is_large(&command))
         };
         let together = self.waiting.iter().take(max).take_while(|entry| !goes_alone(entry)).count();
         let mut entries: Vec<_> = self.waiting.drain(..together.max(1)).collect();
         let tasks = entries.iter_mut().filter_map(|entry| begin(&mut entry.envelope)).collect();
         let committing = Arc::new(AtomicBool::new(false));
-        self.flight = Some(Flight { entries, committing: Arc::clone(&committing) });
+        self.flight = Some(InFlightBatch { entries, committing: Arc::clone(&committing) });
         Some(Batch { tasks, committing })
     }
 
@@ -163,14 +163,14 @@ fn begin<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::admission::{Admission, Limits};
-    use super::super::reply::{Answer, Outcome};
+    use super::super::admission::{Admission, AdmissionLimits};
+    use super::super::reply::{CommandOutcome, OutcomeReceiver};
     use super::*;
 
-    type Sent = Answer<u32, u32>;
+    type Sent = OutcomeReceiver<u32, u32>;
 
     fn queue_of(commands: impl IntoIterator<Item = u32>) -> (WorkQueue<u32, u32>, Vec<Sent>) {
-        let admission = Admission::new(Limits::default(), Arc::default());
+        let admission = Admission::new(AdmissionLimits::default(), Arc::default());
         let mut queue = WorkQueue::default();
         let send = |command| {
             let (envelope, answer) = Envelope::new(CommandId::new(), command, admission.admit(1).unwrap());
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(put_aside, [(suspect, 2)]);
         assert_eq!(work_off(&mut queue), [3]);
         let outcome = answers[1].try_recv();
-        assert!(matches!(outcome, Ok(Outcome::Quarantined { reference }) if reference == suspect));
+        assert!(matches!(outcome, Ok(CommandOutcome::Quarantined { reference }) if reference == suspect));
     }
 
     #[test]
@@ -247,8 +247,8 @@ mod tests {
         queue.take_batch(2, IS_LARGE).unwrap().committing();
         let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
         assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
-        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
-        assert!(matches!(answers[1].try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::Interrupted(_))));
         assert_eq!(work_off(&mut queue), [3]);
     }
 
@@ -257,8 +257,8 @@ mod tests {
         let (mut queue, mut answers) = queue_of(1..=2);
         let batch = queue.take_batch(2, IS_LARGE).unwrap();
         assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
-        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
-        assert!(matches!(answers[1].try_recv(), Ok(Outcome::Done(7))));
+        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::Done(7))));
     }
 
     #[test]
@@ -266,8 +266,8 @@ mod tests {
         let (mut queue, mut answers) = queue_of(1..=2);
         drop(queue.take_batch(1, IS_LARGE));
         drop(queue);
-        assert!(matches!(answers[0].try_recv(), Ok(Outcome::Interrupted(_))));
-        assert!(matches!(answers[1].try_recv(), Ok(Outcome::NotStarted { command: 2, .. })));
+        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted(_))));
+        assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::NotStarted { command: 2, .. })));
     }
 
     #[test]
@@ -276,6 +276,6 @@ mod tests {
         drop(queue.take_batch(1, IS_LARGE));
         queue.recover(|_, _| panic!("nothing to put aside"));
         drop(queue);
-        assert!(matches!(answers[0].try_recv(), Ok(Outcome::NotStarted { command: 1, .. })));
+        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::NotStarted { command: 1, .. })));
     }
 }

@@ -18,12 +18,12 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use tokio::time::sleep;
 
-use super::admission::{Admission, Permit, Refusal};
+use super::admission::{Admission, AdmissionRefusal, Permit};
 use super::arbiters::{Arbiters, hash_of};
 use super::node::Node;
-use super::policy::Policy;
-use super::reply::{CommandId, Envelope, Outcome};
-use super::tree::{Kind, Tree};
+use super::policy::RestartPolicy;
+use super::reply::{CommandId, CommandOutcome, Envelope};
+use super::tree::{ActorKind, Tree};
 
 /// The waits before a command that came back unstarted is sent again; afterwards the sender is told.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
@@ -33,7 +33,7 @@ const CONTROL_MESSAGES: usize = 16;
 
 /// Why a command has no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum SendError {
     #[error("too many commands under way for this key")]
     Busy { retry_after: Duration },
     #[error("too many commands under way")]
@@ -46,11 +46,11 @@ pub enum Refused {
     Stopped,
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
+impl From<AdmissionRefusal> for SendError {
+    fn from(refusal: AdmissionRefusal) -> Self {
         match refusal {
-            Refusal::PerKey { retry_after } => Self::Busy { retry_after },
-            Refusal::Process { retry_after } => Self::Overloaded { retry_after },
+            AdmissionRefusal::PerKey { retry_after } => Self::Busy { retry_after },
+            AdmissionRefusal::Process { retry_after } => Self::Overloaded { retry_after },
         }
     }
 }
@@ -72,21 +72,21 @@ impl Drop for Passivate {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    pub kind: Kind,
-    pub policy: Policy,
+pub struct RegistrySettings {
+    pub kind: ActorKind,
+    pub policy: RestartPolicy,
 }
 
 /// What a starter needs to start an actor, and the actor to leave.
-pub struct Seat {
+pub struct StartContext {
     pub generation: u64,
     pub arbiter: ArbiterHandle,
     pub node: Node,
-    pub policy: Policy,
+    pub policy: RestartPolicy,
     leave: Box<dyn Fn(&Passivate) -> bool + Send + Sync>,
 }
 
-impl Seat {
+impl StartContext {
     /// Gives the key up; true if the actor may stop now, false if it has been used since it was asked.
     pub fn leave(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
@@ -118,7 +118,7 @@ where
     }
 }
 
-struct Handle<C, R>
+struct ActorHandle<C, R>
 where
     C: Send + Sync + 'static,
     R: Send + 'static,
@@ -130,12 +130,12 @@ where
     uses: AtomicU64,
     /// Whether a `Passivate` is under way.
     asked: Arc<AtomicBool>,
-    /// Microseconds since the tree was planted.
+    /// Microseconds since the tree was created.
     used_at: AtomicU64,
 }
 
-type Handles<K, C, R> = Arc<DashMap<K, Arc<Handle<C, R>>>>;
-type Starter<K, C, R> = Box<dyn Fn(&K, Seat) -> Mailbox<C, R> + Send + Sync>;
+type Handles<K, C, R> = Arc<DashMap<K, Arc<ActorHandle<C, R>>>>;
+type Starter<K, C, R> = Box<dyn Fn(&K, StartContext) -> Mailbox<C, R> + Send + Sync>;
 
 pub struct Registry<K, C, R>
 where
@@ -144,7 +144,7 @@ where
 {
     handles: Handles<K, C, R>,
     starter: Starter<K, C, R>,
-    settings: Settings,
+    settings: RegistrySettings,
     admission: Admission,
     arbiters: Arc<Arbiters>,
     tree: Tree,
@@ -158,13 +158,13 @@ where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
-    /// `starter` starts the actor of a key on its seat; it is called under a lock and must not block.
+    /// `starter` starts the actor of a key on its context; it is called under a lock and must not block.
     pub fn new(
         tree: &Tree,
         arbiters: &Arc<Arbiters>,
         admission: Admission,
-        settings: Settings,
-        starter: impl Fn(&K, Seat) -> Mailbox<C, R> + Send + Sync + 'static,
+        settings: RegistrySettings,
+        starter: impl Fn(&K, StartContext) -> Mailbox<C, R> + Send + Sync + 'static,
     ) -> Self {
         Self {
             handles: Arc::default(),
@@ -179,38 +179,38 @@ where
     }
 
     /// Sends a command to the actor of `key` and awaits its reply.
-    pub async fn send(&self, key: &K, command: C) -> Result<R, Refused> {
+    pub async fn send(&self, key: &K, command: C) -> Result<R, SendError> {
         let permit = self.admit(key)?;
         self.deliver(key, command, permit).await
     }
 
-    fn admit(&self, key: &K) -> Result<Permit, Refused> {
+    fn admit(&self, key: &K) -> Result<Permit, SendError> {
         if self.closed.load(Ordering::SeqCst) {
-            return Err(Refused::Stopped);
+            return Err(SendError::Stopped);
         }
         Ok(self.admission.admit(hash_of(key))?)
     }
 
-    async fn deliver(&self, key: &K, mut command: C, mut permit: Permit) -> Result<R, Refused> {
+    async fn deliver(&self, key: &K, mut command: C, mut permit: Permit) -> Result<R, SendError> {
         let counters = self.tree.counters();
         let command_id = CommandId::new();
         for wait in RESEND_WAITS_MS.map(Some).into_iter().chain([None]) {
             let (envelope, answer) = Envelope::new(command_id, command, permit);
             self.post(key, envelope);
             match answer.await {
-                Ok(Outcome::Done(reply)) => {
+                Ok(CommandOutcome::Done(reply)) => {
                     counters.commands_answered.up();
                     return Ok(reply);
                 }
-                Ok(Outcome::Quarantined { reference }) => {
+                Ok(CommandOutcome::Quarantined { reference }) => {
                     counters.commands_quarantined.up();
-                    return Err(Refused::Quarantined { reference });
+                    return Err(SendError::Quarantined { reference });
                 }
-                Ok(Outcome::Interrupted(_)) | Err(_) => {
+                Ok(CommandOutcome::Interrupted(_)) | Err(_) => {
                     counters.commands_interrupted.up();
-                    return Err(Refused::Interrupted { command_id });
+                    return Err(SendError::Interrupted { command_id });
                 }
-                Ok(Outcome::NotStarted { command: returned, permit: kept }) => {
+                Ok(CommandOutcome::NotStarted { command: returned, permit: kept }) => {
                     (command, permit) = (returned, kept);
                 }
             }
@@ -219,7 +219,7 @@ where
             sleep(Duration::from_millis(wait)).await;
         }
         counters.commands_stopped.up();
-        Err(Refused::Stopped)
+        Err(SendError::Stopped)
     }
 
     /// Puts the envelope into the mailbox of the key's actor, which is started if there is none. After an
@@ -242,25 +242,25 @@ where
         }
     }
 
-    fn start(&self, key: &K) -> Arc<Handle<C, R>> {
+    fn start(&self, key: &K) -> Arc<ActorHandle<C, R>> {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         let (shard, arbiter) = self.arbiters.for_key(hash_of(key));
         let node = self.tree.node(self.settings.kind, shard, key.to_string());
-        let seat = Seat {
+        let context = StartContext {
             generation,
             arbiter: arbiter.clone(),
             node: node.clone(),
             policy: self.policy(),
             leave: self.exit(key),
         };
-        let mailbox = (self.starter)(key, seat);
+        let mailbox = (self.starter)(key, context);
         let (uses, used_at) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Handle { generation, mailbox, node, uses, used_at, asked: Arc::default() })
+        Arc::new(ActorHandle { generation, mailbox, node, uses, used_at, asked: Arc::default() })
     }
 
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> RestartPolicy {
         let needed = self.admission.limits().per_key_max.saturating_add(CONTROL_MESSAGES);
-        Policy { mailbox_capacity: needed, ..self.settings.policy }
+        RestartPolicy { mailbox_capacity: needed, ..self.settings.policy }
     }
 
     fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
@@ -286,14 +286,14 @@ where
         handles.sort_by_cached_key(|handle| handle.used_at.load(Ordering::SeqCst));
         let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
         let latest = self.tree.moment(now).checked_sub(idle_micros);
-        let is_idle = |handle: &Handle<C, R>| latest.is_some_and(|latest| handle.used_at() <= latest);
+        let is_idle = |handle: &ActorHandle<C, R>| latest.is_some_and(|latest| handle.used_at() <= latest);
         let due = handles.iter().enumerate().filter(|(rank, handle)| *rank < excess || is_idle(handle));
         due.filter(|(_, handle)| handle.ask_to_leave()).count()
     }
 
     /// Forgets the actors that gave up at least `rest` ago, and with them why the process is not ready: the next
     /// command starts a new one. Returns how many there were.
-    pub fn revive(&self, now: Instant, rest: Duration) -> usize {
+    pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
         let mut revived = 0;
@@ -332,7 +332,7 @@ where
     }
 }
 
-impl<C, R> Handle<C, R>
+impl<C, R> ActorHandle<C, R>
 where
     C: Send + Sync + 'static,
     R: Send + 'static,

@@ -45,7 +45,7 @@ impl fmt::Display for CommandId {
 
 /// What became of a command.
 #[derive(Debug)]
-pub enum Outcome<C, R> {
+pub enum CommandOutcome<C, R> {
     Done(R),
     /// Nobody began it; it may be sent again, under the permit it has.
     NotStarted {
@@ -61,7 +61,7 @@ pub enum Outcome<C, R> {
 }
 
 /// Where the sender waits.
-pub type Answer<C, R> = oneshot::Receiver<Outcome<C, R>>;
+pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 
 /// A command under way. The command is shared, since a batch at work and the queue that outlives it both hold the command.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub struct Envelope<C, R> {
 struct Contents<C, R> {
     command: Arc<C>,
     permit: Permit,
-    port: oneshot::Sender<Outcome<C, R>>,
+    port: oneshot::Sender<CommandOutcome<C, R>>,
 }
 
 impl<C, R> Message for Envelope<C, R>
@@ -88,7 +88,7 @@ where
 }
 
 impl<C, R> Envelope<C, R> {
-    pub fn new(id: CommandId, command: C, permit: Permit) -> (Self, Answer<C, R>) {
+    pub fn new(id: CommandId, command: C, permit: Permit) -> (Self, OutcomeReceiver<C, R>) {
         let (port, answer) = oneshot::channel();
         let contents = Some(Contents { command: Arc::new(command), permit, port });
         (Self { id, contents, begun: false }, answer)
@@ -114,21 +114,21 @@ impl<C, R> Envelope<C, R> {
     }
 
     pub fn answer(self, reply: R) {
-        self.settle(Outcome::Done(reply));
+        self.settle(CommandOutcome::Done(reply));
     }
 
     pub fn interrupt(self) {
         let id = self.id;
-        self.settle(Outcome::Interrupted(id));
+        self.settle(CommandOutcome::Interrupted(id));
     }
 
     pub fn quarantine(self) {
         let reference = self.id;
-        self.settle(Outcome::Quarantined { reference });
+        self.settle(CommandOutcome::Quarantined { reference });
     }
 
     /// The permit is returned before the sender hears: who was answered may send again at once.
-    fn settle(mut self, outcome: Outcome<C, R>) {
+    fn settle(mut self, outcome: CommandOutcome<C, R>) {
         if let Some(Contents { permit, port, .. }) = self.contents.take() {
             drop(permit);
             // A sender that has gone away does not want the outcome.
@@ -143,10 +143,10 @@ impl<C, R> Drop for Envelope<C, R> {
         // A command that is still shared is still being looked at: it cannot be called unstarted.
         let command = if self.begun { None } else { Arc::into_inner(command) };
         let outcome = if let Some(command) = command {
-            Outcome::NotStarted { command, permit }
+            CommandOutcome::NotStarted { command, permit }
         } else {
             drop(permit);
-            Outcome::Interrupted(self.id)
+            CommandOutcome::Interrupted(self.id)
         };
         let _ = port.send(outcome);
     }
@@ -154,15 +154,15 @@ impl<C, R> Drop for Envelope<C, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::admission::{Admission, Limits};
+    use super::super::admission::{Admission, AdmissionLimits};
     use super::*;
 
-    fn envelope(admission: &Admission) -> (Envelope<&'static str, u8>, Answer<&'static str, u8>) {
+    fn envelope(admission: &Admission) -> (Envelope<&'static str, u8>, OutcomeReceiver<&'static str, u8>) {
         Envelope::new(CommandId::new(), "create", admission.admit(1).unwrap())
     }
 
     fn admission() -> Admission {
-        Admission::new(Limits::default(), Arc::default())
+        Admission::new(AdmissionLimits::default(), Arc::default())
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         let admission = admission();
         let (envelope, mut answer) = envelope(&admission);
         drop(envelope);
-        let Ok(Outcome::NotStarted { command: "create", permit }) = answer.try_recv() else {
+        let Ok(CommandOutcome::NotStarted { command: "create", permit }) = answer.try_recv() else {
             panic!("not given back")
         };
         assert_eq!(admission.in_use(), 1);
@@ -185,7 +185,7 @@ mod tests {
         let id = envelope.id();
         envelope.begin();
         drop(envelope);
-        assert!(matches!(answer.try_recv(), Ok(Outcome::Interrupted(same)) if same == id));
+        assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted(same)) if same == id));
         assert_eq!(admission.in_use(), 0);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let shared = envelope.command();
         drop(envelope);
         assert!(shared.is_some());
-        assert!(matches!(answer.try_recv(), Ok(Outcome::Interrupted(_))));
+        assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted(_))));
     }
 
     #[test]

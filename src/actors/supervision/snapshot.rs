@@ -7,64 +7,64 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::node::{Leaf, State};
-use super::observe;
-use super::quarantine::Record;
-use super::tree::{Kind, Tree};
+use super::counters::CounterValues;
+use super::node::{NodeInner, NodeState};
+use super::quarantine::QuarantineRecord;
+use super::tree::{ActorKind, Tree};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Snapshot {
+pub struct TreeSnapshot {
     pub ready: bool,
     /// Why it is not.
     pub reason: Option<String>,
-    pub groups: Vec<Group>,
-    pub counters: observe::Snapshot,
-    pub quarantine: Vec<Record>,
+    pub groups: Vec<ActorGroup>,
+    pub counters: CounterValues,
+    pub quarantine: Vec<QuarantineRecord>,
 }
 
 /// The actors of one kind on one arbiter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Group {
-    pub kind: Kind,
+pub struct ActorGroup {
+    pub kind: ActorKind,
     pub shard: usize,
     /// How many are in each state.
-    pub states: BTreeMap<State, usize>,
-    pub nodes: Vec<Actor>,
+    pub states: BTreeMap<NodeState, usize>,
+    pub nodes: Vec<ActorView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Actor {
+pub struct ActorView {
     pub name: String,
-    pub state: State,
+    pub state: NodeState,
     pub restarts: u32,
     pub last_panic: Option<String>,
     /// RFC 3339, UTC.
     pub started_at: String,
 }
 
-impl From<&Leaf> for Actor {
-    fn from(leaf: &Leaf) -> Self {
+impl From<&NodeInner> for ActorView {
+    fn from(inner: &NodeInner) -> Self {
         Self {
-            name: leaf.name().to_owned(),
-            state: leaf.state(),
-            restarts: leaf.restarts(),
-            last_panic: leaf.last_panic(),
-            started_at: leaf.started_at.to_string(),
+            name: inner.name().to_owned(),
+            state: inner.state(),
+            restarts: inner.restarts(),
+            last_panic: inner.last_panic(),
+            started_at: inner.started_at.to_string(),
         }
     }
 }
 
 impl Tree {
     /// The tree now, with up to `nodes_max` nodes a group.
-    pub fn snapshot(&self, nodes_max: usize) -> Snapshot {
-        let mut groups: BTreeMap<(Kind, usize), Group> = BTreeMap::new();
-        self.each(|leaf| {
-            let (kind, shard) = (leaf.kind, leaf.shard);
-            let group = groups.entry((kind, shard)).or_insert_with(|| Group::new(kind, shard));
-            group.add(leaf.into(), nodes_max);
+    pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
+        let mut groups: BTreeMap<(ActorKind, usize), ActorGroup> = BTreeMap::new();
+        self.each(|inner| {
+            let (kind, shard) = (inner.kind, inner.shard);
+            let group = groups.entry((kind, shard)).or_insert_with(|| ActorGroup::new(kind, shard));
+            group.add(inner.into(), nodes_max);
         });
         let reason = self.readiness().err();
-        Snapshot {
+        TreeSnapshot {
             ready: reason.is_none(),
             reason,
             groups: groups.into_values().map(|group| group.cut(nodes_max)).collect(),
@@ -74,13 +74,13 @@ impl Tree {
     }
 }
 
-impl Group {
-    fn new(kind: Kind, shard: usize) -> Self {
+impl ActorGroup {
+    fn new(kind: ActorKind, shard: usize) -> Self {
         Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
     }
 
     /// Cuts whenever twice too many are held, so that a snapshot of very many stays small.
-    fn add(&mut self, actor: Actor, nodes_max: usize) {
+    fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
         self.nodes.push(actor);
         if self.nodes.len() > nodes_max.saturating_mul(2) {

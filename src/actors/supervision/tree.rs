@@ -13,16 +13,16 @@ use dashmap::DashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::node::{Leaf, Node};
-use super::observe::Counters;
+use super::counters::Counters;
+use super::node::{Node, NodeInner};
 use super::quarantine::Quarantine;
-use super::watchdog::Level;
+use super::watchdog::BatchLoad;
 use crate::domain::kernel::clock::SharedClock;
 
 /// The groups below the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ActorKind {
     Taxpayer,
     Pipeline,
     Webhook,
@@ -31,7 +31,7 @@ pub enum Kind {
     Janitor,
 }
 
-impl Kind {
+impl ActorKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Taxpayer => "taxpayer",
@@ -51,7 +51,7 @@ impl Kind {
 
 /// Actors of a kind that are at a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AtWork {
+pub struct BusyActors {
     pub all: usize,
     /// Those that have been at it for longer than the watchdog's second limit.
     pub stuck: usize,
@@ -59,13 +59,13 @@ pub struct AtWork {
 
 /// Clones are the same tree.
 #[derive(Clone)]
-pub struct Tree(Arc<Root>);
+pub struct Tree(Arc<TreeInner>);
 
-struct Root {
+struct TreeInner {
     clock: SharedClock,
-    planted: Instant,
+    started_at: Instant,
     ids: AtomicU64,
-    leaves: DashMap<u64, Arc<Leaf>>,
+    nodes: DashMap<u64, Arc<NodeInner>>,
     failures: Mutex<BTreeMap<u64, String>>,
     counters: Arc<Counters>,
     quarantine: Quarantine,
@@ -73,11 +73,11 @@ struct Root {
 
 impl Tree {
     pub fn new(clock: SharedClock) -> Self {
-        Self(Arc::new(Root {
+        Self(Arc::new(TreeInner {
             clock,
-            planted: Instant::now(),
+            started_at: Instant::now(),
             ids: AtomicU64::new(1),
-            leaves: DashMap::new(),
+            nodes: DashMap::new(),
             failures: Mutex::default(),
             counters: Arc::default(),
             quarantine: Quarantine::default(),
@@ -85,11 +85,11 @@ impl Tree {
     }
 
     /// Adds a node, in state Starting.
-    pub fn node(&self, kind: Kind, shard: usize, name: impl Into<Box<str>>) -> Node {
+    pub fn node(&self, kind: ActorKind, shard: usize, name: impl Into<Box<str>>) -> Node {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
-        let leaf = Arc::new(Leaf::new(id, name.into(), kind, shard, self.now()));
-        self.0.leaves.insert(id, Arc::clone(&leaf));
-        Node::new(self.clone(), leaf)
+        let inner = Arc::new(NodeInner::new(id, name.into(), kind, shard, self.now()));
+        self.0.nodes.insert(id, Arc::clone(&inner));
+        Node::new(self.clone(), inner)
     }
 
     pub fn counters(&self) -> &Arc<Counters> {
@@ -102,7 +102,7 @@ impl Tree {
 
     /// Nodes in the tree.
     pub fn count(&self) -> usize {
-        self.0.leaves.len()
+        self.0.nodes.len()
     }
 
     /// Err with the reason once an actor has given up.
@@ -115,13 +115,13 @@ impl Tree {
         }
     }
 
-    /// Counts the taxpayers' actors that are at a batch, as the last survey of the watchdog found them.
-    pub fn taxpayers_at_work(&self) -> AtWork {
-        let mut found = AtWork::default();
-        self.each(|leaf| {
-            if leaf.kind == Kind::Taxpayer && leaf.beat().is_at_work() {
+    /// Counts the taxpayers' actors that are at a batch, as the last scan of the watchdog found them.
+    pub fn busy_taxpayers(&self) -> BusyActors {
+        let mut found = BusyActors::default();
+        self.each(|inner| {
+            if inner.kind == ActorKind::Taxpayer && inner.heartbeat().is_at_work() {
                 found.all += 1;
-                found.stuck += usize::from(leaf.beat().level() == Level::Stuck);
+                found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
             }
         });
         found
@@ -131,14 +131,14 @@ impl Tree {
         self.0.clock.now()
     }
 
-    /// Microseconds from the planting of the tree to `at`.
+    /// Microseconds from the creation of the tree to `at`.
     pub(super) fn moment(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.0.planted).as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros()).unwrap_or(u64::MAX)
     }
 
-    pub(super) fn each(&self, mut visit: impl FnMut(&Leaf)) {
-        for leaf in &self.0.leaves {
-            visit(&leaf);
+    pub(super) fn each(&self, mut visit: impl FnMut(&NodeInner)) {
+        for inner in &self.0.nodes {
+            visit(&inner);
         }
     }
 
@@ -149,7 +149,7 @@ impl Tree {
     }
 
     pub(super) fn forget(&self, id: u64) {
-        self.0.leaves.remove(&id);
+        self.0.nodes.remove(&id);
         self.failures().remove(&id);
     }
 

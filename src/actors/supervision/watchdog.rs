@@ -1,21 +1,21 @@
 //! Says who has been at one batch for too long: Busy after the first limit, Stuck after the second.
 //!
-//! An actor beats at the start and the end of a batch, one atomic store each. `survey` compares, marks the
+//! An actor beats at the start and the end of a batch, one atomic store each. `scan` compares, marks the
 //! nodes and logs each change of level once. It only reports: a stuck actor is not killed, since a thread that
 //! does not yield cannot be.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::tree::{Kind, Tree};
+use super::tree::{ActorKind, Tree};
 
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct WatchdogLimits {
     pub busy_after: Duration,
     pub stuck_after: Duration,
 }
 
-impl Default for Limits {
+impl Default for WatchdogLimits {
     fn default() -> Self {
         Self { busy_after: Duration::from_secs(1), stuck_after: Duration::from_secs(10) }
     }
@@ -23,14 +23,14 @@ impl Default for Limits {
 
 /// How long the current batch has been running, in classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum BatchLoad {
     Light,
     Busy,
     Stuck,
 }
 
-impl Level {
-    fn of(elapsed: Duration, limits: Limits) -> Self {
+impl BatchLoad {
+    fn of(elapsed: Duration, limits: WatchdogLimits) -> Self {
         if elapsed > limits.stuck_after {
             Self::Stuck
         } else if elapsed > limits.busy_after {
@@ -49,14 +49,14 @@ impl Level {
     }
 }
 
-/// The pulse of one actor. Moments are microseconds since the tree was planted; 0 says no batch runs.
+/// The pulse of one actor. Moments are microseconds since the tree was created; 0 says no batch runs.
 #[derive(Debug, Default)]
-pub struct Beat {
+pub struct Heartbeat {
     since: AtomicU64,
     level: AtomicU8,
 }
 
-impl Beat {
+impl Heartbeat {
     pub(super) fn start(&self, moment: u64) {
         self.since.store(moment.max(1), Ordering::Relaxed);
     }
@@ -70,40 +70,40 @@ impl Beat {
         self.since.load(Ordering::Relaxed) != 0
     }
 
-    /// Light again once the batch is over, whether or not a survey has passed since.
-    pub(super) fn level(&self) -> Level {
+    /// Light again once the batch is over, whether or not a scan has passed since.
+    pub(super) fn level(&self) -> BatchLoad {
         match self.since.load(Ordering::Relaxed) {
-            0 => Level::Light,
-            _ => Level::from_byte(self.level.load(Ordering::Relaxed)),
+            0 => BatchLoad::Light,
+            _ => BatchLoad::from_byte(self.level.load(Ordering::Relaxed)),
         }
     }
 
-    /// The level now and the one at the last survey.
-    fn judge(&self, moment: u64, limits: Limits) -> (Level, Level) {
+    /// The level now and the one at the last scan.
+    fn judge(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
         let elapsed = if since == 0 { 0 } else { moment.saturating_sub(since) };
-        let level = Level::of(Duration::from_micros(elapsed), limits);
-        (level, Level::from_byte(self.level.swap(level as u8, Ordering::Relaxed)))
+        let level = BatchLoad::of(Duration::from_micros(elapsed), limits);
+        (level, BatchLoad::from_byte(self.level.swap(level as u8, Ordering::Relaxed)))
     }
 }
 
-/// What a survey found.
+/// What a scan found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct WatchdogScan {
     pub busy: usize,
     pub stuck: usize,
 }
 
 /// Judges each actor of the tree at `now`, by what its kind may take.
-pub fn survey(tree: &Tree, limits: impl Fn(Kind) -> Limits, now: Instant) -> Survey {
+pub fn scan(tree: &Tree, limits: impl Fn(ActorKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
     let moment = tree.moment(now);
-    let mut found = Survey::default();
+    let mut found = WatchdogScan::default();
     tree.each(|node| {
-        let (level, before) = node.beat().judge(moment, limits(node.kind));
+        let (level, before) = node.heartbeat().judge(moment, limits(node.kind));
         match level {
-            Level::Light => {}
-            Level::Busy => found.busy += 1,
-            Level::Stuck => found.stuck += 1,
+            BatchLoad::Light => {}
+            BatchLoad::Busy => found.busy += 1,
+            BatchLoad::Stuck => found.stuck += 1,
         }
         if level != before {
             report(tree, node.name(), level);
@@ -112,11 +112,11 @@ pub fn survey(tree: &Tree, limits: impl Fn(Kind) -> Limits, now: Instant) -> Sur
     found
 }
 
-fn report(tree: &Tree, actor: &str, level: Level) {
+fn report(tree: &Tree, actor: &str, level: BatchLoad) {
     match level {
-        Level::Light => tracing::info!(actor, "actor has finished its long batch"),
-        Level::Busy => tracing::warn!(actor, "actor is busy with one batch for long"),
-        Level::Stuck => {
+        BatchLoad::Light => tracing::info!(actor, "actor has finished its long batch"),
+        BatchLoad::Busy => tracing::warn!(actor, "actor is busy with one batch for long"),
+        BatchLoad::Stuck => {
             tree.counters().stuck.up();
             tracing::error!(actor, "actor is stuck in one batch");
         }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use crate::actors::dispatch::Place;
-use crate::actors::supervision::serial::{self, BATCH_MAX};
+use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
-    Admission, Arbiters, Batch, CommandId, Kind, Limits, Policy, Registry, Settings, Task, Tree, Worker,
+    ActorKind, Admission, AdmissionLimits, Arbiters, Batch, CommandId, Registry, RegistrySettings,
+    RestartPolicy, Task, Tree, Worker,
 };
 use crate::actors::taxpayer::books::Books;
 use crate::actors::taxpayer::changes::Woken;
@@ -55,13 +56,13 @@ pub(crate) struct Bookkeeper {
 
 impl Taxpayers {
     /// Opens the door; actors start when they are first asked.
-    pub fn new(desktop: Desktop, tree: &Tree, arbiters: &Arc<Arbiters>, limits: Limits) -> Self {
+    pub fn new(desktop: Desktop, tree: &Tree, arbiters: &Arc<Arbiters>, limits: AdmissionLimits) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
-        let settings = Settings { kind: Kind::Taxpayer, policy: Policy::default() };
+        let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy: RestartPolicy::default() };
         let desktop = Arc::new(desktop);
         Self::to(Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
             let (id, desktop) = (*id, Arc::clone(&desktop));
-            serial::start(seat, BATCH_MAX, move || Bookkeeper {
+            batch_actor::start(seat, BATCH_MAX, move || Bookkeeper {
                 id,
                 desktop: Arc::clone(&desktop),
                 books: None,

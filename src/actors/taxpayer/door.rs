@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::supervision::{CommandId, Refused, Registry};
+use crate::actors::supervision::{CommandId, Registry, SendError};
 use crate::actors::taxpayer::command::{
     Command, Created, FoundOut, IntegrationOrder, NotDone, Onboarding, Once, Order, PaymentUpdate,
     Reconsideration, RenewedToken, ReplayOrder, Reply, Revised, RunOrder, StepOutcome, WebhookChange, Which,
@@ -264,11 +264,11 @@ impl Taxpayers {
             Ok(Err(NotDone::Refused(refusal))) => Err(Failure::Refused(refusal)),
             Ok(Err(NotDone::Store(error))) => Err(Failure::Store(error)),
             Ok(Err(NotDone::CarriedOut)) => Err(Failure::CarriedOut),
-            Err(Refused::Busy { retry_after }) => Err(Failure::Busy { retry_after }),
-            Err(Refused::Overloaded { retry_after }) => Err(Failure::Overloaded { retry_after }),
-            Err(Refused::Interrupted { command_id }) => Err(Failure::Interrupted { command_id }),
-            Err(Refused::Quarantined { reference }) => Err(Failure::Quarantined { reference }),
-            Err(Refused::Stopped) => Err(Failure::Overloaded { retry_after: Duration::from_secs(1) }),
+            Err(SendError::Busy { retry_after }) => Err(Failure::Busy { retry_after }),
+            Err(SendError::Overloaded { retry_after }) => Err(Failure::Overloaded { retry_after }),
+            Err(SendError::Interrupted { command_id }) => Err(Failure::Interrupted { command_id }),
+            Err(SendError::Quarantined { reference }) => Err(Failure::Quarantined { reference }),
+            Err(SendError::Stopped) => Err(Failure::Overloaded { retry_after: Duration::from_secs(1) }),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::door::Taxpayers;
@@ -24,7 +24,7 @@ impl Taxpayers {
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
         };
-        Self::new(desktop, &Tree::new(clock), arbiters, Limits::default())
+        Self::new(desktop, &Tree::new(clock), arbiters, AdmissionLimits::default())
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::Desktop;
 use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, WebhookChange, Which};
 use super::door::{Failure, Taxpayers};
-use crate::actors::supervision::{Arbiters, Limits, Tree};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::wake::Wakers;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::{Claim, KeptAnswer};
@@ -68,7 +68,7 @@ impl House {
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
         };
-        let limits = Limits { per_key_max: 1_024, ..Limits::default() };
+        let limits = AdmissionLimits { per_key_max: 1_024, ..AdmissionLimits::default() };
         let taxpayers = Arc::new(Taxpayers::new(desktop, &Tree::new(clock), &arbiters, limits));
         taxpayers.onboard(ID, onboarding("a")).await.unwrap();
         let place = Some("Lagos".to_owned());

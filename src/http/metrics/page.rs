@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::actors::inbound::Inbound;
 use crate::actors::incidents::Incidents;
 use crate::actors::supervision::Tree;
-use crate::actors::supervision::observe::{Counter as Count, Snapshot};
+use crate::actors::supervision::counters::{Counter as Count, CounterValues};
 use crate::authority::Authority;
 use crate::http::error::ApiError;
 use crate::http::metrics::figures::Counted;
@@ -62,7 +62,7 @@ fn actors(registry: &mut Registry, tree: &Tree) {
     registry.register("commands_in_flight", "Commands admitted and not yet answered", depth);
 }
 
-fn supervision(counters: &Snapshot) -> [(&'static str, &'static str, u64); 14] {
+fn supervision(counters: &CounterValues) -> [(&'static str, &'static str, u64); 14] {
     [
         ("actors_started", "Actors started", counters.actors_started),
         ("actors_passivated", "Idle actors put to rest", counters.actors_passivated),

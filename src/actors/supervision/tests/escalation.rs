@@ -2,71 +2,71 @@
 
 use actix::{Actor, Context, Handler, Message, Supervised};
 
-use super::super::{Node, State, supervise};
+use super::super::{Node, NodeState, supervise};
 use super::*;
 
 #[actix::test]
 async fn the_fourth_panic_within_the_window_escalates() {
-    let office = Office::with(1, Limits::default(), quick());
+    let harness = Harness::with(1, AdmissionLimits::default(), quick());
     let orders = [Order::Poison, Order::Poison, Order::Note(1), Order::Note(2)];
-    let replies = office.send_all("t", &orders).await;
-    assert!(matches!(replies[0], Err(Refused::Quarantined { .. })), "{replies:?}");
-    assert!(matches!(replies[1], Err(Refused::Interrupted { .. })), "{replies:?}");
-    assert_eq!(replies[2..], [Err(Refused::Stopped), Err(Refused::Stopped)]);
+    let replies = harness.send_all("t", &orders).await;
+    assert!(matches!(replies[0], Err(SendError::Quarantined { .. })), "{replies:?}");
+    assert!(matches!(replies[1], Err(SendError::Interrupted { .. })), "{replies:?}");
+    assert_eq!(replies[2..], [Err(SendError::Stopped), Err(SendError::Stopped)]);
 
-    let counters = office.tree.counters().snapshot();
+    let counters = harness.tree.counters().snapshot();
     assert_eq!((counters.panics, counters.restarts, counters.escalations), (4, 3, 1));
     assert_eq!((counters.actors_started, counters.commands_resent, counters.commands_stopped), (1, 0, 2));
-    assert_eq!(office.written(), [0]);
-    office.assert_idle();
+    assert_eq!(harness.written(), [0]);
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn an_escalation_turns_readiness_false_with_the_reason_until_the_actor_has_rested() {
-    let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
-    assert_eq!(office.tree.readiness(), Ok(()));
-    let _ = office.send("t", Order::Poison).await;
-    let reason = office.tree.readiness().unwrap_err();
+    let harness = Harness::with(1, AdmissionLimits::default(), RestartPolicy { restarts_max: 0, ..quick() });
+    assert_eq!(harness.tree.readiness(), Ok(()));
+    let _ = harness.send("t", Order::Poison).await;
+    let reason = harness.tree.readiness().unwrap_err();
     assert!(reason.starts_with("taxpayer t: panicked too often, last: poison"), "{reason}");
 
-    assert_eq!(office.send("t", Order::Note(1)).await, Err(Refused::Stopped));
-    assert_eq!(office.send("neighbour", Order::Note(2)).await, Ok(1));
-    office.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
-    assert!(office.tree.readiness().is_err(), "idleness does not clear a failure");
+    assert_eq!(harness.send("t", Order::Note(1)).await, Err(SendError::Stopped));
+    assert_eq!(harness.send("neighbour", Order::Note(2)).await, Ok(1));
+    harness.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
+    assert!(harness.tree.readiness().is_err(), "idleness does not clear a failure");
 
     let (now, rest) = (Instant::now(), Duration::from_mins(1));
-    assert_eq!(office.registry.revive(now, rest), 0, "it has not rested yet");
-    assert_eq!(office.send("t", Order::Note(1)).await, Err(Refused::Stopped));
-    assert_eq!(office.registry.revive(now + rest, rest), 1, "not the neighbour, who works");
-    assert_eq!(office.registry.revive(now + rest, rest), 0);
-    assert_eq!(office.tree.readiness(), Ok(()));
-    assert_eq!(office.send("t", Order::Note(3)).await, Ok(1));
-    office.assert_idle();
+    assert_eq!(harness.registry.allow_restart(now, rest), 0, "it has not rested yet");
+    assert_eq!(harness.send("t", Order::Note(1)).await, Err(SendError::Stopped));
+    assert_eq!(harness.registry.allow_restart(now + rest, rest), 1, "not the neighbour, who works");
+    assert_eq!(harness.registry.allow_restart(now + rest, rest), 0);
+    assert_eq!(harness.tree.readiness(), Ok(()));
+    assert_eq!(harness.send("t", Order::Note(3)).await, Ok(1));
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn an_actor_that_gives_up_again_rests_again() {
-    let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
+    let harness = Harness::with(1, AdmissionLimits::default(), RestartPolicy { restarts_max: 0, ..quick() });
     for round in 1..=3 {
-        let _ = office.send("t", Order::Poison).await;
-        assert!(office.tree.readiness().is_err());
-        assert_eq!(office.registry.revive(Instant::now(), Duration::from_mins(1)), 0);
-        assert_eq!(office.registry.revive(Instant::now(), Duration::ZERO), 1);
-        assert_eq!(office.tree.readiness(), Ok(()));
-        assert_eq!(office.tree.counters().snapshot().escalations, round);
+        let _ = harness.send("t", Order::Poison).await;
+        assert!(harness.tree.readiness().is_err());
+        assert_eq!(harness.registry.allow_restart(Instant::now(), Duration::from_mins(1)), 0);
+        assert_eq!(harness.registry.allow_restart(Instant::now(), Duration::ZERO), 1);
+        assert_eq!(harness.tree.readiness(), Ok(()));
+        assert_eq!(harness.tree.counters().snapshot().escalations, round);
     }
-    assert_eq!(office.send("t", Order::Note(3)).await, Ok(1));
-    office.assert_idle();
+    assert_eq!(harness.send("t", Order::Note(3)).await, Ok(1));
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
-    let office = Office::with(1, Limits::default(), Policy { restarts_max: 0, ..quick() });
+    let harness = Harness::with(1, AdmissionLimits::default(), RestartPolicy { restarts_max: 0, ..quick() });
     for key in ["a", "b", "z"] {
-        office.send(key, Order::Note(1)).await.unwrap();
+        harness.send(key, Order::Note(1)).await.unwrap();
     }
-    let _ = office.send("z", Order::Poison).await;
-    let snapshot = serde_json::to_value(office.tree.snapshot(2)).unwrap();
+    let _ = harness.send("z", Order::Poison).await;
+    let snapshot = serde_json::to_value(harness.tree.snapshot(2)).unwrap();
     assert_eq!(snapshot["ready"], false);
     let group = &snapshot["groups"][0];
     assert_eq!(group["kind"], "taxpayer");
@@ -120,7 +120,7 @@ impl Handler<Touch> for Brittle {
 fn brittle(panics_left: u32) -> (Tree, Node, actix::Addr<Brittle>) {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(Kind::Webhook, 0, "brittle");
+    let node = tree.node(ActorKind::Webhook, 0, "brittle");
     let inner = node.clone();
     let address = supervise(&actix::Arbiter::current(), node.clone(), quick(), move |_| Brittle {
         node: inner,
@@ -139,7 +139,7 @@ async fn any_actor_keeps_its_address_and_its_mailbox_across_a_panic_and_is_start
     assert!(broken.is_err());
     let answers: Vec<_> = behind.into_iter().map(Result::unwrap).collect();
     assert_eq!(answers, [2, 2, 2], "started was called once more");
-    assert_eq!((node.state(), node.restarts()), (State::Running, 1));
+    assert_eq!((node.state(), node.restarts()), (NodeState::Running, 1));
     assert_eq!(tree.readiness(), Ok(()));
 }
 
@@ -157,11 +157,11 @@ async fn a_panic_while_restarting_counts_against_the_budget() {
 async fn an_actor_that_cannot_be_built_fails() {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(Kind::Reference, 0, "lists");
+    let node = tree.node(ActorKind::Reference, 0, "lists");
     let address =
         supervise::<Brittle>(&actix::Arbiter::current(), node.clone(), quick(), |_| panic!("no file"));
     assert!(address.send(Touch { panics: false }).await.is_err());
-    assert_eq!(node.state(), State::Failed);
+    assert_eq!(node.state(), NodeState::Failed);
     assert!(tree.readiness().unwrap_err().starts_with("reference lists: could not be built: no file"));
 }
 
@@ -170,13 +170,13 @@ async fn a_worker_that_cannot_be_made_fails_its_actor_and_blames_no_command() {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
-    let admission = Admission::new(Limits::default(), Arc::clone(tree.counters()));
-    let settings = Settings { kind: Kind::Pipeline, policy: quick() };
+    let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
+    let settings = RegistrySettings { kind: ActorKind::Pipeline, policy: quick() };
     let registry: Registry<u8, Order, u32> =
-        Registry::new(&tree, &arbiters, admission, settings, |_, seat| {
-            serial::start(seat, 64, || -> Clerk { panic!("no books") })
+        Registry::new(&tree, &arbiters, admission, settings, |_, context| {
+            batch_actor::start(context, 64, || -> Clerk { panic!("no books") })
         });
-    assert_eq!(registry.send(&1, Order::Note(1)).await, Err(Refused::Stopped));
+    assert_eq!(registry.send(&1, Order::Note(1)).await, Err(SendError::Stopped));
     assert!(tree.readiness().unwrap_err().starts_with("pipeline 1: panicked too often, last: no books"));
     assert!(tree.quarantine().records().is_empty());
     assert_eq!(tree.counters().commands_interrupted.get(), 0);

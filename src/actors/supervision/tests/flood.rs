@@ -39,12 +39,12 @@ impl Worker for Porter {
 #[actix::test]
 async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429() {
     const BYTES: usize = 16 * 1024;
-    let limits = Limits { per_key_max: 64, ..Limits::default() };
+    let limits = AdmissionLimits { per_key_max: 64, ..AdmissionLimits::default() };
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
-    let settings = Settings { kind: Kind::Taxpayer, policy: quick() };
-    let start = |_: &u8, seat| serial::start(seat, 64, || Porter);
+    let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy: quick() };
+    let start = |_: &u8, context| batch_actor::start(context, 64, || Porter);
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, start);
     let alive = Arc::new(());
     let before_kb = resident_kb();
@@ -52,7 +52,7 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     let (mut admitted_peak, mut alive_peak) = (0, 0);
     let mut tally = |reply| match reply {
         Ok(BYTES) => answered += 1,
-        Err(Refused::Busy { retry_after }) if retry_after == limits.retry_after => busy += 1,
+        Err(SendError::Busy { retry_after }) if retry_after == limits.retry_after => busy += 1,
         other => panic!("{other:?}"),
     };
     let mut waiting = FuturesUnordered::new();
@@ -85,25 +85,26 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
 
 #[actix::test]
 async fn a_full_process_answers_503_and_starts_no_actor() {
-    let limits = Limits { process_max: 1, ..Limits::default() };
-    let office = Office::with(64, limits, quick());
-    let slow = office.send("a", Order::Nap(1, Duration::from_millis(200)));
+    let limits = AdmissionLimits { process_max: 1, ..AdmissionLimits::default() };
+    let harness = Harness::with(64, limits, quick());
+    let slow = harness.send("a", Order::Nap(1, Duration::from_millis(200)));
     let refused = async {
         sleep(Duration::from_millis(10)).await;
-        office.send("b", Order::Note(2)).await
+        harness.send("b", Order::Note(2)).await
     };
     let (slow, refused) = futures_util::future::join(slow, refused).await;
     assert_eq!(slow, Ok(1));
-    assert_eq!(refused, Err(Refused::Overloaded { retry_after: limits.retry_after }));
-    assert_eq!(office.registry.active(), 1);
-    office.assert_idle();
+    assert_eq!(refused, Err(SendError::Overloaded { retry_after: limits.retry_after }));
+    assert_eq!(harness.registry.active(), 1);
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn who_was_answered_may_send_again_at_once() {
-    let office = Office::with(64, Limits { per_key_max: 1, ..Limits::default() }, quick());
+    let harness =
+        Harness::with(64, AdmissionLimits { per_key_max: 1, ..AdmissionLimits::default() }, quick());
     for number in 0..500 {
-        assert!(office.send("t", Order::Note(number)).await.is_ok());
+        assert!(harness.send("t", Order::Note(number)).await.is_ok());
     }
-    office.assert_idle();
+    harness.assert_idle();
 }

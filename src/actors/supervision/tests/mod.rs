@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
+use super::batch_actor;
 use super::reply::CommandId;
-use super::serial;
 use super::{
-    Admission, Arbiters, Batch, Kind, Limits, Policy, Refused, Registry, Settings, Tree, Worker, install_hook,
+    ActorKind, Admission, AdmissionLimits, Arbiters, Batch, Registry, RegistrySettings, RestartPolicy,
+    SendError, Tree, Worker, install_hook,
 };
 use crate::domain::kernel::clock::SystemClock;
 
@@ -113,7 +114,7 @@ impl Worker for Clerk {
 }
 
 /// A registry of clerks, with what it stands on.
-struct Office {
+struct Harness {
     tree: Tree,
     arbiters: Arc<Arbiters>,
     admission: Admission,
@@ -121,30 +122,30 @@ struct Office {
     ledger: Ledger,
 }
 
-fn quick() -> Policy {
-    Policy {
+fn quick() -> RestartPolicy {
+    RestartPolicy {
         backoff_initial: Duration::from_millis(2),
         backoff_max: Duration::from_millis(10),
-        ..Policy::default()
+        ..RestartPolicy::default()
     }
 }
 
-impl Office {
+impl Harness {
     fn open() -> Self {
-        Self::with(64, Limits::default(), quick())
+        Self::with(64, AdmissionLimits::default(), quick())
     }
 
-    fn with(batch_max: usize, limits: Limits, policy: Policy) -> Self {
+    fn with(batch_max: usize, limits: AdmissionLimits, policy: RestartPolicy) -> Self {
         install_hook();
         let tree = Tree::new(Arc::new(SystemClock));
         let arbiters = Arc::new(Arbiters::start(1));
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let (ledger, stumbled) = (Ledger::default(), Ledger::default());
-        let settings = Settings { kind: Kind::Taxpayer, policy };
+        let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy };
         let written = Arc::clone(&ledger);
-        let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_, seat| {
+        let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_, context| {
             let (ledger, stumbled) = (Arc::clone(&written), Arc::clone(&stumbled));
-            serial::start(seat, batch_max, move || Clerk {
+            batch_actor::start(context, batch_max, move || Clerk {
                 ledger: Arc::clone(&ledger),
                 stumbled: Arc::clone(&stumbled),
                 written: 0,
@@ -153,12 +154,12 @@ impl Office {
         Self { tree, arbiters, admission, registry: Arc::new(registry), ledger }
     }
 
-    async fn send(&self, key: &str, order: Order) -> Result<u32, Refused> {
+    async fn send(&self, key: &str, order: Order) -> Result<u32, SendError> {
         self.registry.send(&key.to_owned(), order).await
     }
 
     /// Sends in this order, all at once, behind a nap that lets them gather in one queue.
-    async fn send_all(&self, key: &str, orders: &[Order]) -> Vec<Result<u32, Refused>> {
+    async fn send_all(&self, key: &str, orders: &[Order]) -> Vec<Result<u32, SendError>> {
         let nap = self.send(key, Order::Nap(0, Duration::from_millis(100)));
         let rest = async {
             sleep(Duration::from_millis(10)).await;
@@ -180,7 +181,7 @@ impl Office {
     }
 }
 
-impl Drop for Office {
+impl Drop for Harness {
     fn drop(&mut self) {
         self.arbiters.stop();
     }

@@ -4,99 +4,99 @@ use super::*;
 
 #[actix::test]
 async fn a_panic_with_three_messages_queued_behind_it_answers_all_three() {
-    let office = Office::with(1, Limits::default(), quick());
+    let harness = Harness::with(1, AdmissionLimits::default(), quick());
     let orders = [Order::Stumble(9), Order::Note(1), Order::Note(2), Order::Note(3)];
-    let replies = office.send_all("t", &orders).await;
+    let replies = harness.send_all("t", &orders).await;
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
-    let counters = office.tree.counters();
+    let counters = harness.tree.counters();
     assert_eq!((counters.panics.get(), counters.restarts.get(), counters.actors_started.get()), (1, 1, 1));
-    office.assert_idle();
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn order_is_kept_across_a_panic() {
-    let office = Office::open();
+    let harness = Harness::open();
     let mut orders: Vec<_> = (1..=20).map(Order::Note).collect();
     orders.insert(0, Order::Stumble(100));
-    let replies = office.send_all("t", &orders).await;
+    let replies = harness.send_all("t", &orders).await;
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
     let expected: Vec<_> = [0, 100].into_iter().chain(1..=20).collect();
-    assert_eq!(office.written(), expected);
+    assert_eq!(harness.written(), expected);
 }
 
 #[actix::test]
 async fn a_panic_throws_the_worker_away() {
-    let office = Office::open();
+    let harness = Harness::open();
     for written in 1..=3 {
-        assert_eq!(office.send("t", Order::Note(written)).await, Ok(written));
+        assert_eq!(harness.send("t", Order::Note(written)).await, Ok(written));
     }
-    assert_eq!(office.send("t", Order::Stumble(4)).await, Ok(1));
-    assert_eq!(office.send("t", Order::Note(5)).await, Ok(2));
+    assert_eq!(harness.send("t", Order::Stumble(4)).await, Ok(1));
+    assert_eq!(harness.send("t", Order::Note(5)).await, Ok(2));
 }
 
 #[actix::test]
 async fn a_batch_of_ten_with_one_poison_command_answers_nine_and_quarantines_one() {
-    let office = Office::open();
+    let harness = Harness::open();
     let mut orders: Vec<_> = (1..=9).map(Order::Note).collect();
     orders.insert(4, Order::Poison);
-    let replies = office.send_all("t", &orders).await;
+    let replies = harness.send_all("t", &orders).await;
     assert_eq!(replies.iter().filter(|reply| reply.is_ok()).count(), 9);
-    let Err(Refused::Quarantined { reference }) = replies[4] else { panic!("{:?}", replies[4]) };
-    assert_eq!(office.written(), (0..=9).collect::<Vec<_>>());
+    let Err(SendError::Quarantined { reference }) = replies[4] else { panic!("{:?}", replies[4]) };
+    assert_eq!(harness.written(), (0..=9).collect::<Vec<_>>());
 
-    let records = office.tree.quarantine().records();
+    let records = harness.tree.quarantine().records();
     assert_eq!(records.len(), 1);
     assert_eq!((records[0].reference, records[0].command), (reference, "Poison"));
     assert_eq!(records[0].actor, "t");
     assert!(records[0].panic.starts_with("poison at src"), "{}", records[0].panic);
-    assert_eq!(office.tree.counters().commands_quarantined.get(), 1);
-    assert_eq!(office.tree.readiness(), Ok(()));
-    office.assert_idle();
+    assert_eq!(harness.tree.counters().commands_quarantined.get(), 1);
+    assert_eq!(harness.tree.readiness(), Ok(()));
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn a_command_torn_while_committing_is_interrupted_and_never_repeated() {
-    let office = Office::with(1, Limits::default(), quick());
-    let replies = office.send_all("t", &[Order::Tear(7), Order::Note(8)]).await;
-    assert!(matches!(replies[0], Err(Refused::Interrupted { .. })), "{replies:?}");
+    let harness = Harness::with(1, AdmissionLimits::default(), quick());
+    let replies = harness.send_all("t", &[Order::Tear(7), Order::Note(8)]).await;
+    assert!(matches!(replies[0], Err(SendError::Interrupted { .. })), "{replies:?}");
     assert_eq!(replies[1], Ok(1));
-    assert_eq!(office.written(), [0, 7, 8]);
-    office.assert_idle();
+    assert_eq!(harness.written(), [0, 7, 8]);
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn a_command_the_worker_forgets_is_interrupted() {
-    let office = Office::open();
-    assert!(matches!(office.send("t", Order::Forget).await, Err(Refused::Interrupted { .. })));
-    office.assert_idle();
+    let harness = Harness::open();
+    assert!(matches!(harness.send("t", Order::Forget).await, Err(SendError::Interrupted { .. })));
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn what_gathers_while_a_batch_runs_makes_one_batch() {
-    let office = Office::open();
-    let slow = office.send("t", Order::Nap(0, Duration::from_millis(100)));
+    let harness = Harness::open();
+    let slow = harness.send("t", Order::Nap(0, Duration::from_millis(100)));
     let poison = async {
         sleep(Duration::from_millis(10)).await;
         let orders = [Order::Note(1), Order::Note(2), Order::Stumble(3)];
-        futures_util::future::join_all(orders.map(|order| office.send("t", order))).await
+        futures_util::future::join_all(orders.map(|order| harness.send("t", order))).await
     };
     let (_, replies) = futures_util::future::join(slow, poison).await;
     assert!(replies.iter().all(Result::is_ok));
     // The three were one batch: the first two were done when the third panicked, and are tried again alone.
-    assert_eq!(office.written(), [0, 1, 2, 1, 2, 3]);
+    assert_eq!(harness.written(), [0, 1, 2, 1, 2, 3]);
 }
 
 #[actix::test]
 async fn two_keys_do_not_hold_each_other_up() {
-    let office = Office::open();
-    let slow = office.send("slow", Order::Nap(1, Duration::from_millis(500)));
+    let harness = Harness::open();
+    let slow = harness.send("slow", Order::Nap(1, Duration::from_millis(500)));
     let fast = async {
         sleep(Duration::from_millis(20)).await;
         for number in 2..=50 {
-            office.send("fast", Order::Note(number)).await.unwrap();
+            harness.send("fast", Order::Note(number)).await.unwrap();
         }
     };
     let (slow, ()) = futures_util::future::join(slow, fast).await;
     assert_eq!(slow, Ok(1));
-    assert_eq!(office.written(), (2..=50).chain([1]).collect::<Vec<_>>(), "the slow one ends last");
+    assert_eq!(harness.written(), (2..=50).chain([1]).collect::<Vec<_>>(), "the slow one ends last");
 }

@@ -4,51 +4,51 @@ use super::*;
 
 #[actix::test]
 async fn stopping_the_arbiters_interrupts_what_is_begun_and_gives_back_what_waits() {
-    let office = Office::with(1, Limits::default(), quick());
-    let begun = office.send("t", Order::Nap(1, Duration::from_secs(30)));
+    let harness = Harness::with(1, AdmissionLimits::default(), quick());
+    let begun = harness.send("t", Order::Nap(1, Duration::from_secs(30)));
     let waits = async {
         sleep(Duration::from_millis(20)).await;
-        office.send("t", Order::Note(2)).await
+        harness.send("t", Order::Note(2)).await
     };
     let stop = async {
         sleep(Duration::from_millis(150)).await;
-        office.arbiters.stop();
-        office.arbiters.join().await
+        harness.arbiters.stop();
+        harness.arbiters.join().await
     };
     let (begun, waits, clean) = futures_util::future::join3(begun, waits, stop).await;
-    assert!(matches!(begun, Err(Refused::Interrupted { .. })), "{begun:?}");
-    assert_eq!(waits, Err(Refused::Stopped));
+    assert!(matches!(begun, Err(SendError::Interrupted { .. })), "{begun:?}");
+    assert_eq!(waits, Err(SendError::Stopped));
     assert!(clean);
-    assert_eq!(office.written(), [0; 0]);
-    assert_eq!(office.send("other", Order::Note(3)).await, Err(Refused::Stopped));
-    office.assert_idle();
+    assert_eq!(harness.written(), [0; 0]);
+    assert_eq!(harness.send("other", Order::Note(3)).await, Err(SendError::Stopped));
+    harness.assert_idle();
 }
 
 #[actix::test]
 async fn a_closed_registry_finishes_what_it_has_and_takes_nothing_new() {
-    let office = Office::open();
-    let work = office.send("t", Order::Nap(1, Duration::from_millis(150)));
+    let harness = Harness::open();
+    let work = harness.send("t", Order::Nap(1, Duration::from_millis(150)));
     let close = async {
         sleep(Duration::from_millis(20)).await;
-        office.registry.close();
-        let refused = office.send("t", Order::Note(2)).await;
-        let impatient = office.registry.drain(Duration::ZERO).await;
-        (refused, impatient, office.registry.drain(Duration::from_secs(5)).await)
+        harness.registry.close();
+        let refused = harness.send("t", Order::Note(2)).await;
+        let impatient = harness.registry.drain(Duration::ZERO).await;
+        (refused, impatient, harness.registry.drain(Duration::from_secs(5)).await)
     };
     let (work, close) = futures_util::future::join(work, close).await;
     assert_eq!(work, Ok(1));
-    assert_eq!(close, (Err(Refused::Stopped), false, true));
-    assert_eq!(office.written(), [1]);
+    assert_eq!(close, (Err(SendError::Stopped), false, true));
+    assert_eq!(harness.written(), [1]);
 }
 
 #[actix::test]
 async fn a_sender_that_goes_away_costs_no_permit() {
-    let office = Office::open();
+    let harness = Harness::open();
     let gone = tokio::time::timeout(
         Duration::from_millis(10),
-        office.send("t", Order::Nap(1, Duration::from_millis(40))),
+        harness.send("t", Order::Nap(1, Duration::from_millis(40))),
     );
     assert!(gone.await.is_err());
-    eventually("the work is done all the same", || office.written() == [1]).await;
-    eventually("the permit is back", || office.admission.in_use() == 0).await;
+    eventually("the work is done all the same", || harness.written() == [1]).await;
+    eventually("the permit is back", || harness.admission.in_use() == 0).await;
 }

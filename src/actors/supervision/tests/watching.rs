@@ -2,61 +2,68 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::watchdog::{self, Survey};
-use super::super::{State, janitor};
+use super::super::watchdog::{self, WatchdogScan};
+use super::super::{NodeState, janitor};
 use super::*;
 
-const LIMITS: watchdog::Limits =
-    watchdog::Limits { busy_after: Duration::from_secs(1), stuck_after: Duration::from_secs(10) };
+const LIMITS: watchdog::WatchdogLimits =
+    watchdog::WatchdogLimits { busy_after: Duration::from_secs(1), stuck_after: Duration::from_secs(10) };
 
-fn states(tree: &Tree) -> Vec<State> {
+fn states(tree: &Tree) -> Vec<NodeState> {
     tree.snapshot(10).groups.iter().flat_map(|group| group.nodes.iter().map(|node| node.state)).collect()
 }
 
 #[actix::test]
 async fn a_stuck_actor_is_reported_busy_first_and_well_again_when_it_is_done() {
-    let office = Office::open();
-    let work = office.send("t", Order::Nap(1, Duration::from_millis(250)));
+    let harness = Harness::open();
+    let work = harness.send("t", Order::Nap(1, Duration::from_millis(250)));
     let watch = async {
         sleep(Duration::from_millis(30)).await;
         let now = Instant::now();
         let mut seen = Vec::new();
         for seconds in [0, 2, 11, 12] {
-            let found = watchdog::survey(&office.tree, |_| LIMITS, now + Duration::from_secs(seconds));
-            seen.push((found.busy, found.stuck, states(&office.tree)[0]));
+            let found = watchdog::scan(&harness.tree, |_| LIMITS, now + Duration::from_secs(seconds));
+            seen.push((found.busy, found.stuck, states(&harness.tree)[0]));
         }
         seen
     };
     let (reply, seen) = futures_util::future::join(work, watch).await;
-    let expected = [(0, 0, State::Running), (1, 0, State::Busy), (0, 1, State::Stuck), (0, 1, State::Stuck)];
+    let expected = [
+        (0, 0, NodeState::Running),
+        (1, 0, NodeState::Busy),
+        (0, 1, NodeState::Stuck),
+        (0, 1, NodeState::Stuck),
+    ];
     assert_eq!(seen, expected);
     assert_eq!(reply, Ok(1));
-    assert_eq!(states(&office.tree), [State::Running]);
-    assert_eq!(office.tree.counters().stuck.get(), 1, "reported once");
+    assert_eq!(states(&harness.tree), [NodeState::Running]);
+    assert_eq!(harness.tree.counters().stuck.get(), 1, "reported once");
     let later = Instant::now() + Duration::from_mins(1);
-    assert_eq!(watchdog::survey(&office.tree, |_| LIMITS, later), Survey::default());
+    assert_eq!(watchdog::scan(&harness.tree, |_| LIMITS, later), WatchdogScan::default());
 }
 
 #[actix::test]
 async fn an_actor_that_blocks_its_arbiter_is_still_seen_by_the_janitor() {
-    let office = Office::open();
-    let limits =
-        watchdog::Limits { busy_after: Duration::from_millis(10), stuck_after: Duration::from_millis(50) };
-    let tree = office.tree.clone();
-    let survey = move |now| {
-        watchdog::survey(&tree, |_| limits, now);
+    let harness = Harness::open();
+    let limits = watchdog::WatchdogLimits {
+        busy_after: Duration::from_millis(10),
+        stuck_after: Duration::from_millis(50),
+    };
+    let tree = harness.tree.clone();
+    let scan = move |now| {
+        watchdog::scan(&tree, |_| limits, now);
     };
     let every = Duration::from_millis(5);
-    let _janitor = janitor::start(&office.tree, &office.arbiters, every, vec![Box::new(survey)]);
-    let work = office.send("t", Order::Block(1, Duration::from_millis(200)));
-    let seen = eventually("stuck", || states(&office.tree).contains(&State::Stuck));
+    let _janitor = janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(scan)]);
+    let work = harness.send("t", Order::Block(1, Duration::from_millis(200)));
+    let seen = eventually("stuck", || states(&harness.tree).contains(&NodeState::Stuck));
     let (reply, ()) = futures_util::future::join(work, seen).await;
     assert_eq!(reply, Ok(1));
 }
 
 #[actix::test]
 async fn a_duty_that_panics_does_not_end_the_janitor() {
-    let office = Office::open();
+    let harness = Harness::open();
     let rounds = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&rounds);
     let duty = move |_| {
@@ -64,17 +71,17 @@ async fn a_duty_that_panics_does_not_end_the_janitor() {
         assert!(round != 1, "second round");
     };
     let every = Duration::from_millis(2);
-    drop(janitor::start(&office.tree, &office.arbiters, every, vec![Box::new(duty)]));
+    drop(janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(duty)]));
     eventually("rounds after the panic", || rounds.load(Ordering::SeqCst) > 5).await;
-    assert_eq!(office.tree.counters().panics.get(), 1);
-    assert_eq!(office.tree.readiness(), Ok(()));
+    assert_eq!(harness.tree.counters().panics.get(), 1);
+    assert_eq!(harness.tree.readiness(), Ok(()));
 }
 
 #[actix::test]
 async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
     let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(Kind::Taxpayer, 0, "t");
+    let node = tree.node(ActorKind::Taxpayer, 0, "t");
     node.panicked(&"ü".repeat(500));
-    assert_eq!(node.state(), State::Restarting);
+    assert_eq!(node.state(), NodeState::Restarting);
     assert_eq!(node.last_panic().map(|text| text.chars().count()), Some(200));
 }

@@ -1,7 +1,7 @@
 //! Counters of the supervision kit, one set a process.
 //!
 //! They only ever grow, except `queue_depth`. Operators (through the metrics page) and tests read the same
-//! `Snapshot`. Deliberately absent: names of actors; a label per taxpayer would not stay bounded.
+//! `CounterValues`. Deliberately absent: names of actors; a label per taxpayer would not stay bounded.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -56,7 +56,7 @@ pub struct Counters {
 
 /// The counters at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Snapshot {
+pub struct CounterValues {
     pub actors_started: u64,
     pub actors_passivated: u64,
     pub panics: u64,
@@ -75,8 +75,8 @@ pub struct Snapshot {
 }
 
 impl Counters {
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
+    pub fn snapshot(&self) -> CounterValues {
+        CounterValues {
             actors_started: self.actors_started.get(),
             actors_passivated: self.actors_passivated.get(),
             panics: self.panics.get(),

@@ -2,7 +2,7 @@
 //!
 //! A `Worker` is moved into its own work and comes back with the answers, so its state cannot be touched while
 //! it works and is lost, as it must be, when the work panics: the next batch begins with a cold one from `make`.
-//! The shell does the rest: queue, batches, answers, beat, passivation, recovery. No domain here.
+//! The shell does the rest: queue, batches, answers, heartbeat, passivation, recovery. No domain here.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, Wra
 
 use super::guard::supervise;
 use super::queue::{Batch, WorkQueue};
-use super::registry::{Mailbox, Passivate, Seat};
+use super::registry::{Mailbox, Passivate, StartContext};
 use super::reply::{CommandId, Envelope};
 
 /// Commands a batch holds unless it is told otherwise.
@@ -38,15 +38,15 @@ pub trait Worker: Sized + 'static {
     ) -> impl Future<Output = (Self, Vec<(CommandId, Self::Reply)>)> + 'static;
 }
 
-/// Starts the actor of a seat. `make` gives a cold worker, at the start and after a panic.
+/// Starts the actor of a context. `make` gives a cold worker, at the start and after a panic.
 pub fn start<W: Worker>(
-    seat: Seat,
+    context: StartContext,
     batch_max: usize,
     make: impl Fn() -> W + Send + 'static,
 ) -> Mailbox<W::Command, W::Reply> {
-    let (arbiter, node, policy) = (seat.arbiter.clone(), seat.node.clone(), seat.policy);
-    let address = supervise(&arbiter, node, policy, move |_| SerialActor {
-        seat,
+    let (arbiter, node, policy) = (context.arbiter.clone(), context.node.clone(), context.policy);
+    let address = supervise(&arbiter, node, policy, move |_| BatchActor {
+        context,
         batch_max,
         make: Box::new(make),
         worker: None,
@@ -56,8 +56,8 @@ pub fn start<W: Worker>(
     address.into()
 }
 
-pub struct SerialActor<W: Worker> {
-    seat: Seat,
+pub struct BatchActor<W: Worker> {
+    context: StartContext,
     batch_max: usize,
     make: Box<dyn Fn() -> W>,
     /// Absent while it works, and before the first batch.
@@ -67,9 +67,9 @@ pub struct SerialActor<W: Worker> {
 }
 
 // The worker is moved, never pinned in here.
-impl<W: Worker> Unpin for SerialActor<W> {}
+impl<W: Worker> Unpin for BatchActor<W> {}
 
-impl<W: Worker> SerialActor<W> {
+impl<W: Worker> BatchActor<W> {
     /// Takes the next batch after yielding once: neighbours on the arbiter get their turn, and what arrives
     /// meanwhile joins the batch.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
@@ -86,7 +86,7 @@ impl<W: Worker> SerialActor<W> {
         // The worker is made before a batch is in flight: commands are not to blame for a panic of `make`.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
-        self.seat.node.batch_started();
+        self.context.node.batch_started();
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(|(worker, replies), actor, ctx| {
             actor.worker = Some(worker);
@@ -95,16 +95,16 @@ impl<W: Worker> SerialActor<W> {
     }
 
     fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
-        self.seat.node.batch_finished();
+        self.context.node.batch_finished();
         let forgotten = self.queue.answer(replies);
         if forgotten > 0 {
-            tracing::error!(actor = self.seat.node.name(), forgotten, "batch left commands unanswered");
+            tracing::error!(actor = self.context.node.name(), forgotten, "batch left commands unanswered");
         }
         self.schedule(ctx);
     }
 }
 
-impl<W: Worker> Actor for SerialActor<W> {
+impl<W: Worker> Actor for BatchActor<W> {
     type Context = Context<Self>;
 
     /// Also called after a restart: goes on with what the queue kept.
@@ -113,16 +113,16 @@ impl<W: Worker> Actor for SerialActor<W> {
     }
 }
 
-impl<W: Worker> Supervised for SerialActor<W> {
+impl<W: Worker> Supervised for BatchActor<W> {
     fn restarting(&mut self, _: &mut Context<Self>) {
         self.scheduled = false;
         self.worker = None;
-        let node = &self.seat.node;
+        let node = &self.context.node;
         self.queue.recover(|reference, command| node.quarantined(reference, W::name(command)));
     }
 }
 
-impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for SerialActor<W> {
+impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for BatchActor<W> {
     type Result = ();
 
     fn handle(&mut self, envelope: Envelope<W::Command, W::Reply>, ctx: &mut Context<Self>) {
@@ -131,11 +131,11 @@ impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for SerialActor<W> {
     }
 }
 
-impl<W: Worker> Handler<Passivate> for SerialActor<W> {
+impl<W: Worker> Handler<Passivate> for BatchActor<W> {
     type Result = ();
 
     fn handle(&mut self, asked: Passivate, ctx: &mut Context<Self>) {
-        if self.queue.is_empty() && self.seat.leave(&asked) {
+        if self.queue.is_empty() && self.context.leave(&asked) {
             ctx.stop();
         }
     }
