@@ -10,7 +10,7 @@ use super::operation::Operation;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations.md");
 const BEGIN: &str = "<!-- written by a test: answers -->\n";
 const END: &str = "<!-- end: answers -->\n";
-const HEAD: &str = "| Answer, or the lack of one | To a question | To the IRN check | To an effect | What the service does |\n\
+const HEAD: &str = "| Answer | To a question | To the IRN check | To an effect | What the service does |\n\
     |---|---|---|---|---|\n";
 
 #[test]
@@ -30,21 +30,21 @@ fn the_table_of_answers_is_that_of_the_code() {
 fn table() -> String {
     let mut table = HEAD.to_owned();
     for (meaning, classes, deed) in [
-        (Meaning::Success, ["done"; 3], "goes on"),
+        (Meaning::Success, ["done"; 3], "continues"),
         (
             Meaning::Refused,
             ["refused"; 3],
-            "ends the run as refused, in the authority's words; from `confirm` and the search it counts as silence",
+            "ends the run as refused, in the authority's words; from `confirm` and the search it counts as no answer",
         ),
         (
             Meaning::Absent,
             ["not found"; 3],
-            "takes it for unsigned, in an answer to `confirm`; Send, Report and the payment update end as refused; other steps wait and try again",
+            "treats it as unsigned, in an answer to `confirm`; Send, Report and the payment update end as refused; other steps wait and retry",
         ),
         (
             Meaning::Throttled,
             ["throttled"; 3],
-            "waits as long as Retry-After says, else as after a failure, and calls again",
+            "waits as long as Retry-After says, otherwise as after a failure, and calls again",
         ),
     ] {
         row(&mut table, &answer(meaning), classes, deed);
@@ -54,7 +54,7 @@ fn table() -> String {
     }
     row(
         &mut table,
-        "none: an open breaker held the call back",
+        "none: an open breaker prevented the call",
         ["breaker open"; 3],
         "waits for the next probe; no request was sent",
     );
@@ -92,7 +92,7 @@ fn deed(kind: Kind, [_, claim, effect]: [Class; 3]) -> &'static str {
         (Kind::KeyRefused | Kind::Misrouted, ..) => "waits and calls again; mend `authority.*`",
         (_, Class::Retryable, Class::Retryable) => "waits and calls again",
         (_, Class::Retryable, Class::Unknown) => {
-            "of an effect, finds out what became of it; else waits and calls again"
+            "after an effect, resolves the unknown outcome; otherwise waits and calls again"
         }
         (_, Class::Unknown, _) => "finds out whether it is a duplicate or the authority was busy",
     }
