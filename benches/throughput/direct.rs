@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use einvoice::app::open_store;
 use einvoice::config::Settings;
-use einvoice::domain::events::event::{EventKind, Occurrence, Seal};
+use einvoice::domain::events::event::{EventKind, EventStamp, NewEvent};
 use einvoice::domain::invoice::invoice_view::InvoiceObject;
 use einvoice::domain::invoice::irn::Irn;
-use einvoice::domain::invoice::{Draft, Identity, Invoice, Line};
+use einvoice::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
 use einvoice::domain::kernel::clock::{Clock, SystemClock, new_id};
 use einvoice::domain::kernel::codes::{Category, DeclaredPaymentStatus, ItemType};
 use einvoice::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
@@ -78,7 +78,9 @@ fn invoice(number: i64) -> Invoice {
         email: draft.customer.email.clone(),
     };
     let (id, taxpayer_id, provisional_qr) = (InvoiceId(number), OWNER, "e30=".repeat(12));
-    draft.into_invoice(Identity { id, taxpayer_id, irn, customer, provisional_qr }, SystemClock.now()).0
+    draft
+        .into_invoice(InvoiceIdentity { id, taxpayer_id, irn, customer, provisional_qr }, SystemClock.now())
+        .0
 }
 
 fn line() -> Line {
@@ -99,11 +101,11 @@ fn line() -> Line {
     }
 }
 
-fn created(invoice: &Invoice) -> Occurrence {
+fn created(invoice: &Invoice) -> NewEvent {
     let data = serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
-    Occurrence { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data }
+    NewEvent { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data }
 }
 
-fn seal() -> Seal {
-    Seal { id: new_id(), taxpayer_id: OWNER, command_id: new_id(), now: SystemClock.now() }
+fn seal() -> EventStamp {
+    EventStamp { id: new_id(), taxpayer_id: OWNER, command_id: new_id(), now: SystemClock.now() }
 }

@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
 use serde_json::Value;
-use strict_json::{Limits, from_trusted, read};
+use strict_json::{JsonLimits, from_trusted, read};
 
 const PRIVATE_TOKEN: &str = "$serde_json::private::";
 
@@ -37,7 +37,7 @@ fn by_serde_json(text: &[u8]) -> serde_json::Result<Value> {
 
 fuzz_target!(|text: &[u8]| {
     let mut faults = 0_usize;
-    let Ok(value) = read(text, Limits::REQUEST, |fault| {
+    let Ok(value) = read(text, JsonLimits::REQUEST, |fault| {
         assert!(fault.steps().count() > 0);
         faults += 1;
     }) else {

@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
-use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, Tail};
-use crate::domain::events::event::Head;
+use crate::domain::events::checkpoint::{ChainHead, CheckpointChain, CheckpointPublicKey};
+use crate::domain::events::event::LogHead;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::accounts::taxpayers;
@@ -54,7 +54,7 @@ pub struct Checkpointed {
     /// Chains that contradict their last checkpoint.
     pub broken: Vec<TaxpayerId>,
     /// Where the file ends now.
-    pub tail: Tail,
+    pub tail: CheckpointChain,
     pub public_key: CheckpointPublicKey,
 }
 
@@ -94,7 +94,7 @@ impl Checkpointer {
         };
         let kept = events::hashes_at(&self.store, &signed).await?;
         for lost in signed.iter().filter(|one| kept.get(&one.taxpayer_id) != Some(&one.head)) {
-            let ChainHead { taxpayer_id, head: Head { sequence, .. } } = lost;
+            let ChainHead { taxpayer_id, head: LogHead { sequence, .. } } = lost;
             tracing::error!(%taxpayer_id, sequence, "the event log contradicts its checkpoint; run verify");
             broken.push(*taxpayer_id);
         }

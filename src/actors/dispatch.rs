@@ -30,7 +30,7 @@ use crate::actors::supervision::{
 };
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::fair_queue::{self, Ask, Share, ShutGate};
+use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare};
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 
@@ -51,7 +51,7 @@ pub enum Handled {
 }
 
 /// The gates that are shut at present.
-type Gates = Arc<dyn Fn() -> Vec<ShutGate> + Send + Sync>;
+type Gates = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
 
 /// Sends a lane to its actor round by round, so that neighbours get their turn and the watchdog sees each.
@@ -108,7 +108,7 @@ pub struct Dispatcher {
     on_crash: OnCrash,
     gates: Gates,
     /// The gates that were shut when it last looked.
-    shut: Arc<Mutex<Vec<ShutGate>>>,
+    shut: Arc<Mutex<Vec<BlockedStep>>>,
     /// Whose turn was the last.
     last: Arc<AtomicI64>,
 }
@@ -136,7 +136,7 @@ impl Dispatcher {
 
     /// Passes over lanes that stand at one of these gates.
     #[must_use]
-    pub fn gated(self, shut: impl Fn() -> Vec<ShutGate> + Send + Sync + 'static) -> Self {
+    pub fn gated(self, shut: impl Fn() -> Vec<BlockedStep> + Send + Sync + 'static) -> Self {
         Self { gates: Arc::new(shut), ..self }
     }
 
@@ -167,14 +167,14 @@ impl Dispatcher {
         // Kept before the lanes are taken: others take places too.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
-        let ask = Ask {
+        let ask = ClaimRequest {
             kind: self.duty.kind,
             owner: &self.duty.owner,
             lease: self.duty.lease,
             limit: free,
             after: self.last.load(Ordering::Relaxed),
             shut: &shut,
-            share: Share { max: share(self.duty.concurrency_max), held: self.in_hand.by_taxpayer() },
+            share: FairShare { max: share(self.duty.concurrency_max), held: self.in_hand.by_taxpayer() },
         };
         let taken = fair_queue::take(&self.store, &ask).await?;
         if let Some(last) = taken.last {
@@ -189,7 +189,7 @@ impl Dispatcher {
 
     /// The gates that are shut. When one opens, whoever was to wait longer there is due: the queue drains at once and
     /// in its order, instead of when each one's wait ends.
-    async fn gates_now(&self) -> Result<Vec<ShutGate>, StoreError> {
+    async fn gates_now(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let shut = (self.gates)();
         let before = std::mem::replace(&mut *self.shut(), shut.clone());
         let opened: Vec<_> =
@@ -200,7 +200,7 @@ impl Dispatcher {
         Ok(shut)
     }
 
-    fn shut(&self) -> MutexGuard<'_, Vec<ShutGate>> {
+    fn shut(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
         self.shut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::clock::MockClock;
-    use crate::store::lanes::fair_queue::Waiting;
+    use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::testing::stores;
 
     /// So long that a busy machine renews it in time.
@@ -365,13 +365,13 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let (dispatcher, mut lanes_seen) = endless(store, &Handover::default());
-            let of = |taxpayer_id: i64, number: i64| Waiting {
+            let of = |taxpayer_id: i64, number: i64| QueuedLane {
                 key: format!("{taxpayer_id}/{number}"),
                 taxpayer_id,
                 deadline: number,
                 gate: None,
             };
-            let queue = async |lanes: &[Waiting]| {
+            let queue = async |lanes: &[QueuedLane]| {
                 let tx = store.begin().await.unwrap();
                 fair_queue::queue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
                 tx.commit().await.unwrap();

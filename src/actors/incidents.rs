@@ -85,7 +85,7 @@ mod tests {
     use crate::domain::events::delivery::DeliveryState;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, Request, Step, Verdict};
+    use crate::domain::pipeline::{Operation, RunRequest, Step, StepResult};
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -116,7 +116,7 @@ mod tests {
 
     fn run() -> Run {
         let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = Request { operation: Operation::Submit, irn, document: json!({}) };
+        let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
         Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let incidents = Incidents::default();
         let now = Timestamp::UNIX_EPOCH;
         let begun = run().intending(Step::IrnCheck, now);
-        let paused = begun.clone().after(Step::IrnCheck, &Verdict::Pause { error: "down".into() }, now);
+        let paused = begun.clone().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, now);
         let quarantined = begun.crashed().crashed();
         for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {
             let lines = lines(|| incidents.run_paused(pause));

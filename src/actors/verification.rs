@@ -17,7 +17,7 @@ use crate::authority::{Authority, Entity, Failure as AuthorityFailure};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
-use crate::domain::party::verification::{Doubt, ListedBusiness, Verification};
+use crate::domain::party::verification::{ListedBusiness, UnverifiedReason, Verification};
 use crate::store::accounts::taxpayers;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
@@ -142,8 +142,12 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
             let listed = listed.map(|one| ListedBusiness { id: &one.id, tin: one.tin.as_deref() });
             Some(Verification::compare(&taxpayer.business_id, &taxpayer.tin, listed))
         }
-        Err(AuthorityFailure::NotFound { .. }) => Some(Verification::Unverified(Doubt::BusinessUnknown)),
-        Err(failure) => failure.burns_attempt().then_some(Verification::Unverified(Doubt::NoAnswer)),
+        Err(AuthorityFailure::NotFound { .. }) => {
+            Some(Verification::Unverified(UnverifiedReason::BusinessUnknown))
+        }
+        Err(failure) => {
+            failure.burns_attempt().then_some(Verification::Unverified(UnverifiedReason::NoAnswer))
+        }
     }
 }
 

@@ -7,9 +7,9 @@ use crate::actors::checkpoint::CheckpointError;
 use crate::actors::taxpayer::door::Failure;
 use crate::authority::{BuildError, CryptoError};
 use crate::domain::access::caller::KeyKind;
-use crate::domain::events::checkpoint::KeyFault;
+use crate::domain::events::checkpoint::InvalidCheckpointKey;
 use crate::store::db::error::StoreError;
-use crate::store::db::vault::BadKey;
+use crate::store::db::vault::InvalidEncryptionKey;
 use crate::store::events::checkpoint_file::CheckpointFileError;
 use crate::webhook;
 
@@ -20,7 +20,7 @@ pub enum StartError {
     #[error("the database {place} cannot be opened")]
     Database { place: String, source: StoreError },
     #[error("the keys of secrets.encryption_key and secrets.encryption_keys cannot be used")]
-    EncryptionKey(#[from] BadKey),
+    EncryptionKey(#[from] InvalidEncryptionKey),
     #[error("the client of the authority cannot be built")]
     Authority(#[from] BuildError),
     #[error("the webhook client cannot be built")]
@@ -58,13 +58,13 @@ pub enum StartError {
     #[error("a key cannot end at {0}, which has passed")]
     Expired(jiff::Timestamp),
     #[error("the key of checkpoints in {} cannot be used: {fault}", .path.display())]
-    CheckpointKey { path: PathBuf, fault: KeyFault },
+    CheckpointKey { path: PathBuf, fault: InvalidCheckpointKey },
     #[error("checkpoints.file and checkpoints.key_file must be set")]
     NoCheckpoints,
     #[error("--public-key is needed, or checkpoints.key_file")]
     NoPublicKey,
     #[error("--public-key cannot be used: {0}")]
-    PublicKey(KeyFault),
+    PublicKey(InvalidCheckpointKey),
     #[error("{0} event chains contradict their last checkpoint: run `einvoice verify --checkpoints FILE`")]
     Contradicted(usize),
     #[error(transparent)]

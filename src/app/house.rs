@@ -348,8 +348,8 @@ fn delivery(
         tokens: TokenCache::default(),
         schedule: Schedule::new(webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect()),
         circuit: CircuitPolicy {
-            park_after: Duration::from_secs(webhooks.circuit_open_after_s),
-            park_max: Duration::from_secs(webhooks.circuit_probe_max_s),
+            open_after: Duration::from_secs(webhooks.circuit_open_after_s),
+            probe_interval_max: Duration::from_secs(webhooks.circuit_probe_max_s),
             disable_after: Duration::from_secs(webhooks.disable_after_s),
         },
         max_concurrent: webhooks.max_concurrent_per_endpoint,

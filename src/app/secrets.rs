@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::app::error::StartError;
 use crate::app::house::open_existing;
 use crate::config::Settings;
-use crate::store::db::reseal::{self, Resealed};
+use crate::store::db::reseal::{self, ResealReport};
 
 /// How a resealing went. The older keys are needed until nothing is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,
-    kinds: Vec<Resealed>,
+    kinds: Vec<ResealReport>,
 }
 
 impl Resealing {
@@ -24,7 +24,7 @@ impl Resealing {
 
     /// One line of JSON: the counts of each kind.
     pub fn to_json(&self) -> Value {
-        let counts = |kind: &Resealed| {
+        let counts = |kind: &ResealReport| {
             let counts = json!({
                 "read": kind.read,
                 "resealed": kind.resealed,

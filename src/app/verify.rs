@@ -9,8 +9,8 @@ use crate::app::checkpoint::signing_key;
 use crate::app::error::StartError;
 use crate::app::house::open_existing;
 use crate::config::Settings;
-use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointPublicKey, Tail};
-use crate::domain::events::event::Head;
+use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointChain, CheckpointPublicKey};
+use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::accounts::taxpayers;
 use crate::store::db::database::Store;
@@ -52,7 +52,7 @@ pub struct Report {
     /// The first difference of each chain.
     differences: BTreeMap<TaxpayerId, Difference>,
     /// Where the checkpoints end.
-    checkpoints: Option<Tail>,
+    checkpoints: Option<CheckpointChain>,
     /// Why the checkpoints cannot be read to their end.
     fault: Option<String>,
 }
@@ -99,7 +99,9 @@ impl fmt::Display for Report {
             f.write_str(": every chain is whole")?;
         }
         match &self.checkpoints {
-            Some(Tail { number, hash }) => write!(f, ", compared with {number} checkpoints, the last {hash}"),
+            Some(CheckpointChain { number, hash }) => {
+                write!(f, ", compared with {number} checkpoints, the last {hash}")
+            }
             None => Ok(()),
         }
     }
@@ -152,7 +154,7 @@ async fn report(
 }
 
 async fn walk(store: &Store, taxpayer: TaxpayerId, report: &mut Report) -> Result<(), StoreError> {
-    let mut head = Head::default();
+    let mut head = LogHead::default();
     loop {
         let page = events::owned_by_after(store, taxpayer, head.sequence, PAGE).await?;
         if page.is_empty() {
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
     use crate::actors::checkpoint::Checkpointer;
     use crate::domain::events::checkpoint::CheckpointKey;
-    use crate::domain::events::event::{EventKind, Occurrence, Seal};
+    use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
     use crate::domain::kernel::clock::{SystemClock, new_id};
     use crate::store::events::checkpoint_file::CheckpointFile;
     use crate::store::testing::stores;
@@ -275,14 +277,14 @@ mod tests {
 
     async fn append(store: &Store, id: i64, count: usize) {
         let mut head = events::head(store.reader(), TaxpayerId(id)).await.unwrap();
-        let seal = || Seal {
+        let seal = || EventStamp {
             id: new_id(),
             taxpayer_id: TaxpayerId(id),
             command_id: new_id(),
             now: Timestamp::UNIX_EPOCH,
         };
         let occurrence =
-            || Occurrence { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "unit_price": 500 }) };
+            || NewEvent { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "unit_price": 500 }) };
         let new: Vec<_> = (0..count).map(|_| head.append(occurrence(), seal())).collect();
         let tx = store.begin().await.unwrap();
         events::append(&tx, &new).await.unwrap();
@@ -292,9 +294,9 @@ mod tests {
     /// Changes an amount in all events of a chain and computes its hashes anew, as whoever can write to the database may.
     async fn rewrite(store: &Store, id: i64) {
         let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
-        let mut head = Head::default();
+        let mut head = LogHead::default();
         execute(store, &format!("DELETE FROM events WHERE taxpayer_id = {id}")).await;
-        let seal = |event: &crate::domain::events::event::Event| Seal {
+        let seal = |event: &crate::domain::events::event::Event| EventStamp {
             id: event.id,
             taxpayer_id: event.taxpayer_id,
             command_id: event.command_id,
@@ -302,7 +304,7 @@ mod tests {
         };
         let change = |event: &crate::domain::events::event::Event| {
             let data = json!({ "unit_price": 5 });
-            head.append(Occurrence { kind: event.kind, irn: event.irn.clone(), data }, seal(event))
+            head.append(NewEvent { kind: event.kind, irn: event.irn.clone(), data }, seal(event))
         };
         let forged: Vec<_> = all.iter().map(change).collect();
         let tx = store.begin().await.unwrap();

@@ -52,7 +52,7 @@ pub struct Integration {
 
 /// What everybody may see of an integration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kinds {
+pub struct IntegrationSummary {
     pub erp_system: Option<String>,
     pub auth_type: AuthType,
     pub data_format: DataFormat,
@@ -142,8 +142,8 @@ impl Integration {
         .collect()
     }
 
-    pub fn kinds(&self) -> Kinds {
-        Kinds {
+    pub fn kinds(&self) -> IntegrationSummary {
+        IntegrationSummary {
             erp_system: self.erp_system.clone(),
             auth_type: self.auth.kind(),
             data_format: self.format.kind(),
@@ -151,7 +151,7 @@ impl Integration {
     }
 }
 
-impl Default for Kinds {
+impl Default for IntegrationSummary {
     fn default() -> Self {
         Self { erp_system: None, auth_type: AuthType::None, data_format: DataFormat::Rest }
     }

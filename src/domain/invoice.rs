@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::lifecycle::{Move, Stage};
+use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
     AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus,
 };
@@ -25,7 +25,7 @@ use crate::domain::kernel::ids::{InvoiceId, ItemId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::domain::party::{CustomerDetails, InvoiceCustomer};
-use crate::domain::payment::{Notice, Payment, Posting};
+use crate::domain::payment::{Payment, PaymentChange, Posting};
 
 /// An invoice in a taxpayer's books.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +116,7 @@ impl Draft {
     }
 
     /// The invoice made of this draft.
-    pub fn into_invoice(self, identity: Identity, now: Timestamp) -> (Invoice, Option<Posting>) {
+    pub fn into_invoice(self, identity: InvoiceIdentity, now: Timestamp) -> (Invoice, Option<Posting>) {
         let content_digest = self.digest();
         let (payment, posting) = Payment::declared(self.payable, self.declared);
         let qr_code = identity.provisional_qr;
@@ -148,7 +148,7 @@ impl Draft {
 
 /// What a draft gets on its way into the books.
 #[derive(Debug, Clone)]
-pub struct Identity {
+pub struct InvoiceIdentity {
     pub id: InvoiceId,
     pub taxpayer_id: TaxpayerId,
     pub irn: Irn,
@@ -158,18 +158,18 @@ pub struct Identity {
 
 impl Invoice {
     /// Makes a move of the lifecycle.
-    pub fn moved(mut self, step: Move, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn moved(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;
         Ok(self)
     }
 
     /// Takes a payment notice: the payment and, where all is paid, the workflow move with it.
-    pub fn paid(self, notice: Notice, now: Timestamp) -> Result<(Self, Posting), Refusal> {
+    pub fn paid(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
         let step = match notice {
-            Notice::Pending | Notice::Rejected => Move::NotePayment,
-            Notice::Paid => Move::Pay,
-            Notice::Partial(_) => Move::PayPart { partly_paid: self.payment.is_partial() },
+            PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
+            PaymentChange::Paid => Transition::Pay,
+            PaymentChange::Partial(_) => Transition::PayPart { partly_paid: self.payment.is_partial() },
         };
         let mut invoice = self.moved(step, now)?;
         let (payment, posting) = invoice.payment.after(notice)?;
@@ -180,7 +180,7 @@ impl Invoice {
     /// Records that the pipeline has reached a stage; forward only. A later stage that was reached before
     /// stays the one that is shown: a report may come before the submission.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
-        let mut invoice = self.moved(Move::Reach(stage), now)?;
+        let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
         // A receipt may be known before the transmission's own answer.
         if status.progress() >= invoice.authority.status.progress() {

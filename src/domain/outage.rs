@@ -38,7 +38,7 @@ impl OutageEdge {
 
 /// What one process saw of the calls of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sighting {
+pub struct OperationCalls {
     pub operation: &'static str,
     /// Since when its breaker is not closed.
     pub held_since: Option<Timestamp>,
@@ -48,12 +48,12 @@ pub struct Sighting {
 
 /// The latest word on an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum OperationHealth {
     Failing(Timestamp),
     Answering(Timestamp),
 }
 
-impl Sighting {
+impl OperationCalls {
     /// Without what is from before the clock was set back: when that was is not known any more.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
@@ -65,27 +65,28 @@ impl Sighting {
     }
 
     /// With a closed breaker a failure counts only where answers stay away: some calls fail on the best of days.
-    fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<Word> {
-        let Some(failed) = self.failed_at else { return self.answered_at.map(Word::Answering) };
+    fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
+        let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
             self.answered_at.filter(|answered| *answered >= failed || now.duration_since(*answered) < quiet);
         match answered {
-            Some(answered) if self.held_since.is_none() => Some(Word::Answering(answered)),
-            _ => Some(Word::Failing(failed)),
+            Some(answered) if self.held_since.is_none() => Some(OperationHealth::Answering(answered)),
+            _ => Some(OperationHealth::Failing(failed)),
         }
     }
 
     /// When its breaker opened, where it is open and a call failed after `end`.
-    fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, Affected)> {
+    fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let (held_since, failed_at) = (self.held_since?, self.failed_at?);
-        let affected = Affected { operation: self.operation.to_owned(), failed_at, answered_at: None };
+        let affected =
+            AffectedOperation { operation: self.operation.to_owned(), failed_at, answered_at: None };
         end.is_none_or(|end| failed_at > end).then_some((held_since, affected))
     }
 }
 
 /// An operation of an outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Affected {
+pub struct AffectedOperation {
     pub operation: String,
     /// When it was last known to fail.
     pub failed_at: Timestamp,
@@ -93,14 +94,14 @@ pub struct Affected {
     pub answered_at: Option<Timestamp>,
 }
 
-impl Affected {
-    fn hear(&mut self, word: Word) {
+impl AffectedOperation {
+    fn hear(&mut self, word: OperationHealth) {
         match word {
-            Word::Failing(at) if at > self.failed_at => {
+            OperationHealth::Failing(at) if at > self.failed_at => {
                 self.failed_at = at;
                 self.answered_at = self.answered_at.filter(|answered| *answered > at);
             }
-            Word::Answering(at) if at > self.failed_at && self.answered_at.is_none() => {
+            OperationHealth::Answering(at) if at > self.failed_at && self.answered_at.is_none() => {
                 self.answered_at = Some(at);
             }
             _ => {}
@@ -114,7 +115,7 @@ impl Affected {
 
 /// How far the taxpayers have been told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Telling {
+pub struct NotificationProgress {
     pub edge: OutageEdge,
     /// All before this one and itself have had their turn.
     pub reached: TaxpayerId,
@@ -122,7 +123,7 @@ pub struct Telling {
     pub has_missed: bool,
 }
 
-impl Telling {
+impl NotificationProgress {
     fn of(edge: OutageEdge) -> Self {
         Self { edge, reached: TaxpayerId(0), has_missed: false }
     }
@@ -130,7 +131,7 @@ impl Telling {
 
 /// What came of telling some taxpayers, in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct NotifiedBatch {
     pub edge: OutageEdge,
     /// The last of them; None where there was nobody left.
     pub reached: Option<TaxpayerId>,
@@ -149,27 +150,27 @@ pub struct OutageNotice {
 pub struct Outage {
     pub id: OutageId,
     /// In the order in which they were seen to fail.
-    pub affected: Vec<Affected>,
+    pub affected: Vec<AffectedOperation>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     /// None where everybody has been told what there is to tell.
-    pub telling: Option<Telling>,
+    pub telling: Option<NotificationProgress>,
 }
 
 /// A look at the authority by one process.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct Observation<'a> {
     /// For an outage that is new.
     pub id: OutageId,
     pub now: Timestamp,
     /// How long nothing may have failed before an outage is over.
     pub quiet: SignedDuration,
-    pub sightings: &'a [Sighting],
+    pub sightings: &'a [OperationCalls],
     /// Whether the authority answers at all, where that was asked.
     pub is_alive: Option<bool>,
 }
 
-impl Look<'_> {
+impl Observation<'_> {
     /// The last outage as it is after this look, or a new one.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
@@ -194,7 +195,7 @@ impl Look<'_> {
         })
     }
 
-    fn sightings(&self) -> impl Iterator<Item = Sighting> {
+    fn sightings(&self) -> impl Iterator<Item = OperationCalls> {
         self.sightings.iter().map(|seen| seen.without_future(self.now))
     }
 
@@ -206,7 +207,7 @@ impl Look<'_> {
             affected: opened.into_iter().map(|(_, affected)| affected).collect(),
             started_at: last_end.map_or(first, |end| first.max(end)),
             ended_at: None,
-            telling: Some(Telling::of(OutageEdge::Started)),
+            telling: Some(NotificationProgress::of(OutageEdge::Started)),
         })
     }
 
@@ -222,8 +223,8 @@ impl Look<'_> {
         let patience = self.patience(&outage);
         for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now, patience)) {
             match self.is_alive {
-                Some(true) => affected.hear(Word::Answering(self.now)),
-                Some(false) => affected.hear(Word::Failing(self.now)),
+                Some(true) => affected.hear(OperationHealth::Answering(self.now)),
+                Some(false) => affected.hear(OperationHealth::Failing(self.now)),
                 None => {}
             }
         }
@@ -244,7 +245,7 @@ impl Look<'_> {
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
-        outage.telling = outage.telling.or(Some(Telling::of(OutageEdge::Ended)));
+        outage.telling = outage.telling.or(Some(NotificationProgress::of(OutageEdge::Ended)));
         outage
     }
 }
@@ -300,13 +301,13 @@ impl Outage {
 
     /// After some have been told: who is next, or the next news. Whoever was missed gets another turn for a time.
     #[must_use]
-    pub fn told(mut self, part: Part, now: Timestamp) -> Self {
+    pub fn told(mut self, part: NotifiedBatch, now: Timestamp) -> Self {
         let Some(telling) = self.telling.filter(|telling| telling.edge == part.edge) else { return self };
         let has_missed = telling.has_missed || part.has_missed;
         self.telling = match part.reached {
-            Some(reached) => Some(Telling { reached, has_missed, ..telling }),
-            None if has_missed && self.is_news(part.edge, now) => Some(Telling::of(part.edge)),
-            None => self.next_edge(part.edge).map(Telling::of),
+            Some(reached) => Some(NotificationProgress { reached, has_missed, ..telling }),
+            None if has_missed && self.is_news(part.edge, now) => Some(NotificationProgress::of(part.edge)),
+            None => self.next_edge(part.edge).map(NotificationProgress::of),
         };
         self
     }
@@ -340,8 +341,8 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn seen(held: Option<i64>, failed: Option<i64>, answered: Option<i64>) -> Sighting {
-        Sighting {
+    fn seen(held: Option<i64>, failed: Option<i64>, answered: Option<i64>) -> OperationCalls {
+        OperationCalls {
             operation: "sign",
             held_since: held.map(at),
             failed_at: failed.map(at),
@@ -349,8 +350,8 @@ mod tests {
         }
     }
 
-    fn look(now: i64, sightings: &[Sighting]) -> Look<'_> {
-        Look { id: Uuid::from_u128(1), now: at(now), quiet: QUIET, sightings, is_alive: None }
+    fn look(now: i64, sightings: &[OperationCalls]) -> Observation<'_> {
+        Observation { id: Uuid::from_u128(1), now: at(now), quiet: QUIET, sightings, is_alive: None }
     }
 
     /// One of `sign` that began at 0.
@@ -358,23 +359,23 @@ mod tests {
         look(1, &[seen(Some(0), Some(0), None)]).at(None).unwrap()
     }
 
-    fn after(outage: &Outage, now: i64, sightings: &[Sighting]) -> Outage {
+    fn after(outage: &Outage, now: i64, sightings: &[OperationCalls]) -> Outage {
         look(now, sightings).at(Some(outage)).unwrap()
     }
 
     #[test]
     fn an_outage_starts_when_a_breaker_opens_and_names_all_that_are_open() {
         assert_eq!(look(1, &[seen(None, Some(0), None)]).at(None), None, "failures with a closed breaker");
-        let confirm = Sighting { operation: "confirm", ..seen(Some(3), Some(4), None) };
+        let confirm = OperationCalls { operation: "confirm", ..seen(Some(3), Some(4), None) };
         let outage = look(5, &[seen(Some(2), Some(2), None), confirm]).at(None).unwrap();
         assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
-        assert_eq!(outage.telling, Some(Telling::of(OutageEdge::Started)));
+        assert_eq!(outage.telling, Some(NotificationProgress::of(OutageEdge::Started)));
         assert!(outage.is_open());
     }
 
     #[test]
     fn what_one_process_sees_of_an_outage_either_goes_on_or_is_an_answer() {
-        use Word::{Answering, Failing};
+        use OperationHealth::{Answering, Failing};
         let table = [
             ("nothing", seen(None, None, None), None),
             ("answers only", seen(None, None, Some(90)), Some(Answering(at(90)))),
@@ -465,12 +466,12 @@ mod tests {
 
     #[test]
     fn an_operation_that_fails_later_belongs_to_the_outage_and_has_to_be_answered_too() {
-        let confirm = Sighting { operation: "confirm", ..seen(Some(20), Some(20), None) };
+        let confirm = OperationCalls { operation: "confirm", ..seen(Some(20), Some(20), None) };
         let outage = after(&begun(), 21, &[seen(Some(0), Some(19), None), confirm]);
         assert_eq!(outage.operations(), ["sign", "confirm"]);
         let sign_only = [seen(None, Some(19), Some(22)), confirm];
         assert!(after(&outage, 200, &sign_only).is_open());
-        let both = [sign_only[0], Sighting { held_since: None, answered_at: Some(at(70)), ..confirm }];
+        let both = [sign_only[0], OperationCalls { held_since: None, answered_at: Some(at(70)), ..confirm }];
         assert_eq!(after(&outage, 200, &both).ended_at, Some(at(70)));
     }
 
@@ -480,7 +481,7 @@ mod tests {
         let at_rest = [seen(Some(0), Some(95), None)];
         assert_eq!(look(200, &at_rest).at(Some(&ended)), None, "a breaker that nobody has tried since");
         let tried = [seen(Some(0), Some(150), None)];
-        let next = Look { id: Uuid::from_u128(2), ..look(151, &tried) }.at(Some(&ended)).unwrap();
+        let next = Observation { id: Uuid::from_u128(2), ..look(151, &tried) }.at(Some(&ended)).unwrap();
         assert_eq!((next.id, next.started_at), (Uuid::from_u128(2), at(100)));
     }
 
@@ -492,20 +493,20 @@ mod tests {
         assert!(look(300, &idle).needs_asking(Some(&outage)));
         assert!(!look(300, &[seen(None, None, Some(250))]).needs_asking(Some(&outage)), "it was answered");
         assert!(!look(300, &idle).needs_asking(Some(&Outage { ended_at: Some(at(9)), ..begun() })));
-        let dead = Look { is_alive: Some(false), ..look(300, &idle) }.at(Some(&outage)).unwrap();
+        let dead = Observation { is_alive: Some(false), ..look(300, &idle) }.at(Some(&outage)).unwrap();
         assert!(dead.is_open() && !look(301, &idle).needs_asking(Some(&dead)), "it is asked again later");
-        let alive = Look { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
+        let alive = Observation { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
         assert_eq!(alive.ended_at, Some(at(600)));
     }
 
     #[test]
     fn an_operation_that_nobody_needs_any_more_keeps_no_outage_open_that_is_over() {
-        let search = Sighting { operation: "search", ..seen(Some(1), Some(5), None) };
+        let search = OperationCalls { operation: "search", ..seen(Some(1), Some(5), None) };
         let outage = after(&begun(), 6, &[seen(Some(0), Some(6), None), search]);
         let sightings = [seen(None, Some(6), Some(20)), search];
         assert!(!look(64, &sightings).needs_asking(Some(&outage)), "it may still be called");
         assert!(look(65, &sightings).needs_asking(Some(&outage)));
-        let asked = |is_alive| Look { is_alive: Some(is_alive), ..look(66, &sightings) };
+        let asked = |is_alive| Observation { is_alive: Some(is_alive), ..look(66, &sightings) };
         assert_eq!(asked(true).at(Some(&outage)).unwrap().ended_at, Some(at(66)));
         assert!(asked(false).at(Some(&outage)).unwrap().is_open());
     }
@@ -522,8 +523,11 @@ mod tests {
             told,
             json!({ "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null })
         );
-        let ended =
-            Outage { ended_at: Some(at(90)), telling: Some(Telling::of(OutageEdge::Ended)), ..outage };
+        let ended = Outage {
+            ended_at: Some(at(90)),
+            telling: Some(NotificationProgress::of(OutageEdge::Ended)),
+            ..outage
+        };
         let mut told = ended.notice().unwrap().data;
         assert!(told["message"].as_str().unwrap().contains("answers again"));
         told["message"].take();
@@ -539,14 +543,17 @@ mod tests {
 
     #[test]
     fn everybody_is_told_the_start_before_anybody_is_told_the_end() {
-        let part =
-            |edge, reached: Option<i64>| Part { edge, reached: reached.map(TaxpayerId), has_missed: false };
+        let part = |edge, reached: Option<i64>| NotifiedBatch {
+            edge,
+            reached: reached.map(TaxpayerId),
+            has_missed: false,
+        };
         let started = begun().told(part(OutageEdge::Started, Some(7)), at(2));
         assert_eq!(started.telling.map(|telling| telling.reached), Some(TaxpayerId(7)));
         let over = after(&started, 100, &[seen(None, Some(0), Some(20))]);
         assert_eq!(over.telling, started.telling, "the walk goes on where it was");
         let next = over.told(part(OutageEdge::Started, None), at(101));
-        assert_eq!(next.telling, Some(Telling::of(OutageEdge::Ended)));
+        assert_eq!(next.telling, Some(NotificationProgress::of(OutageEdge::Ended)));
         assert_eq!(
             next.clone().told(part(OutageEdge::Started, None), at(101)),
             next,
@@ -556,12 +563,12 @@ mod tests {
         let open = begun().told(part(OutageEdge::Started, None), at(2));
         assert_eq!(open.telling, None);
         let over = after(&open, 100, &[seen(None, Some(0), Some(20))]);
-        assert_eq!(over.telling, Some(Telling::of(OutageEdge::Ended)));
+        assert_eq!(over.telling, Some(NotificationProgress::of(OutageEdge::Ended)));
     }
 
     #[test]
     fn who_was_missed_gets_another_turn_for_an_hour() {
-        let part = |reached: Option<i64>, has_missed| Part {
+        let part = |reached: Option<i64>, has_missed| NotifiedBatch {
             edge: OutageEdge::Started,
             reached: reached.map(TaxpayerId),
             has_missed,
@@ -569,7 +576,7 @@ mod tests {
         let missed = begun().told(part(Some(7), true), at(2)).told(part(Some(9), false), at(3));
         assert_eq!(missed.telling.map(|telling| telling.has_missed), Some(true));
         let again = missed.clone().told(part(None, false), at(4));
-        assert_eq!(again.telling, Some(Telling::of(OutageEdge::Started)));
+        assert_eq!(again.telling, Some(NotificationProgress::of(OutageEdge::Started)));
         assert_eq!(missed.told(part(None, false), at(3_600)).telling, None);
     }
 }

@@ -81,7 +81,7 @@ pub struct Taxpayer {
     pub service_id: String,
     pub business_id: String,
     pub address: String,
-    pub place: Place,
+    pub place: BusinessLocation,
     pub subscription: Subscription,
     pub verification: Verification,
     pub created_at: Timestamp,
@@ -90,7 +90,7 @@ pub struct Taxpayer {
 
 /// Where a taxpayer does business: the part of the profile that Create Taxpayer does not ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct BusinessLocation {
     pub city: Option<String>,
     pub state: Option<String>,
     pub country: Option<String>,

@@ -21,14 +21,14 @@ pub struct Payment {
 
 /// What a caller says about a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub enum PaymentChange {
     Pending,
     Rejected,
     Paid,
     Partial(Amount),
 }
 
-impl From<RelayedPaymentStatus> for Notice {
+impl From<RelayedPaymentStatus> for PaymentChange {
     fn from(status: RelayedPaymentStatus) -> Self {
         match status {
             RelayedPaymentStatus::Paid => Self::Paid,
@@ -40,12 +40,12 @@ impl From<RelayedPaymentStatus> for Notice {
 
 /// A payment status that is relayed to the authority, and why. Its run keeps it as its document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PaymentOrder {
+pub struct RelayedPayment {
     pub payment_status: RelayedPaymentStatus,
     pub remark: Option<String>,
 }
 
-impl PaymentOrder {
+impl RelayedPayment {
     pub fn document(&self, irn: &Irn) -> Value {
         json!({ "irn": irn.as_str(), "payment_status": self.payment_status, "remark": self.remark })
     }
@@ -65,7 +65,7 @@ pub struct Posting {
 
 /// A posting as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     pub at: Timestamp,
     pub posting: Posting,
     pub reference: Option<String>,
@@ -107,15 +107,15 @@ impl Payment {
     }
 
     /// The payment after a notice and the entry it adds.
-    pub fn after(self, notice: Notice) -> Result<(Self, Posting), Refusal> {
+    pub fn after(self, notice: PaymentChange) -> Result<(Self, Posting), Refusal> {
         match notice {
-            Notice::Pending => Ok(self.noted(PaymentStatus::Pending)),
-            Notice::Rejected => Ok(self.noted(PaymentStatus::Rejected)),
-            Notice::Paid => {
+            PaymentChange::Pending => Ok(self.noted(PaymentStatus::Pending)),
+            PaymentChange::Rejected => Ok(self.noted(PaymentStatus::Rejected)),
+            PaymentChange::Paid => {
                 let remainder = self.payable.minus(self.paid).unwrap_or_default().max(Amount::ZERO);
                 self.posted(PaymentStatus::Paid, remainder)
             }
-            Notice::Partial(amount) => self.posted(PaymentStatus::Partial, amount),
+            PaymentChange::Partial(amount) => self.posted(PaymentStatus::Partial, amount),
         }
     }
 
@@ -154,36 +154,36 @@ mod tests {
 
     #[test]
     fn a_partial_payment_above_the_payable_amount_is_refused() {
-        let (half, _) = owing(100).after(Notice::Partial(Amount::from(60))).unwrap();
+        let (half, _) = owing(100).after(PaymentChange::Partial(Amount::from(60))).unwrap();
         assert!(matches!(
-            half.after(Notice::Partial(Amount::from(41))),
+            half.after(PaymentChange::Partial(Amount::from(41))),
             Err(Refusal::PaymentExceedsPayable(fault)) if fault.path == "amount"
         ));
     }
 
     #[test]
     fn a_partial_payment_that_reaches_the_total_stays_partial() {
-        let (full, _) = owing(100).after(Notice::Partial(Amount::from(100))).unwrap();
+        let (full, _) = owing(100).after(PaymentChange::Partial(Amount::from(100))).unwrap();
         assert_eq!((full.status, full.paid), (PaymentStatus::Partial, Amount::from(100)));
     }
 
     #[test]
     fn paid_after_partials_posts_the_remainder_once() {
-        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
-        let (paid, posting) = part.after(Notice::Paid).unwrap();
+        let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
+        let (paid, posting) = part.after(PaymentChange::Paid).unwrap();
         assert_eq!((paid.status, paid.paid, posting.amount), (PaymentStatus::Paid, 100.into(), 70.into()));
-        assert_eq!(paid.after(Notice::Paid).unwrap().1.amount, Amount::ZERO);
+        assert_eq!(paid.after(PaymentChange::Paid).unwrap().1.amount, Amount::ZERO);
     }
 
     #[test]
     fn a_rejection_keeps_what_was_paid() {
-        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
-        assert_eq!(part.after(Notice::Rejected).unwrap().0.paid, Amount::from(30));
+        let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
+        assert_eq!(part.after(PaymentChange::Rejected).unwrap().0.paid, Amount::from(30));
     }
 
     #[test]
     fn another_payable_keeps_what_was_paid() {
-        let (part, _) = owing(100).after(Notice::Partial(Amount::from(30))).unwrap();
+        let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.repriced(30.into()).map(|payment| payment.payable), Ok(30.into()));
         assert_eq!(part.repriced(29.into()).unwrap_err().rule, "payment_exceeds_payable");
         let (paid, _) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
@@ -212,7 +212,7 @@ mod tests {
             let mut payment = owing(payable);
             let mut ledger = Vec::new();
             for (kind, amount) in notices {
-                let notice = [Notice::Pending, Notice::Rejected, Notice::Paid, Notice::Partial(amount.into())][kind as usize];
+                let notice = [PaymentChange::Pending, PaymentChange::Rejected, PaymentChange::Paid, PaymentChange::Partial(amount.into())][kind as usize];
                 if let Ok((after, posting)) = payment.after(notice) {
                     payment = after;
                     ledger.push(posting.amount);

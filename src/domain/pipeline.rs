@@ -13,7 +13,7 @@ mod run;
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::words;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
-pub use crate::domain::pipeline::run::{Request, Run, StepRecord, Verdict};
+pub use crate::domain::pipeline::run::{Run, RunRequest, StepRecord, StepResult};
 
 words! {
     /// What a run does.

@@ -4,26 +4,26 @@
 //!
 //! | Our submission | The authority has it signed | It has not |
 //! |---|---|---|
-//! | none, nor an invoice | `unknown-here`, listed | |
-//! | none, but an invoice | `not-submitted-here`, listed | |
+//! | none, nor an invoice | `missing_locally`, listed | |
+//! | none, but an invoice | `not_submitted_locally`, listed | |
 //! | running | under way | under way |
-//! | waiting | `unfinished-here`, sent to ask | under way |
-//! | paused by itself | `unfinished-here`, sent to ask | agreed; `missing-there` where its signature was answered |
-//! | paused by an operator | `held-here`, listed | the same |
-//! | refused | `refused-here`, listed | agreed |
-//! | cancelled, or succeeded for an invoice that was cancelled | `cancelled-here`, listed | agreed, `missing-there` |
-//! | succeeded | compared below | `missing-there`, listed |
+//! | waiting | `unfinished_locally`, sent to ask | under way |
+//! | paused by itself | `unfinished_locally`, sent to ask | agreed; `missing_remotely` where its signature was answered |
+//! | paused by an operator | `held_locally`, listed | the same |
+//! | refused | `refused_locally`, listed | agreed |
+//! | cancelled, or succeeded for an invoice that was cancelled | `cancelled_locally`, listed | agreed, `missing_remotely` |
+//! | succeeded | compared below | `missing_remotely`, listed |
 //!
 //! | Both have it signed | Finding |
 //! |---|---|
-//! | the authority has it delivered, we have not | `delivered-there`, recorded |
-//! | the authority has it transmitted, we have not | `transmitted-there`, recorded, or its run is sent to ask |
-//! | we have it transmitted, the authority has not | `not-transmitted-there`, listed |
-//! | we have it delivered, the authority has not | `not-delivered-there`, listed |
-//! | a payment run stopped short of what the authority has | `payment-unfinished-here`, sent to ask |
-//! | the authority's payment is further than ours | `payment-ahead-there`, listed |
-//! | ours is further, and no run relays it | `payment-behind-there`, listed |
-//! | PAID beside REJECTED, or a word we do not know | `payment-differs`, listed |
+//! | the authority has it delivered, we have not | `delivered_remotely`, recorded |
+//! | the authority has it transmitted, we have not | `transmitted_remotely`, recorded, or its run is sent to ask |
+//! | we have it transmitted, the authority has not | `not_transmitted_remotely`, listed |
+//! | we have it delivered, the authority has not | `not_delivered_remotely`, listed |
+//! | a payment run stopped short of what the authority has | `payment_unfinished_locally`, sent to ask |
+//! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
+//! | ours is further, and no run relays it | `payment_behind_remotely`, listed |
+//! | PAID beside REJECTED, or a word we do not know | `payment_differs`, listed |
 
 pub mod day;
 
@@ -33,28 +33,28 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, WorkflowStatus, words};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::payment::PaymentOrder;
+use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
 
 words! {
     /// What the two ledgers differ in; the last is a line of the authority's that names no invoice.
     FindingKind {
-        UnknownHere = "unknown-here",
-        NotSubmittedHere = "not-submitted-here",
-        UnfinishedHere = "unfinished-here",
-        HeldHere = "held-here",
-        RefusedHere = "refused-here",
-        CancelledHere = "cancelled-here",
-        MissingThere = "missing-there",
-        TransmittedThere = "transmitted-there",
-        DeliveredThere = "delivered-there",
-        NotTransmittedThere = "not-transmitted-there",
-        NotDeliveredThere = "not-delivered-there",
-        PaymentUnfinishedHere = "payment-unfinished-here",
-        PaymentAheadThere = "payment-ahead-there",
-        PaymentBehindThere = "payment-behind-there",
-        PaymentDiffers = "payment-differs",
+        MissingLocally = "missing_locally",
+        NotSubmittedLocally = "not_submitted_locally",
+        UnfinishedLocally = "unfinished_locally",
+        HeldLocally = "held_locally",
+        RefusedLocally = "refused_locally",
+        CancelledLocally = "cancelled_locally",
+        MissingRemotely = "missing_remotely",
+        TransmittedRemotely = "transmitted_remotely",
+        DeliveredRemotely = "delivered_remotely",
+        NotTransmittedRemotely = "not_transmitted_remotely",
+        NotDeliveredRemotely = "not_delivered_remotely",
+        PaymentUnfinishedLocally = "payment_unfinished_locally",
+        PaymentAheadRemotely = "payment_ahead_remotely",
+        PaymentBehindRemotely = "payment_behind_remotely",
+        PaymentDiffers = "payment_differs",
         Unreadable = "unreadable",
     }
 }
@@ -63,33 +63,33 @@ impl FindingKind {
     /// What is to be done about one that is listed.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::UnknownHere => "It was signed by another way than this service: ask the taxpayer.",
-            Self::NotSubmittedHere => {
+            Self::MissingLocally => "It was signed by another way than this service: ask the taxpayer.",
+            Self::NotSubmittedLocally => {
                 "The invoice is stored and was signed by another way than this service: ask the taxpayer."
             }
-            Self::HeldHere => "An operator paused the run: resume it, and it finds the signature.",
-            Self::RefusedHere => "The run ended as refused: retry it, and it finds the signature.",
-            Self::CancelledHere => {
+            Self::HeldLocally => "An operator paused the run: resume it, and it finds the signature.",
+            Self::RefusedLocally => "The run ended as refused: retry it, and it finds the signature.",
+            Self::CancelledLocally => {
                 "It counts as cancelled here and is signed there: ask the taxpayer which it is to be."
             }
-            Self::MissingThere => {
+            Self::MissingRemotely => {
                 "The authority said yes to it and does not have it: ask the authority before anything is sent again."
             }
-            Self::TransmittedThere => "It was transmitted by another way than this service.",
-            Self::DeliveredThere => "Its receipt was confirmed by another way than this service.",
-            Self::NotTransmittedThere => {
+            Self::TransmittedRemotely => "It was transmitted by another way than this service.",
+            Self::DeliveredRemotely => "Its receipt was confirmed by another way than this service.",
+            Self::NotTransmittedRemotely => {
                 "The authority took the transmission and does not show it: ask the authority."
             }
-            Self::NotDeliveredThere => {
+            Self::NotDeliveredRemotely => {
                 "The authority took the receipt and does not show it: ask the authority."
             }
-            Self::UnfinishedHere | Self::PaymentUnfinishedHere => {
+            Self::UnfinishedLocally | Self::PaymentUnfinishedLocally => {
                 "The run stopped short of what the authority has: resume it."
             }
-            Self::PaymentAheadThere => {
+            Self::PaymentAheadRemotely => {
                 "The payment was told to the authority by another way: have the taxpayer record it here."
             }
-            Self::PaymentBehindThere => {
+            Self::PaymentBehindRemotely => {
                 "The payment was recorded here only: have the taxpayer relay it, if the authority is to know."
             }
             Self::PaymentDiffers => "The two ledgers say different things of the payment: ask the taxpayer.",
@@ -100,7 +100,7 @@ impl FindingKind {
 
 /// An invoice as the authority has it. It is signed, or it would not be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Theirs {
+pub struct RemoteRecord {
     /// As the authority spells it.
     pub irn: Irn,
     pub payment_status: String,
@@ -110,7 +110,7 @@ pub struct Theirs {
 
 /// A run as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct RunSnapshot {
     pub run: RunId,
     pub state: RunState,
     /// The moment of its last change: one that has moved since is left alone.
@@ -121,14 +121,14 @@ pub struct Standing {
 
 /// An invoice as our books have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ours {
+pub struct LocalRecord {
     pub irn: Irn,
-    pub submission: Option<Standing>,
+    pub submission: Option<RunSnapshot>,
     /// The authority said yes to its signature.
     pub is_signed: bool,
-    pub transmission: Option<Standing>,
+    pub transmission: Option<RunSnapshot>,
     /// The last payment that was relayed, and the status it brings.
-    pub relay: Option<(Standing, PaymentStatus)>,
+    pub relay: Option<(RunSnapshot, PaymentStatus)>,
     pub stored: Option<WorkflowStatus>,
     pub transit: Transit,
     pub payment: Option<PaymentStatus>,
@@ -136,9 +136,9 @@ pub struct Ours {
 
 /// How a difference is mended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mend {
+pub enum Repair {
     /// The run goes on and asks the authority.
-    Ask(Standing),
+    Ask(RunSnapshot),
     /// What the authority says of the transmission is recorded.
     Record { is_delivered: bool },
 }
@@ -147,7 +147,7 @@ pub enum Mend {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub kind: FindingKind,
-    pub mend: Option<Mend>,
+    pub mend: Option<Repair>,
 }
 
 /// What came of comparing one invoice.
@@ -164,8 +164,8 @@ impl Comparison {
         Self::Differs(vec![Difference { kind, mend: None }])
     }
 
-    fn asked(kind: FindingKind, run: &Standing) -> Self {
-        Self::Differs(vec![Difference { kind, mend: Some(Mend::Ask(run.clone())) }])
+    fn asked(kind: FindingKind, run: &RunSnapshot) -> Self {
+        Self::Differs(vec![Difference { kind, mend: Some(Repair::Ask(run.clone())) }])
     }
 
     pub fn differences(self) -> Vec<Difference> {
@@ -177,21 +177,21 @@ impl Comparison {
 }
 
 /// The two tables above.
-pub fn compare(ours: Option<&Ours>, theirs: Option<&Theirs>) -> Comparison {
+pub fn compare(ours: Option<&LocalRecord>, theirs: Option<&RemoteRecord>) -> Comparison {
     match (ours, theirs) {
         (None, None) => Comparison::Agreed,
-        (None, Some(_)) => Comparison::listed(FindingKind::UnknownHere),
+        (None, Some(_)) => Comparison::listed(FindingKind::MissingLocally),
         (Some(ours), None) => ours.alone(),
         (Some(ours), Some(theirs)) => ours.beside(theirs),
     }
 }
 
-impl Ours {
+impl LocalRecord {
     /// From what the books hold of one IRN; nothing where they hold nothing of it. `is_held` says of a paused run
     /// whether an operator paused it.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
-        let standing = |run: &Run| Standing {
+        let standing = |run: &Run| RunSnapshot {
             run: run.id,
             state: run.state,
             seen: run.updated_at,
@@ -199,7 +199,7 @@ impl Ours {
         };
         let (submission, relay) = (run(Operation::Submit), run(Operation::Payment));
         let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
-        let relayed = |run: &Run| Some(PaymentOrder::of(&run.document)?.payment_status.reads_as());
+        let relayed = |run: &Run| Some(RelayedPayment::of(&run.document)?.payment_status.reads_as());
         let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
         let told = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
         let payment = match (invoice, told) {
@@ -230,7 +230,7 @@ impl Ours {
 
     /// Whether the authority may have it signed: it must, or a run stopped before it learned.
     pub fn may_be_signed(&self) -> bool {
-        let is_paused = |run: &Standing| run.state == RunState::Paused;
+        let is_paused = |run: &RunSnapshot| run.state == RunState::Paused;
         self.claims_signature() || self.submission.as_ref().is_some_and(is_paused)
     }
 
@@ -238,53 +238,55 @@ impl Ours {
         if self.submission.as_ref().is_some_and(|run| run.state.is_open()) {
             Comparison::UnderWay
         } else if self.claims_signature() {
-            Comparison::listed(FindingKind::MissingThere)
+            Comparison::listed(FindingKind::MissingRemotely)
         } else {
             Comparison::Agreed
         }
     }
 
-    fn beside(&self, theirs: &Theirs) -> Comparison {
+    fn beside(&self, theirs: &RemoteRecord) -> Comparison {
         let is_cancelled = self.stored == Some(WorkflowStatus::Cancelled);
         match &self.submission {
-            None if self.stored.is_some() => Comparison::listed(FindingKind::NotSubmittedHere),
+            None if self.stored.is_some() => Comparison::listed(FindingKind::NotSubmittedLocally),
             Some(run) => match run.state {
                 RunState::Running => Comparison::UnderWay,
-                RunState::Paused if run.is_held => Comparison::listed(FindingKind::HeldHere),
-                RunState::Waiting | RunState::Paused => Comparison::asked(FindingKind::UnfinishedHere, run),
-                RunState::Refused => Comparison::listed(FindingKind::RefusedHere),
-                RunState::Cancelled => Comparison::listed(FindingKind::CancelledHere),
-                RunState::Succeeded if is_cancelled => Comparison::listed(FindingKind::CancelledHere),
+                RunState::Paused if run.is_held => Comparison::listed(FindingKind::HeldLocally),
+                RunState::Waiting | RunState::Paused => {
+                    Comparison::asked(FindingKind::UnfinishedLocally, run)
+                }
+                RunState::Refused => Comparison::listed(FindingKind::RefusedLocally),
+                RunState::Cancelled => Comparison::listed(FindingKind::CancelledLocally),
+                RunState::Succeeded if is_cancelled => Comparison::listed(FindingKind::CancelledLocally),
                 RunState::Succeeded => self.signed_beside(theirs),
             },
             None => self.signed_beside(theirs),
         }
     }
 
-    fn signed_beside(&self, theirs: &Theirs) -> Comparison {
+    fn signed_beside(&self, theirs: &RemoteRecord) -> Comparison {
         let found: Vec<_> =
             [self.transit_beside(theirs), self.payment_beside(theirs)].into_iter().flatten().collect();
         if found.is_empty() { Comparison::Agreed } else { Comparison::Differs(found) }
     }
 
-    fn transit_beside(&self, theirs: &Theirs) -> Option<Difference> {
+    fn transit_beside(&self, theirs: &RemoteRecord) -> Option<Difference> {
         let is_transmitted = theirs.is_transmitted || theirs.is_delivered;
         let (kind, mend) = match (self.transit, theirs.is_delivered) {
             (Transit { is_acknowledged: false, .. }, true) => {
-                (FindingKind::DeliveredThere, self.record(true))
+                (FindingKind::DeliveredRemotely, self.record(true))
             }
-            (Transit { is_acknowledged: true, .. }, false) => (FindingKind::NotDeliveredThere, None),
+            (Transit { is_acknowledged: true, .. }, false) => (FindingKind::NotDeliveredRemotely, None),
             (Transit { is_transmitted: false, .. }, _) if is_transmitted => {
                 let run = self.transmission.as_ref();
                 if run.is_some_and(|run| run.state == RunState::Running) {
                     return None;
                 }
                 let waiting = run.filter(|run| run.state == RunState::Waiting);
-                let ask = || waiting.cloned().map(Mend::Ask);
-                (FindingKind::TransmittedThere, self.record(false).or_else(ask))
+                let ask = || waiting.cloned().map(Repair::Ask);
+                (FindingKind::TransmittedRemotely, self.record(false).or_else(ask))
             }
             (Transit { is_transmitted: true, .. }, _) if !is_transmitted => {
-                (FindingKind::NotTransmittedThere, None)
+                (FindingKind::NotTransmittedRemotely, None)
             }
             _ => return None,
         };
@@ -292,23 +294,23 @@ impl Ours {
     }
 
     /// Where there is something that can hold what is recorded, so that it is recorded once.
-    fn record(&self, is_delivered: bool) -> Option<Mend> {
+    fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
         let holds = self.stored.is_some() || if is_delivered { has_sender } else { has_stopped };
-        holds.then_some(Mend::Record { is_delivered })
+        holds.then_some(Repair::Record { is_delivered })
     }
 
-    fn payment_beside(&self, theirs: &Theirs) -> Option<Difference> {
+    fn payment_beside(&self, theirs: &RemoteRecord) -> Option<Difference> {
         let listed = |kind| Some(Difference { kind, mend: None });
         let Some(there) = PaymentStatus::parse(&theirs.payment_status) else {
             return listed(FindingKind::PaymentDiffers);
         };
         match &self.relay {
             Some((run, wanted)) if matches!(run.state, RunState::Waiting | RunState::Paused) => {
-                let mend = Some(Mend::Ask(run.clone())).filter(|_| !run.is_held);
+                let mend = Some(Repair::Ask(run.clone())).filter(|_| !run.is_held);
                 let is_there = *wanted == there;
-                return is_there.then_some(Difference { kind: FindingKind::PaymentUnfinishedHere, mend });
+                return is_there.then_some(Difference { kind: FindingKind::PaymentUnfinishedLocally, mend });
             }
             Some((run, _)) if run.state == RunState::Running => return None,
             _ => {}
@@ -316,8 +318,8 @@ impl Ours {
         let here = self.payment?;
         match (progress(here), progress(there)) {
             _ if here == there => None,
-            (here, there) if there > here => listed(FindingKind::PaymentAheadThere),
-            (here, there) if there < here => listed(FindingKind::PaymentBehindThere),
+            (here, there) if there > here => listed(FindingKind::PaymentAheadRemotely),
+            (here, there) if there < here => listed(FindingKind::PaymentBehindRemotely),
             _ => listed(FindingKind::PaymentDiffers),
         }
     }
@@ -340,10 +342,10 @@ fn progress(status: PaymentStatus) -> u8 {
     }
 }
 
-/// Ours and theirs, in the words of a finding.
-impl Ours {
+/// The two records as the text of a finding.
+impl LocalRecord {
     pub fn words(&self) -> String {
-        let state = |name: &str, run: &Standing| {
+        let state = |name: &str, run: &RunSnapshot| {
             format!("{name} {}{}", run.state, if run.is_held { " (held)" } else { "" })
         };
         let parts = [
@@ -359,7 +361,7 @@ impl Ours {
     }
 }
 
-impl Theirs {
+impl RemoteRecord {
     pub fn words(&self) -> String {
         let transit = match (self.is_transmitted, self.is_delivered) {
             (_, true) => "delivered",
@@ -378,18 +380,18 @@ mod tests {
         Irn::parse("INV001-94AD90FB-20261121").unwrap()
     }
 
-    fn run(state: RunState, is_held: bool) -> Standing {
-        Standing { run: RunId::nil(), state, seen: Timestamp::UNIX_EPOCH, is_held }
+    fn run(state: RunState, is_held: bool) -> RunSnapshot {
+        RunSnapshot { run: RunId::nil(), state, seen: Timestamp::UNIX_EPOCH, is_held }
     }
 
-    fn theirs() -> Theirs {
+    fn theirs() -> RemoteRecord {
         let payment_status = "PENDING".to_owned();
-        Theirs { irn: irn(), payment_status, is_transmitted: false, is_delivered: false }
+        RemoteRecord { irn: irn(), payment_status, is_transmitted: false, is_delivered: false }
     }
 
     /// A stored invoice, submitted.
-    fn ours() -> Ours {
-        Ours {
+    fn ours() -> LocalRecord {
+        LocalRecord {
             irn: irn(),
             submission: Some(run(RunState::Succeeded, false)),
             is_signed: true,
@@ -401,16 +403,16 @@ mod tests {
         }
     }
 
-    fn said(ours: Option<&Ours>, theirs: Option<&Theirs>) -> String {
+    fn said(ours: Option<&LocalRecord>, theirs: Option<&RemoteRecord>) -> String {
         match compare(ours, theirs) {
             Comparison::Agreed => "agreed".to_owned(),
             Comparison::UnderWay => "under way".to_owned(),
             Comparison::Differs(found) => {
-                let mend = |mend: &Option<Mend>| match mend {
+                let mend = |mend: &Option<Repair>| match mend {
                     None => "listed",
-                    Some(Mend::Ask(_)) => "asks",
-                    Some(Mend::Record { is_delivered: true }) => "records delivered",
-                    Some(Mend::Record { is_delivered: false }) => "records transmitted",
+                    Some(Repair::Ask(_)) => "asks",
+                    Some(Repair::Record { is_delivered: true }) => "records delivered",
+                    Some(Repair::Record { is_delivered: false }) => "records transmitted",
                 };
                 let said = |one: &Difference| format!("{} {}", one.kind, mend(&one.mend));
                 found.iter().map(said).collect::<Vec<_>>().join(" + ")
@@ -421,44 +423,59 @@ mod tests {
     #[test]
     fn every_state_of_a_submission_beside_a_signature_and_beside_none() {
         let mut table = Vec::new();
-        let mut row = |name: &str, ours: Option<&Ours>| {
+        let mut row = |name: &str, ours: Option<&LocalRecord>| {
             table.push(format!("{name}: {} | {}", said(ours, Some(&theirs())), said(ours, None)));
         };
         row("nothing", None);
         row(
             "an invoice",
-            Some(&Ours { submission: None, is_signed: false, stored: Some(WorkflowStatus::Draft), ..ours() }),
+            Some(&LocalRecord {
+                submission: None,
+                is_signed: false,
+                stored: Some(WorkflowStatus::Draft),
+                ..ours()
+            }),
         );
         for state in RunState::ALL {
             let is_signed = *state == RunState::Succeeded;
-            row(state.as_str(), Some(&Ours { submission: Some(run(*state, false)), is_signed, ..ours() }));
+            row(
+                state.as_str(),
+                Some(&LocalRecord { submission: Some(run(*state, false)), is_signed, ..ours() }),
+            );
         }
-        let paused = Ours { submission: Some(run(RunState::Paused, true)), is_signed: false, ..ours() };
+        let paused =
+            LocalRecord { submission: Some(run(RunState::Paused, true)), is_signed: false, ..ours() };
         row("held", Some(&paused));
-        row("paused after a yes", Some(&Ours { submission: Some(run(RunState::Paused, false)), ..ours() }));
-        row("waiting after a yes", Some(&Ours { submission: Some(run(RunState::Waiting, false)), ..ours() }));
-        row("cancelled invoice", Some(&Ours { stored: Some(WorkflowStatus::Cancelled), ..ours() }));
-        row("not stored", Some(&Ours { stored: None, ..ours() }));
+        row(
+            "paused after a yes",
+            Some(&LocalRecord { submission: Some(run(RunState::Paused, false)), ..ours() }),
+        );
+        row(
+            "waiting after a yes",
+            Some(&LocalRecord { submission: Some(run(RunState::Waiting, false)), ..ours() }),
+        );
+        row("cancelled invoice", Some(&LocalRecord { stored: Some(WorkflowStatus::Cancelled), ..ours() }));
+        row("not stored", Some(&LocalRecord { stored: None, ..ours() }));
         let relay = Some((run(RunState::Succeeded, false), PaymentStatus::Pending));
         row(
             "relayed only",
-            Some(&Ours { submission: None, is_signed: false, stored: None, relay, ..ours() }),
+            Some(&LocalRecord { submission: None, is_signed: false, stored: None, relay, ..ours() }),
         );
         insta::assert_snapshot!(table.join("\n"), @r#"
-            nothing: unknown-here listed | agreed
-            an invoice: not-submitted-here listed | agreed
+            nothing: missing_locally listed | agreed
+            an invoice: not_submitted_locally listed | agreed
             running: under way | under way
-            waiting: unfinished-here asks | under way
-            paused: unfinished-here asks | agreed
-            succeeded: agreed | missing-there listed
-            refused: refused-here listed | agreed
-            cancelled: cancelled-here listed | agreed
-            held: held-here listed | agreed
-            paused after a yes: unfinished-here asks | missing-there listed
-            waiting after a yes: unfinished-here asks | under way
-            cancelled invoice: cancelled-here listed | missing-there listed
-            not stored: agreed | missing-there listed
-            relayed only: agreed | missing-there listed
+            waiting: unfinished_locally asks | under way
+            paused: unfinished_locally asks | agreed
+            succeeded: agreed | missing_remotely listed
+            refused: refused_locally listed | agreed
+            cancelled: cancelled_locally listed | agreed
+            held: held_locally listed | agreed
+            paused after a yes: unfinished_locally asks | missing_remotely listed
+            waiting after a yes: unfinished_locally asks | under way
+            cancelled invoice: cancelled_locally listed | missing_remotely listed
+            not stored: agreed | missing_remotely listed
+            relayed only: agreed | missing_remotely listed
         "#);
     }
 
@@ -474,34 +491,34 @@ mod tests {
         for here in places {
             for there in places {
                 let transit = Transit { is_transmitted: here.0, is_acknowledged: here.1 };
-                let theirs = Theirs { is_transmitted: there.0, is_delivered: there.1, ..theirs() };
-                let said = said(Some(&Ours { transit, ..ours() }), Some(&theirs));
+                let theirs = RemoteRecord { is_transmitted: there.0, is_delivered: there.1, ..theirs() };
+                let said = said(Some(&LocalRecord { transit, ..ours() }), Some(&theirs));
                 table.push(format!("{} | {}: {said}", word(here), word(there)));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
             signed | signed: agreed
-            signed | transmitted: transmitted-there records transmitted
-            signed | delivered: delivered-there records delivered
-            transmitted | signed: not-transmitted-there listed
+            signed | transmitted: transmitted_remotely records transmitted
+            signed | delivered: delivered_remotely records delivered
+            transmitted | signed: not_transmitted_remotely listed
             transmitted | transmitted: agreed
-            transmitted | delivered: delivered-there records delivered
-            delivered | signed: not-delivered-there listed
-            delivered | transmitted: not-delivered-there listed
+            transmitted | delivered: delivered_remotely records delivered
+            delivered | signed: not_delivered_remotely listed
+            delivered | transmitted: not_delivered_remotely listed
             delivered | delivered: agreed
         "#);
     }
 
     #[test]
     fn a_transmission_is_recorded_only_where_something_holds_it() {
-        let sent = Theirs { is_transmitted: true, ..theirs() };
-        let arrived = Theirs { is_transmitted: true, is_delivered: true, ..theirs() };
+        let sent = RemoteRecord { is_transmitted: true, ..theirs() };
+        let arrived = RemoteRecord { is_transmitted: true, is_delivered: true, ..theirs() };
         let mut table = Vec::new();
         for state in [None, Some(RunState::Running), Some(RunState::Waiting), Some(RunState::Paused)] {
             let transmission = state.map(|state| run(state, false));
             let name = state.map_or("none", RunState::as_str);
             for stored in [Some(WorkflowStatus::Submitted), None] {
-                let ours = Ours { transmission: transmission.clone(), stored, ..ours() };
+                let ours = LocalRecord { transmission: transmission.clone(), stored, ..ours() };
                 let kept = if stored.is_some() { "stored" } else { "not stored" };
                 table.push(format!(
                     "{name}, {kept}: {} | {}",
@@ -511,14 +528,14 @@ mod tests {
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
-            none, stored: transmitted-there records transmitted | delivered-there records delivered
-            none, not stored: transmitted-there listed | delivered-there records delivered
-            running, stored: agreed | delivered-there records delivered
-            running, not stored: agreed | delivered-there records delivered
-            waiting, stored: transmitted-there records transmitted | delivered-there records delivered
-            waiting, not stored: transmitted-there asks | delivered-there records delivered
-            paused, stored: transmitted-there records transmitted | delivered-there records delivered
-            paused, not stored: transmitted-there records transmitted | delivered-there records delivered
+            none, stored: transmitted_remotely records transmitted | delivered_remotely records delivered
+            none, not stored: transmitted_remotely listed | delivered_remotely records delivered
+            running, stored: agreed | delivered_remotely records delivered
+            running, not stored: agreed | delivered_remotely records delivered
+            waiting, stored: transmitted_remotely records transmitted | delivered_remotely records delivered
+            waiting, not stored: transmitted_remotely asks | delivered_remotely records delivered
+            paused, stored: transmitted_remotely records transmitted | delivered_remotely records delivered
+            paused, not stored: transmitted_remotely records transmitted | delivered_remotely records delivered
         "#);
     }
 
@@ -527,32 +544,32 @@ mod tests {
         let mut table = Vec::new();
         for here in PaymentStatus::ALL {
             for there in ["PENDING", "PARTIAL", "PAID", "REJECTED", "REFUNDED"] {
-                let ours = Ours { payment: Some(*here), ..ours() };
-                let theirs = Theirs { payment_status: there.to_owned(), ..theirs() };
+                let ours = LocalRecord { payment: Some(*here), ..ours() };
+                let theirs = RemoteRecord { payment_status: there.to_owned(), ..theirs() };
                 table.push(format!("{here} | {there}: {}", said(Some(&ours), Some(&theirs))));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
             PENDING | PENDING: agreed
-            PENDING | PARTIAL: payment-ahead-there listed
-            PENDING | PAID: payment-ahead-there listed
-            PENDING | REJECTED: payment-ahead-there listed
-            PENDING | REFUNDED: payment-differs listed
-            PAID | PENDING: payment-behind-there listed
-            PAID | PARTIAL: payment-behind-there listed
+            PENDING | PARTIAL: payment_ahead_remotely listed
+            PENDING | PAID: payment_ahead_remotely listed
+            PENDING | REJECTED: payment_ahead_remotely listed
+            PENDING | REFUNDED: payment_differs listed
+            PAID | PENDING: payment_behind_remotely listed
+            PAID | PARTIAL: payment_behind_remotely listed
             PAID | PAID: agreed
-            PAID | REJECTED: payment-differs listed
-            PAID | REFUNDED: payment-differs listed
-            REJECTED | PENDING: payment-behind-there listed
-            REJECTED | PARTIAL: payment-behind-there listed
-            REJECTED | PAID: payment-differs listed
+            PAID | REJECTED: payment_differs listed
+            PAID | REFUNDED: payment_differs listed
+            REJECTED | PENDING: payment_behind_remotely listed
+            REJECTED | PARTIAL: payment_behind_remotely listed
+            REJECTED | PAID: payment_differs listed
             REJECTED | REJECTED: agreed
-            REJECTED | REFUNDED: payment-differs listed
-            PARTIAL | PENDING: payment-behind-there listed
+            REJECTED | REFUNDED: payment_differs listed
+            PARTIAL | PENDING: payment_behind_remotely listed
             PARTIAL | PARTIAL: agreed
-            PARTIAL | PAID: payment-ahead-there listed
-            PARTIAL | REJECTED: payment-ahead-there listed
-            PARTIAL | REFUNDED: payment-differs listed
+            PARTIAL | PAID: payment_ahead_remotely listed
+            PARTIAL | REJECTED: payment_ahead_remotely listed
+            PARTIAL | REFUNDED: payment_differs listed
         "#);
     }
 
@@ -567,8 +584,8 @@ mod tests {
             (RunState::Refused, false),
         ] {
             for there in ["PENDING", "PAID"] {
-                let ours = Ours { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..ours() };
-                let theirs = Theirs { payment_status: there.to_owned(), ..theirs() };
+                let ours = LocalRecord { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..ours() };
+                let theirs = RemoteRecord { payment_status: there.to_owned(), ..theirs() };
                 table.push(format!("{state} {is_held} | {there}: {}", said(Some(&ours), Some(&theirs))));
             }
         }
@@ -576,20 +593,20 @@ mod tests {
             running false | PENDING: agreed
             running false | PAID: agreed
             waiting false | PENDING: agreed
-            waiting false | PAID: payment-unfinished-here asks
+            waiting false | PAID: payment_unfinished_locally asks
             paused false | PENDING: agreed
-            paused false | PAID: payment-unfinished-here asks
+            paused false | PAID: payment_unfinished_locally asks
             paused true | PENDING: agreed
-            paused true | PAID: payment-unfinished-here listed
+            paused true | PAID: payment_unfinished_locally listed
             refused false | PENDING: agreed
-            refused false | PAID: payment-ahead-there listed
+            refused false | PAID: payment_ahead_remotely listed
         "#);
     }
 
     #[test]
     fn several_differences_are_told_at_once() {
-        let theirs = Theirs { is_transmitted: true, payment_status: "PAID".to_owned(), ..theirs() };
+        let theirs = RemoteRecord { is_transmitted: true, payment_status: "PAID".to_owned(), ..theirs() };
         let said = said(Some(&ours()), Some(&theirs));
-        assert_eq!(said, "transmitted-there records transmitted + payment-ahead-there listed");
+        assert_eq!(said, "transmitted_remotely records transmitted + payment_ahead_remotely listed");
     }
 }

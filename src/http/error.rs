@@ -182,7 +182,7 @@ impl From<Refusal> for ApiError {
             Refusal::InvoiceNotApproved(_) => (Code::InvoiceNotApproved, Faults::default()),
             Refusal::InvalidTransition { .. }
             | Refusal::PaymentUnderWay
-            | Refusal::RunMove { .. }
+            | Refusal::ActionNotAllowed { .. }
             | Refusal::RunUnsettled(_)
             | Refusal::RunTookEffect
             | Refusal::WebhookDisabled

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::fault::{Faults, json_pointer};
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::explain::{authority, own};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::report::{self, Accepted};
@@ -82,11 +82,11 @@ pub fn endpoint_answer(text: &[u8]) {
 
 fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
-    catalog.load(List::InvoiceTypes, &json!([{ "code": "380" }, { "code": "381" }]));
-    catalog.load(List::QuantityCodes, &json!([{ "code": "EA" }]));
-    catalog.load(List::Countries, &json!([{ "alpha_2": "NG" }]));
-    catalog.load(List::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
-    catalog.load(List::TaxCategories, &json!([{ "code": "ZERO_VAT", "percent": 0 }]));
+    catalog.load(ReferenceList::InvoiceTypes, &json!([{ "code": "380" }, { "code": "381" }]));
+    catalog.load(ReferenceList::QuantityCodes, &json!([{ "code": "EA" }]));
+    catalog.load(ReferenceList::Countries, &json!([{ "alpha_2": "NG" }]));
+    catalog.load(ReferenceList::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
+    catalog.load(ReferenceList::TaxCategories, &json!([{ "code": "ZERO_VAT", "percent": 0 }]));
     catalog
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use strict_json::{JsonError, KeyFault, KeyFaultKind, Limits, Step};
+use strict_json::{JsonError, JsonLimits, KeyError, KeyErrorKind, PathSegment};
 
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -54,13 +54,13 @@ pub(crate) fn batch(text: &[u8]) -> Result<BatchBody, ApiError> {
     Ok(BatchBody { object: whole_object(value, faults)?, key_faults })
 }
 
-fn read(text: &[u8], on_fault: impl FnMut(&KeyFault<'_>)) -> Result<Value, ApiError> {
+fn read(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiError> {
     let malformed = |message: String| ApiError::new(Code::MalformedJson, message);
     let blank = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().all(u8::is_ascii_whitespace);
     if blank {
         return Err(malformed("The request body is empty; a JSON object is expected.".to_owned()));
     }
-    strict_json::read(text, Limits::REQUEST, on_fault).map_err(|error| match error {
+    strict_json::read(text, JsonLimits::REQUEST, on_fault).map_err(|error| match error {
         JsonError::TooDeep { max } => {
             malformed(format!("The request body is nested more than {max} levels deep."))
         }
@@ -80,18 +80,18 @@ fn whole_object(value: Value, key_faults: Faults) -> Result<Map<String, Value>, 
 }
 
 /// The position of the item that has the fault.
-fn item_of(fault: &KeyFault<'_>) -> Option<usize> {
+fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     let mut steps = fault.steps();
     match (steps.next()?, steps.next()?) {
-        (Step::Key(ITEMS), Step::Index(index)) => Some(index),
+        (PathSegment::Key(ITEMS), PathSegment::Index(index)) => Some(index),
         _ => None,
     }
 }
 
 /// A reserved key is shown by the object that has it: it is no part of a path, which may become a key of an answer.
-fn sentence<'f>(kind: KeyFaultKind, steps: impl Iterator<Item = Step<'f>>, whole: &str) -> Fault {
+fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
-    let reserved = if kind == KeyFaultKind::Reserved { names.pop() } else { None };
+    let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
     let path = names.join(".");
     let path = match cut(&path, PATH_BYTES_SHOWN) {
         _ if names.is_empty() => whole,
@@ -101,13 +101,13 @@ fn sentence<'f>(kind: KeyFaultKind, steps: impl Iterator<Item = Step<'f>>, whole
         Some(key) => format!("The {path} field must not have the reserved key {key}."),
         None => format!("The {path} field must not be sent twice."),
     };
-    Fault::new(path, if kind == KeyFaultKind::Reserved { "reserved" } else { "duplicate" }, message)
+    Fault::new(path, if kind == KeyErrorKind::Reserved { "reserved" } else { "duplicate" }, message)
 }
 
-fn shown(step: Step<'_>) -> String {
+fn shown(step: PathSegment<'_>) -> String {
     match step {
-        Step::Key(key) => cut(key, KEY_BYTES_SHOWN).to_owned(),
-        Step::Index(index) => index.to_string(),
+        PathSegment::Key(key) => cut(key, KEY_BYTES_SHOWN).to_owned(),
+        PathSegment::Index(index) => index.to_string(),
     }
 }
 

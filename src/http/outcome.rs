@@ -197,13 +197,13 @@ mod tests {
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, Request};
+    use crate::domain::pipeline::{Operation, RunRequest};
 
     #[test]
     fn a_refusal_begins_as_a_sentence_unless_it_quotes_a_path() {
         let said = |words: &str| {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-            let request = Request { operation: Operation::Submit, irn, document: json!({ "irn": "x" }) };
+            let request = RunRequest { operation: Operation::Submit, irn, document: json!({ "irn": "x" }) };
             let run = Run {
                 last_error: Some(words.to_owned()),
                 ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)

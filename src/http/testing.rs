@@ -27,7 +27,7 @@ use crate::domain::kernel::clock::{MockClock, SharedClock};
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
-use crate::domain::party::{Place, Taxpayer};
+use crate::domain::party::{BusinessLocation, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::forms::testing::catalog;
@@ -218,7 +218,7 @@ fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
         service_id: "94AD90FB".into(),
         business_id: "bb99420d-d6bb-422c-b371-b9f6d6009aae".into(),
         address: "1 Marina".into(),
-        place: Place { city: Some("Lagos".into()), state: None, country: None },
+        place: BusinessLocation { city: Some("Lagos".into()), state: None, country: None },
         subscription: Subscription::Active,
         verification: Verification::Pending,
         created_at: now(),

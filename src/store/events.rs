@@ -13,7 +13,7 @@ use sea_orm::{
 };
 
 use crate::domain::events::checkpoint::ChainHead;
-use crate::domain::events::event::{Event, EventKind, Head};
+use crate::domain::events::event::{Event, EventKind, LogHead};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::column::json;
@@ -25,17 +25,20 @@ use crate::store::events::event_row::{Column, Entity, Model};
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// The end of a taxpayer's log.
-pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<Head, StoreError> {
+pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<LogHead, StoreError> {
     let last = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .order_by_desc(Column::Sequence)
         .one(connection)
         .await?;
-    Ok(last.map_or_else(Head::default, |event| Head { sequence: event.sequence, hash: event.hash }))
+    Ok(last.map_or_else(LogHead::default, |event| LogHead { sequence: event.sequence, hash: event.hash }))
 }
 
 /// The ends of these taxpayers' logs; taxpayers without events are left out.
-pub async fn heads(store: &Store, taxpayers: &[TaxpayerId]) -> Result<HashMap<TaxpayerId, Head>, StoreError> {
+pub async fn heads(
+    store: &Store,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let last = "e.taxpayer_id = given.value AND e.sequence = \
         (SELECT MAX(x.sequence) FROM events AS x WHERE x.taxpayer_id = given.value)";
     let given = format!("{} AS given", numbers(store.backend()));
@@ -44,7 +47,10 @@ pub async fn heads(store: &Store, taxpayers: &[TaxpayerId]) -> Result<HashMap<Ta
 
 /// The events with these numbers, one a taxpayer, with the hashes that they have now; those that are not there are left
 /// out.
-pub async fn hashes_at(store: &Store, wanted: &[ChainHead]) -> Result<HashMap<TaxpayerId, Head>, StoreError> {
+pub async fn hashes_at(
+    store: &Store,
+    wanted: &[ChainHead],
+) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let condition = "e.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
         AND e.sequence = CAST(given.value ->> 1 AS BIGINT)";
     let given = match store.backend() {
@@ -60,13 +66,13 @@ async fn chain_heads(
     given: &str,
     condition: &str,
     list: String,
-) -> Result<HashMap<TaxpayerId, Head>, StoreError> {
+) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let joined = looked_up(store.backend(), Join::Some, ("events", "e"), condition);
     let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
     let statement = Statement::from_sql_and_values(store.backend(), sql, [list.into()]);
     let rows = store.reader().query_all_raw(statement).await?;
     let read = |row: &QueryResult| {
-        let head = Head { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
+        let head = LogHead { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
         Ok((TaxpayerId(row.try_get("", "taxpayer_id")?), head))
     };
     rows.iter().map(read).collect()

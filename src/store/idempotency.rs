@@ -8,47 +8,51 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
-use crate::domain::access::claim::{Claim, KeptAnswer};
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::CommandId;
-use crate::store::db::column::{Row, json};
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::database::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::idempotency_row::{Column, Entity, Model};
 
 /// What is known of a key that is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct StoredKey {
     pub fingerprint: String,
     /// None where the answer held a secret and was not kept.
-    pub answer: Option<KeptAnswer>,
+    pub answer: Option<StoredResponse>,
 }
 
 /// A key that a command has taken, with the answer that is to be given again.
 #[derive(Debug, Clone)]
-pub struct Entry {
-    pub claim: Claim,
+pub struct KeyEntry {
+    pub claim: IdempotencyClaim,
     /// None where no command of a taxpayer's books stands behind it.
     pub command_id: Option<CommandId>,
-    pub answer: Option<KeptAnswer>,
+    pub answer: Option<StoredResponse>,
 }
 
 /// What is known of a claim's key, if it is taken.
-pub async fn find(store: &Store, claim: &Claim, now: Timestamp) -> Result<Option<Taken>, StoreError> {
+pub async fn find(
+    store: &Store,
+    claim: &IdempotencyClaim,
+    now: Timestamp,
+) -> Result<Option<StoredKey>, StoreError> {
     let found = Entity::find_by_id(claim.id.as_str())
         .filter(Column::ExpiresAt.gt(now.as_microsecond()))
         .one(store.reader())
         .await?;
     let Some(row) = found else { return Ok(None) };
     let sealed = row.answer.map(|sealed| store.vault().open(&row.id, &sealed)).transpose()?;
-    let at = Row { table: "idempotency_keys", id: row.id };
+    let at = RowRef { table: "idempotency_keys", id: row.id };
     let answer = sealed.map(|text| at.json(&text)).transpose()?;
-    Ok(Some(Taken { fingerprint: row.fingerprint, answer }))
+    Ok(Some(StoredKey { fingerprint: row.fingerprint, answer }))
 }
 
 /// The ids among these claims' whose keys are taken.
 pub(crate) async fn taken(
     tx: &Transaction,
-    claims: &[&Claim],
+    claims: &[&IdempotencyClaim],
     now: Timestamp,
 ) -> Result<Vec<String>, StoreError> {
     if claims.is_empty() {
@@ -68,7 +72,7 @@ pub(crate) async fn taken(
 pub(crate) async fn keep(
     store: &Store,
     tx: &Transaction,
-    entries: &[Entry],
+    entries: &[KeyEntry],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     for chunk in portions(entries) {
@@ -95,8 +99,8 @@ pub(crate) async fn keep(
     Ok(())
 }
 
-fn row(store: &Store, entry: &Entry) -> Result<Model, StoreError> {
-    let seal = |answer: &KeptAnswer| store.vault().seal(&entry.claim.id, &json(answer));
+fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
+    let seal = |answer: &StoredResponse| store.vault().seal(&entry.claim.id, &json(answer));
     Ok(Model {
         id: entry.claim.id.clone(),
         fingerprint: entry.claim.fingerprint.clone(),
@@ -107,7 +111,7 @@ fn row(store: &Store, entry: &Entry) -> Result<Model, StoreError> {
 }
 
 /// Takes a key for an answer that changed no books. Whoever took it meanwhile keeps it.
-pub async fn keep_alone(store: &Store, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
+pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[entry], now).await {
         Ok(()) => tx.commit().await,
@@ -119,7 +123,7 @@ pub async fn keep_alone(store: &Store, entry: Entry, now: Timestamp) -> Result<(
 /// Whether one of these commands took its key: how an interrupted commit is told from one that never was.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
-    claims: &[&Claim],
+    claims: &[&IdempotencyClaim],
     commands: &[CommandId],
 ) -> Result<bool, StoreError> {
     if claims.is_empty() {
@@ -166,17 +170,17 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn claim(key: &str, body: &str, until: i64) -> Claim {
-        Claim::new((KeyKind::Taxpayer, 7), key, &[b"POST", b"/", body.as_bytes()], at(until))
+    fn claim(key: &str, body: &str, until: i64) -> IdempotencyClaim {
+        IdempotencyClaim::new((KeyKind::Taxpayer, 7), key, &[b"POST", b"/", body.as_bytes()], at(until))
     }
 
-    fn entry(claim: &Claim) -> Entry {
+    fn entry(claim: &IdempotencyClaim) -> KeyEntry {
         let headers = vec![("content-type".into(), "application/json".into())];
-        let answer = KeptAnswer { status: 201, headers, body: "{\"tin\":\"1\"}".into() };
-        Entry { claim: claim.clone(), command_id: Some(clock::new_id()), answer: Some(answer) }
+        let answer = StoredResponse { status: 201, headers, body: "{\"tin\":\"1\"}".into() };
+        KeyEntry { claim: claim.clone(), command_id: Some(clock::new_id()), answer: Some(answer) }
     }
 
-    async fn keep_one(store: &Store, entry: &Entry, now: Timestamp) -> Result<(), StoreError> {
+    async fn keep_one(store: &Store, entry: &KeyEntry, now: Timestamp) -> Result<(), StoreError> {
         let tx = store.begin().await.unwrap();
         keep(store, &tx, std::slice::from_ref(entry), now).await?;
         tx.commit().await
@@ -189,9 +193,9 @@ mod tests {
             let (first, second) = (entry(&claim("k", "a", 100)), entry(&claim("k", "b", 200)));
             assert_eq!(find(store, &first.claim, at(1)).await.unwrap(), None);
             keep_one(store, &first, at(1)).await.unwrap();
-            let known = |entry: &Entry| {
+            let known = |entry: &KeyEntry| {
                 let (fingerprint, answer) = (entry.claim.fingerprint.clone(), entry.answer.clone());
-                Some(Taken { fingerprint, answer })
+                Some(StoredKey { fingerprint, answer })
             };
             assert_eq!(find(store, &second.claim, at(99)).await.unwrap(), known(&first));
             assert!(matches!(keep_one(store, &second, at(99)).await, Err(StoreError::Duplicate(_))));

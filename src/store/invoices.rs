@@ -26,15 +26,15 @@ use crate::store::db::database::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
-/// Names of invoices, of which any may match.
+/// References to invoices; any of them may match.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct InvoiceNames {
     pub ids: Vec<i64>,
     pub numbers: Vec<String>,
     pub irn_keys: Vec<String>,
 }
 
-impl Names {
+impl InvoiceNames {
     /// Adds a `unique_no`; `None` when no invoice can have it.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
@@ -77,7 +77,7 @@ fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
 pub async fn owned_by_with_names(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
-    names: Names,
+    names: InvoiceNames,
 ) -> Result<Vec<Invoice>, StoreError> {
     let mut found = BTreeMap::new();
     for finders in names.finders(taxpayer) {
@@ -94,7 +94,7 @@ pub async fn owned_by_with_unique_no(
     kind: UniqueNoType,
     text: &str,
 ) -> Result<Option<Invoice>, StoreError> {
-    let mut names = Names::default();
+    let mut names = InvoiceNames::default();
     if names.add(kind, text).is_none() {
         return Ok(None);
     }

@@ -73,7 +73,7 @@ pub struct Lease {
 
 /// A lane that is ours now, and what its last holder left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct LeasedLane {
     pub lease: Lease,
     /// Processes that ended while they held it, one after the other.
     pub crashes: u32,
@@ -213,7 +213,7 @@ pub(super) async fn take_over(
     store: &Store,
     (kind, owner, lease): (LaneKind, &str, Duration),
     free: SelectStatement,
-) -> Result<Vec<Claimed>, StoreError> {
+) -> Result<Vec<LeasedLane>, StoreError> {
     execute(store, kind, &taking(store.backend(), (kind, owner, lease), free)).await
 }
 
@@ -221,7 +221,7 @@ async fn execute(
     store: &Store,
     kind: LaneKind,
     statement: &UpdateStatement,
-) -> Result<Vec<Claimed>, StoreError> {
+) -> Result<Vec<LeasedLane>, StoreError> {
     let tx = store.begin().await?;
     let rows = tx.query_all(statement).await?;
     tx.commit().await?;
@@ -230,7 +230,7 @@ async fn execute(
             let lease = Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? };
             let crashes: i32 = row.try_get("", "crashes")?;
             let crashes = u32::try_from(crashes).unwrap_or(0);
-            Ok(Claimed { lease, crashes, working_on: row.try_get("", "working_on")? })
+            Ok(LeasedLane { lease, crashes, working_on: row.try_get("", "working_on")? })
         })
         .collect()
 }

@@ -11,8 +11,8 @@ use sea_orm::{
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, Verdict};
-use crate::store::db::column::Row;
+use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
+use crate::store::db::column::RowRef;
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::runs::run_row::{Column, Entity, Model};
@@ -143,7 +143,7 @@ pub async fn end_step(
     tx: &Transaction,
     taxpayer: TaxpayerId,
     attempt_id: uuid::Uuid,
-    verdict: &Verdict,
+    verdict: &StepResult,
     duration_ms: i64,
 ) -> Result<(), StoreError> {
     step_row::Entity::update_many()
@@ -171,7 +171,7 @@ pub async fn unfinished_attempt(
         .one(store.reader())
         .await?;
     let unfinished = last.filter(|row| row.outcome.is_none());
-    unfinished.map(|row| Row { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
+    unfinished.map(|row| RowRef { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
 }
 
 /// The log of a run, in the order of its calls.
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock;
-    use crate::domain::pipeline::{Request, ResolvedBy};
+    use crate::domain::pipeline::{ResolvedBy, RunRequest};
     use crate::store::testing::stores;
 
     const ID: TaxpayerId = TaxpayerId(1);
@@ -220,7 +220,7 @@ mod tests {
             let mut ids = Vec::new();
             for (number, (word, _)) in words.iter().enumerate() {
                 let irn = Irn::parse(&format!("INV{number}-94AD90FB-20260115")).unwrap();
-                let request = Request { operation: Operation::Payment, irn, document: json!({}) };
+                let request = RunRequest { operation: Operation::Payment, irn, document: json!({}) };
                 let run = Run::open(clock::new_id(), ID, request, Timestamp::UNIX_EPOCH);
                 let tx = store.begin().await.unwrap();
                 save(&tx, &[&run]).await.unwrap();

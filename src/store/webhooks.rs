@@ -26,10 +26,10 @@ use sea_orm::{
 use serde::{Deserialize, Serialize};
 
 use crate::domain::events::delivery::Endpoint;
-use crate::domain::events::endpoint_health::Failing;
+use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{Row, json, named};
+use crate::store::db::column::{RowRef, json, named};
 use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers};
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
@@ -46,13 +46,13 @@ pub async fn owned_by(
 }
 
 /// Whom a notification is for, as one query finds it. Not for `Debug`: the secrets are open.
-pub struct Recipient {
+pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
     /// What signs at this moment, the newest first.
     pub secrets: Vec<String>,
     /// How its ERP takes notifications; where nothing was set, signed JSON without more.
     pub integration: Integration,
-    pub failing: Option<Failing>,
+    pub failing: Option<FailureStreak>,
     pub is_replaying: bool,
 }
 
@@ -77,7 +77,7 @@ pub async fn recipients(
     store: &Store,
     taxpayers: &[TaxpayerId],
     now: Timestamp,
-) -> Result<HashMap<TaxpayerId, Recipient>, StoreError> {
+) -> Result<HashMap<TaxpayerId, LoadedEndpoint>, StoreError> {
     let sql = match store.backend() {
         DbBackend::Postgres => RECIPIENTS_POSTGRES.as_str(),
         _ => RECIPIENTS_SQLITE.as_str(),
@@ -89,7 +89,7 @@ pub async fn recipients(
         .collect()
 }
 
-fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<Recipient, StoreError> {
+fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndpoint, StoreError> {
     let row = Model::from_query_result(found, "w_")?;
     let settings = integration_row::Model::from_query_result_optional(found, "i_")?;
     let owner = row.taxpayer_id.to_string();
@@ -100,7 +100,7 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<Recipient,
     let failing = failing(&row)?;
     let integration = settings.unwrap_or_default();
     let is_replaying = found.try_get("", "is_replaying")?;
-    Ok(Recipient { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying })
+    Ok(LoadedEndpoint { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying })
 }
 
 /// Whom notifications of a taxpayer are for.
@@ -108,7 +108,7 @@ pub async fn recipient(
     store: &Store,
     taxpayer: TaxpayerId,
     now: Timestamp,
-) -> Result<Option<Recipient>, StoreError> {
+) -> Result<Option<LoadedEndpoint>, StoreError> {
     Ok(recipients(store, &[taxpayer], now).await?.remove(&taxpayer))
 }
 
@@ -116,14 +116,14 @@ pub async fn recipient(
 pub async fn with_failing(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
-) -> Result<Option<(Endpoint, Option<Failing>)>, StoreError> {
+) -> Result<Option<(Endpoint, Option<FailureStreak>)>, StoreError> {
     let Some(row) = Entity::find_by_id(taxpayer.0).one(connection).await? else { return Ok(None) };
     let failing = failing(&row)?;
     Ok(Some((Endpoint::try_from(row)?, failing)))
 }
 
-fn failing(row: &Model) -> Result<Option<Failing>, StoreError> {
-    let at = Row { table: "webhooks", id: row.taxpayer_id };
+fn failing(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
+    let at = RowRef { table: "webhooks", id: row.taxpayer_id };
     row.failing.as_deref().map(|text| at.json(text)).transpose()
 }
 
@@ -131,7 +131,7 @@ fn failing(row: &Model) -> Result<Option<Failing>, StoreError> {
 pub async fn set_failing(
     tx: &Transaction,
     endpoint: &Endpoint,
-    failing: Option<&Failing>,
+    failing: Option<&FailureStreak>,
 ) -> Result<(), StoreError> {
     Entity::update_many()
         .col_expr(Column::Failing, Expr::value(failing.map(json)))
@@ -184,15 +184,15 @@ pub async fn save(
 
 /// A replaced secret, and until when it signs along, in microseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
-struct Previous {
+struct ReplacedSecret {
     sealed: String,
     until: i64,
 }
 
 /// The replaced secrets that still sign, the newest first.
-fn previous(row: &Model, now: Timestamp) -> Result<Vec<Previous>, StoreError> {
-    let at = Row { table: "webhooks", id: row.taxpayer_id };
-    let mut previous: Vec<Previous> = at.json(&row.previous_secrets)?;
+fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
+    let at = RowRef { table: "webhooks", id: row.taxpayer_id };
+    let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
     previous.retain(|old| old.until > now.as_microsecond());
     Ok(previous)
 }
@@ -203,8 +203,8 @@ pub(super) fn reseal_previous(
     taxpayer: &str,
     list: &str,
 ) -> Result<Option<String>, StoreError> {
-    let at = Row { table: "webhooks", id: taxpayer };
-    let mut previous: Vec<Previous> = at.json(list)?;
+    let at = RowRef { table: "webhooks", id: taxpayer };
+    let mut previous: Vec<ReplacedSecret> = at.json(list)?;
     let mut is_changed = false;
     for old in &mut previous {
         if let Some(text) = vault.reseal(taxpayer, &old.sealed)? {
@@ -226,7 +226,7 @@ pub async fn rotate_secret(
 ) -> Result<(), StoreError> {
     let row = Entity::find_by_id(taxpayer.0).one(tx).await?.ok_or(StoreError::Stale)?;
     let mut old = previous(&row, now)?;
-    old.insert(0, Previous { sealed: row.secret.clone(), until: overlap_until.as_microsecond() });
+    old.insert(0, ReplacedSecret { sealed: row.secret.clone(), until: overlap_until.as_microsecond() });
     old.truncate(OVERLAPPING_MAX);
     let mut row = row.into_active_model();
     row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), secret)?);

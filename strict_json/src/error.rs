@@ -14,21 +14,21 @@ pub enum JsonError {
     TooManyValues,
     /// Only where the caller does not collect such faults itself.
     #[error("the key {path} is {}", kind.reason())]
-    Key { path: String, kind: KeyFaultKind },
+    Key { path: String, kind: KeyErrorKind },
     /// Well-formed, but not of the type that was asked for.
     #[error("{0}")]
     Shape(Error),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyFaultKind {
+pub enum KeyErrorKind {
     /// The object has the key already. The first value is kept.
     Duplicate,
     /// The key begins with a private token of `serde_json`. The member is left out.
     Reserved,
 }
 
-impl KeyFaultKind {
+impl KeyErrorKind {
     fn reason(self) -> &'static str {
         match self {
             Self::Duplicate => "sent twice",
@@ -39,21 +39,21 @@ impl KeyFaultKind {
 
 /// One step from a container to a value in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'s> {
+pub enum PathSegment<'s> {
     Key(&'s str),
     Index(usize),
 }
 
 /// A key that must not be there. The path ends at the key itself and is put together only where it is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct KeyFault<'f> {
-    pub kind: KeyFaultKind,
+pub struct KeyError<'f> {
+    pub kind: KeyErrorKind,
     pub(crate) open: &'f [crate::reader::Container],
 }
 
-impl<'f> KeyFault<'f> {
+impl<'f> KeyError<'f> {
     /// The steps from the root to the key.
-    pub fn steps(&self) -> impl Iterator<Item = Step<'f>> + use<'f> {
+    pub fn steps(&self) -> impl Iterator<Item = PathSegment<'f>> + use<'f> {
         self.open.iter().map(crate::reader::Container::step)
     }
 }

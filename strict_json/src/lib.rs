@@ -11,5 +11,5 @@
 mod error;
 mod reader;
 
-pub use error::{JsonError, KeyFault, KeyFaultKind, Step};
-pub use reader::{Limits, from_trusted, from_untrusted, read};
+pub use error::{JsonError, KeyError, KeyErrorKind, PathSegment};
+pub use reader::{JsonLimits, from_trusted, from_untrusted, read};

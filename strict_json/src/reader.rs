@@ -7,7 +7,7 @@ use json_event_parser::{JsonEvent, JsonSyntaxError, SliceJsonParser};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::{JsonError, KeyFault, KeyFaultKind, Step};
+use crate::error::{JsonError, KeyError, KeyErrorKind, PathSegment};
 
 /// `serde_json` gives keys that begin so a meaning of their own.
 const PRIVATE_TOKEN: &str = "$serde_json::private::";
@@ -36,14 +36,14 @@ const TEXT_BYTES_MIN: usize = 16;
 
 /// How much a text may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct JsonLimits {
     /// Objects and arrays inside each other.
     depth_max: usize,
     /// Bytes of memory for each byte of text; without it memory is not counted.
     memory_per_byte: Option<usize>,
 }
 
-impl Limits {
+impl JsonLimits {
     /// The body of a request.
     pub const REQUEST: Self = Self { depth_max: REQUEST_DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
     /// An answer to a call of ours.
@@ -60,20 +60,20 @@ impl Limits {
 
 /// Reads an answer to a call of ours. A key that is sent twice or reserved makes it unreadable.
 pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
-    typed(text, Limits::ANSWER)
+    typed(text, JsonLimits::ANSWER)
 }
 
 /// Reads text that this service wrote itself, such as a column of its database. Its depth was bounded and its keys
 /// were checked when it came in; the search for the token costs next to nothing, a second reading costs most of a GET.
 pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     if text.contains(PRIVATE_TOKEN) {
-        typed(text.as_bytes(), Limits::TRUSTED)
+        typed(text.as_bytes(), JsonLimits::TRUSTED)
     } else {
         exact(text.as_bytes())
     }
 }
 
-fn typed<T: DeserializeOwned>(text: &[u8], limits: Limits) -> Result<T, JsonError> {
+fn typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T, JsonError> {
     let mut refused = None;
     let value = read(text, limits, |fault| {
         refused.get_or_insert_with(|| JsonError::Key { path: path(fault), kind: fault.kind });
@@ -92,10 +92,10 @@ fn exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     Ok(value)
 }
 
-fn path(fault: &KeyFault<'_>) -> String {
+fn path(fault: &KeyError<'_>) -> String {
     let steps = fault.steps().map(|step| match step {
-        Step::Key(key) => key.to_owned(),
-        Step::Index(index) => index.to_string(),
+        PathSegment::Key(key) => key.to_owned(),
+        PathSegment::Index(index) => index.to_string(),
     });
     steps.collect::<Vec<_>>().join(".")
 }
@@ -104,8 +104,8 @@ fn path(fault: &KeyFault<'_>) -> String {
 /// in the order of the text; then the value is for reports only. Numbers keep their digits.
 pub fn read(
     text: &[u8],
-    limits: Limits,
-    mut on_fault: impl FnMut(&KeyFault<'_>),
+    limits: JsonLimits,
+    mut on_fault: impl FnMut(&KeyError<'_>),
 ) -> Result<Value, JsonError> {
     let mut parser = SliceJsonParser::new(text);
     let mut builder = Builder {
@@ -124,7 +124,7 @@ pub fn read(
             JsonEvent::StartObject => builder.open(Container::Object(Members::default()))?,
             JsonEvent::ObjectKey(key) => {
                 if let Some(kind) = builder.begin_member(key)? {
-                    on_fault(&KeyFault { kind, open: &builder.open });
+                    on_fault(&KeyError { kind, open: &builder.open });
                 }
             }
             JsonEvent::EndArray | JsonEvent::EndObject => builder.close()?,
@@ -155,10 +155,10 @@ pub(crate) struct Members {
 
 impl Container {
     /// The step to the value that is being read.
-    pub(crate) fn step(&self) -> Step<'_> {
+    pub(crate) fn step(&self) -> PathSegment<'_> {
         match self {
-            Self::Array(items) => Step::Index(items.len()),
-            Self::Object(members) => Step::Key(&members.key),
+            Self::Array(items) => PathSegment::Index(items.len()),
+            Self::Object(members) => PathSegment::Key(&members.key),
         }
     }
 
@@ -206,13 +206,13 @@ impl Builder {
     }
 
     /// Notes the key of the next value. A key with a fault keeps its place in the path, its value is dropped.
-    fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyFaultKind>, JsonError> {
+    fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyErrorKind>, JsonError> {
         self.take_memory(key.len().max(TEXT_BYTES_MIN))?;
         let Some(Container::Object(members)) = self.open.last_mut() else { return Ok(None) };
         let fault = if key.starts_with(PRIVATE_TOKEN) {
-            Some(KeyFaultKind::Reserved)
+            Some(KeyErrorKind::Reserved)
         } else if members.kept.contains_key(key.as_ref()) {
-            Some(KeyFaultKind::Duplicate)
+            Some(KeyErrorKind::Duplicate)
         } else {
             None
         };
@@ -256,7 +256,7 @@ mod tests {
 
     fn faults(text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        read(text.as_bytes(), Limits::REQUEST, |fault| {
+        read(text.as_bytes(), JsonLimits::REQUEST, |fault| {
             found.push(format!("{:?} {}", fault.kind, path(fault)));
         })
         .unwrap();
@@ -273,7 +273,7 @@ mod tests {
             ["0", "-0", "0.0", "0.10", "0.0000001", "12345678901234567890.1234567890", "-1.50e+3", "1e-400"]
         {
             assert_eq!(value(digits).to_string(), digits);
-            let number = read(digits.as_bytes(), Limits::REQUEST, |_| {}).unwrap();
+            let number = read(digits.as_bytes(), JsonLimits::REQUEST, |_| {}).unwrap();
             assert_eq!(number.to_string(), digits);
         }
         let long = "9".repeat(10_000);
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_refused_member_is_left_out_and_its_neighbours_stay() {
         let text = r#"{"a":1,"$serde_json::private::RawValue":"{\"b\":1}","c":[true],"a":2}"#;
-        let left = read(text.as_bytes(), Limits::REQUEST, |_| {}).unwrap();
+        let left = read(text.as_bytes(), JsonLimits::REQUEST, |_| {}).unwrap();
         assert_eq!(left, value(r#"{"a":1,"c":[true]}"#));
     }
 
@@ -385,11 +385,13 @@ mod tests {
     #[test]
     fn the_depth_is_bounded_and_takes_no_stack() {
         let deepest = |limits, depth| read(nested(depth).as_bytes(), limits, |_| {});
-        assert!(deepest(Limits::REQUEST, 128).is_ok() && deepest(Limits::ANSWER, 192).is_ok());
+        assert!(deepest(JsonLimits::REQUEST, 128).is_ok() && deepest(JsonLimits::ANSWER, 192).is_ok());
         // What was accepted stays readable inside the containers that it is kept in, and is dropped.
         let kept: Value = from_trusted(&nested(192)).unwrap();
         assert_eq!(from_trusted::<Value>(&kept.to_string()).unwrap(), kept);
-        for (limits, depth) in [(Limits::REQUEST, 130), (Limits::ANSWER, 194), (Limits::TRUSTED, 1_000_000)] {
+        for (limits, depth) in
+            [(JsonLimits::REQUEST, 130), (JsonLimits::ANSWER, 194), (JsonLimits::TRUSTED, 1_000_000)]
+        {
             assert!(matches!(deepest(limits, depth), Err(JsonError::TooDeep { .. })), "{depth}");
         }
     }
@@ -400,12 +402,12 @@ mod tests {
         for item in ["0,", "[0],", "{\"a\":0},", "\"\",", "[[[[0]]]],"] {
             let text = of(item, 2_000_000 / item.len());
             let read = |limits| read(text.as_bytes(), limits, |_| {});
-            assert!(matches!(read(Limits::REQUEST), Err(JsonError::TooManyValues)), "{item}");
-            assert!(read(Limits::TRUSTED).is_ok(), "{item}");
+            assert!(matches!(read(JsonLimits::REQUEST), Err(JsonError::TooManyValues)), "{item}");
+            assert!(read(JsonLimits::TRUSTED).is_ok(), "{item}");
         }
         // A short one may be as dense as it likes.
         for item in ["0,", "{\"a\":0},"] {
-            assert!(read(of(item, 1_000).as_bytes(), Limits::REQUEST, |_| {}).is_ok(), "{item}");
+            assert!(read(of(item, 1_000).as_bytes(), JsonLimits::REQUEST, |_| {}).is_ok(), "{item}");
         }
     }
 }

@@ -80,7 +80,7 @@ async fn call(backend: Backend) {
     let irn = paused(&scene, "PAUSED1").await;
     let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
     assert_eq!(code, 0, "{lines:?} {said}");
-    assert_eq!((&lines[0]["what"], &lines[0]["irn"]), (&json!("unfinished-here"), &json!(irn)));
+    assert_eq!((&lines[0]["what"], &lines[0]["irn"]), (&json!("unfinished_locally"), &json!(irn)));
     assert_eq!((&lines[0]["action"], lines.len()), (&json!("mended"), 2));
     assert_eq!(
         (&lines[1]["state"], &lines[1]["mended"], &lines[1]["listed"]),
@@ -96,7 +96,7 @@ async fn call(backend: Backend) {
     let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
     assert_eq!(
         (code, &lines[0]["what"], &lines[0]["action"]),
-        (1, &json!("payment-behind-there"), &json!("listed"))
+        (1, &json!("payment_behind_remotely"), &json!("listed"))
     );
     assert!(said.contains("1 findings are left to an operator"), "{said}");
 

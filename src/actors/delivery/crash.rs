@@ -11,7 +11,7 @@ use crate::actors::incidents::DeathCause;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::{self, Claimed, Lease};
+use crate::store::lanes::{self, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries;
 
 /// Deliveries that were held when the process ended have been due for longest, but for those that an ended one of
@@ -21,7 +21,7 @@ const MARGIN: usize = 2;
 impl DeliveryDeps {
     /// Counts the end of a process for the deliveries of an endpoint. One whose crash could not be counted waits for
     /// the end of its lease: nothing must be delivered uncounted.
-    pub(super) async fn count_crash(&self, crashed: &Claimed) -> Handled {
+    pub(super) async fn count_crash(&self, crashed: &LeasedLane) -> Handled {
         match self.counted(crashed).await {
             Ok(()) => Handled::More,
             Err(StoreError::Stale) => Handled::Released,
@@ -33,8 +33,8 @@ impl DeliveryDeps {
         }
     }
 
-    async fn counted(&self, crashed: &Claimed) -> Result<(), StoreError> {
-        let Claimed { lease, working_on, .. } = crashed;
+    async fn counted(&self, crashed: &LeasedLane) -> Result<(), StoreError> {
+        let LeasedLane { lease, working_on, .. } = crashed;
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Ok(()) };
         let (tx, now) = (self.store.begin().await?, self.clock.now());
         lanes::fence(&tx, lease).await?;

@@ -25,7 +25,7 @@ const BATCH_MAX: usize = 128;
 
 /// What there is to do for an endpoint.
 pub(super) struct DueWork {
-    pub(super) recipient: webhooks::Recipient,
+    pub(super) recipient: webhooks::LoadedEndpoint,
     /// The longest due first; those that are held are among them.
     pub(super) next: VecDeque<(Delivery, Event)>,
     /// As of when.

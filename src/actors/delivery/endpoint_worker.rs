@@ -24,7 +24,7 @@ use crate::actors::incidents::Incidents;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
 use crate::domain::events::delivery::Delivery;
-use crate::domain::events::endpoint_health::{CircuitPolicy, Failing, Passage};
+use crate::domain::events::endpoint_health::{CircuitPolicy, CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -90,8 +90,8 @@ pub(super) enum DeliveryError {
 /// What a look has found, and what of it has not begun.
 struct LoadedWork {
     to: Arc<DeliveryTarget>,
-    failing: Option<Failing>,
-    passage: Passage,
+    failing: Option<FailureStreak>,
+    passage: CircuitState,
     /// Deliveries that may be under way.
     places: usize,
     next: VecDeque<(Delivery, Event)>,
@@ -193,13 +193,13 @@ impl EndpointWorker {
     async fn visit(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
         let DueWork { mut recipient, next, at } = found;
         let failing = recipient.failing.take();
-        let passage = failing.as_ref().map_or(Passage::Open, |failing| failing.passage(at));
+        let passage = failing.as_ref().map_or(CircuitState::Closed, |failing| failing.circuit_state(at));
         let to = Arc::new(DeliveryTarget::try_from(recipient)?);
         let places = match passage {
             _ if !to.endpoint.is_active || self.is_closing() => 0,
-            Passage::Open => self.deps.max_concurrent,
-            Passage::Probe => 1,
-            Passage::Parked(_) => 0,
+            CircuitState::Closed => self.deps.max_concurrent,
+            CircuitState::Probe => 1,
+            CircuitState::Parked(_) => 0,
         };
         let mut visit =
             LoadedWork { to, failing, passage, places, next, is_all: true, since: Instant::now() };
@@ -292,7 +292,7 @@ impl EndpointWorker {
         let told = || completed.iter().filter(|one| one.is_of(endpoint)).map(|one| &one.attempt);
         let is_gone = told().any(webhook::Attempt::is_gone);
         let fares = deps.failure_streak_after(failing.clone(), told());
-        let is_hopeless = fares.as_ref().is_some_and(|failing| failing.is_hopeless(&deps.circuit));
+        let should_disable = fares.as_ref().is_some_and(|failing| failing.should_disable(&deps.circuit));
         let is_well = failing.is_none() && fares.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
@@ -302,7 +302,7 @@ impl EndpointWorker {
             taxpayer,
             outcomes: completed.into_iter().map(|one| deps.outcome(one, endpoint)).collect(),
             was_isolated,
-            is_back: fares.is_none() && failing.as_ref().is_some_and(Failing::was_parked),
+            is_back: fares.is_none() && failing.as_ref().is_some_and(FailureStreak::was_parked),
             failing: (fares != *failing).then(|| (endpoint.clone(), fares.clone())),
             rest,
         };
@@ -317,7 +317,7 @@ impl EndpointWorker {
         if let Some(parked) = parked {
             deps.incidents.endpoint_parked(endpoint, parked);
         }
-        if let Some(reason) = reason_to_disable(is_gone, is_hopeless) {
+        if let Some(reason) = reason_to_disable(is_gone, should_disable) {
             deps.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
             deps.incidents.endpoint_disabled(endpoint, reason);
         }
@@ -333,8 +333,8 @@ impl EndpointWorker {
     }
 }
 
-fn reason_to_disable(is_gone: bool, is_hopeless: bool) -> Option<&'static str> {
-    match (is_gone, is_hopeless) {
+fn reason_to_disable(is_gone: bool, should_disable: bool) -> Option<&'static str> {
+    match (is_gone, should_disable) {
         (true, _) => Some("the endpoint answered 410 Gone"),
         (false, true) => Some("the endpoint has done nothing but fail for days"),
         (false, false) => None,

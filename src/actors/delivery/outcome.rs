@@ -7,8 +7,8 @@ use rand::RngExt;
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
-use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint, Phases};
-use crate::domain::events::endpoint_health::{self, Failing};
+use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations};
+use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock;
 use crate::webhook::{self, Outcome, Schedule};
@@ -17,9 +17,9 @@ impl DeliveryDeps {
     /// How the endpoint fares after these attempts, in the order in which they ended.
     pub(super) fn failure_streak_after<'a>(
         &self,
-        before: Option<Failing>,
+        before: Option<FailureStreak>,
         attempts: impl Iterator<Item = &'a webhook::Attempt>,
-    ) -> Option<Failing> {
+    ) -> Option<FailureStreak> {
         let at = self.clock.now();
         attempts.fold(before, |before, attempt| {
             match attempt.outcome {
@@ -30,8 +30,8 @@ impl DeliveryDeps {
             }
             let jitter = clock::chance().random();
             let asked = attempt.retry_after.map(|asked| asked.wait(at));
-            let failure = endpoint_health::Failure { at, asked, jitter };
-            Some(Failing::after(before, failure, &self.circuit))
+            let failure = endpoint_health::EndpointFailure { at, asked, jitter };
+            Some(FailureStreak::after(before, failure, &self.circuit))
         })
     }
 
@@ -40,7 +40,7 @@ impl DeliveryDeps {
         &self,
         completed: CompletedAttempt,
         endpoint: &Endpoint,
-    ) -> (Delivery, EventKind, Attempt) {
+    ) -> (Delivery, EventKind, DeliveryAttempt) {
         let CompletedAttempt { mut delivery, kind, attempt, at, .. } = completed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
@@ -67,8 +67,8 @@ impl DeliveryDeps {
     }
 }
 
-fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
-    Attempt {
+fn logged(attempt: &webhook::Attempt, at: Timestamp) -> DeliveryAttempt {
+    DeliveryAttempt {
         at,
         status: attempt.status,
         failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
@@ -78,9 +78,9 @@ fn logged(attempt: &webhook::Attempt, at: Timestamp) -> Attempt {
     }
 }
 
-fn phases(phases: webhook::Phases) -> Phases {
+fn phases(phases: webhook::Phases) -> PhaseDurations {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    Phases {
+    PhaseDurations {
         dns_ms: phases.dns.map(millis),
         connect_ms: phases.connect.map(millis),
         wait_ms: phases.wait.map(millis),

@@ -14,15 +14,15 @@ use crate::actors::supervision::{
     ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
     Worker, batch_actor,
 };
-use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Endpoint};
-use crate::domain::events::endpoint_health::{Failing, Passage};
+use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
+use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::leases::{self, Rest};
+use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
@@ -37,21 +37,21 @@ const BATCH_MAX: usize = 256;
 pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
-    pub(super) outcomes: Vec<(Delivery, EventKind, Attempt)>,
+    pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
     /// Whether its lane was worked on one delivery alone, which has ended.
     pub(super) was_isolated: bool,
     /// How it fares now, and the endpoint that it was, where that has changed.
-    pub(super) failing: Option<(Endpoint, Option<Failing>)>,
+    pub(super) failing: Option<(Endpoint, Option<FailureStreak>)>,
     /// Whether what waits for another attempt is due at once, since the endpoint is back.
     pub(super) is_back: bool,
     /// Whether the lane may be given back if there is nothing to do now, and when it is due again at the earliest.
-    pub(super) rest: Option<Passage>,
+    pub(super) rest: Option<CircuitState>,
 }
 
 impl OutcomeReport {
     /// Of an endpoint that is not there.
     pub(super) fn nothing(lease: &Lease, taxpayer: TaxpayerId) -> Self {
-        let (lease, rest) = (lease.clone(), Some(Passage::Open));
+        let (lease, rest) = (lease.clone(), Some(CircuitState::Closed));
         Self {
             lease,
             taxpayer,
@@ -103,7 +103,7 @@ struct OutcomeWriterWorker {
 }
 
 impl OutcomeWriterWorker {
-    fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &Attempt) {
+    fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &DeliveryAttempt) {
         if delivery.state != DeliveryState::Dead {
             return;
         }
@@ -178,7 +178,7 @@ async fn rests(
     tx: &Transaction,
     reports: &[&OutcomeReport],
     now: Timestamp,
-) -> Result<Vec<Rest>, StoreError> {
+) -> Result<Vec<LaneRelease>, StoreError> {
     let resting: Vec<_> = reports.iter().filter_map(|report| Some((*report, report.rest?))).collect();
     if resting.is_empty() {
         return Ok(Vec::new());
@@ -186,13 +186,13 @@ async fn rests(
     let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
     let serving = delivery_queue::in_service(tx, &taxpayers).await?;
     let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
-    let rest = |(report, passage): (&OutcomeReport, Passage)| {
+    let rest = |(report, passage): (&OutcomeReport, CircuitState)| {
         let delay = idle_time(report.taxpayer, passage, (&serving, &due), now);
         if delay == Some(Duration::ZERO) {
             return None;
         }
-        let gate = matches!(passage, Passage::Parked(_)).then_some(lanes::PARKED);
-        Some(Rest { lease: report.lease.clone(), delay, gate })
+        let gate = matches!(passage, CircuitState::Parked(_)).then_some(lanes::PARKED);
+        Some(LaneRelease { lease: report.lease.clone(), delay, gate })
     };
     Ok(resting.into_iter().filter_map(rest).collect())
 }
@@ -201,15 +201,15 @@ async fn rests(
 /// over even if nothing is due by then: what comes meanwhile does not wake it.
 fn idle_time(
     taxpayer: TaxpayerId,
-    passage: Passage,
+    passage: CircuitState,
     (serving, due): (&HashMap<TaxpayerId, bool>, &HashMap<TaxpayerId, Timestamp>),
     now: Timestamp,
 ) -> Option<Duration> {
     let is_replaying = *serving.get(&taxpayer)?;
     let next = if is_replaying { Some(now) } else { due.get(&taxpayer).copied() }?;
     let next = match passage {
-        Passage::Parked(until) => until,
-        Passage::Open | Passage::Probe => next,
+        CircuitState::Parked(until) => until,
+        CircuitState::Closed | CircuitState::Probe => next,
     };
     Some(Duration::try_from(next.duration_since(now)).unwrap_or_default())
 }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     /// How long it rests at second 100, in seconds, where a delivery is due at such a second.
-    fn rests(passage: Passage, due: Option<i64>) -> Option<u64> {
+    fn rests(passage: CircuitState, due: Option<i64>) -> Option<u64> {
         let due: HashMap<_, _> = due.into_iter().map(|at| (ID, second(at))).collect();
         let serving = HashMap::from([(ID, false)]);
         idle_time(ID, passage, (&serving, &due), second(100)).map(|time| time.as_secs())
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_rests_until_something_is_due() {
-        for passage in [Passage::Open, Passage::Probe] {
+        for passage in [CircuitState::Closed, CircuitState::Probe] {
             assert_eq!(rests(passage, Some(130)), Some(30));
             assert_eq!(rests(passage, Some(90)), Some(0));
             assert_eq!(rests(passage, None), None);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_parked_endpoint_rests_as_long_as_it_is_parked_whatever_is_due() {
-        let parked = Passage::Parked(second(105));
+        let parked = CircuitState::Parked(second(105));
         assert_eq!(rests(parked, Some(90)), Some(5));
         assert_eq!(rests(parked, Some(3_700)), Some(5), "an event that comes now is due then");
         assert_eq!(rests(parked, None), None, "the next event looks itself");

@@ -14,12 +14,12 @@ pub(super) struct DeliveryTarget {
     pub(super) is_replaying: bool,
 }
 
-impl TryFrom<webhooks::Recipient> for DeliveryTarget {
+impl TryFrom<webhooks::LoadedEndpoint> for DeliveryTarget {
     type Error = SecretFault;
 
-    fn try_from(found: webhooks::Recipient) -> Result<Self, SecretFault> {
+    fn try_from(found: webhooks::LoadedEndpoint) -> Result<Self, SecretFault> {
         let secrets = found.secrets.iter().map(|text| Secret::parse(text)).collect::<Result<_, _>>()?;
-        let webhooks::Recipient { endpoint, integration, is_replaying, .. } = found;
+        let webhooks::LoadedEndpoint { endpoint, integration, is_replaying, .. } = found;
         Ok(Self { endpoint, secrets, integration, is_replaying })
     }
 }

@@ -221,7 +221,7 @@ mod tests {
     use crate::actors::waiters::Waiters;
     use crate::domain::events::endpoint_health::CircuitPolicy;
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
-    use crate::domain::kernel::audit::Order;
+    use crate::domain::kernel::audit::OperatorRequest;
     use crate::domain::kernel::clock::{Clock, SystemClock};
     use crate::store::testing::{TestStore, stores};
     use crate::webhook::auth::TokenError;
@@ -293,7 +293,7 @@ mod tests {
                 origin: Origin::of(ORIGIN),
                 format: Format::Rest,
                 allowed_networks: Vec::new(),
-                by: Order { operator_id: 1, reason: None },
+                by: OperatorRequest { operator_id: 1, reason: None },
             };
             self.deps.taxpayers.set_integration(ID, order).await.unwrap();
         }

@@ -11,15 +11,15 @@ use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Dispatcher, Handled, POLL};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::Claimed;
+use crate::store::lanes::LeasedLane;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::fair_queue::{Ask, START, Share};
+use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
 
 /// How long one of them keeps the next waiting: what hangs must not hold up all others.
 const APART: Duration = Duration::from_secs(2);
 
 /// Counts the end of a process for what a lane was worked on. `More` says that the lane is to be worked on now.
-pub(super) type OnCrash = Arc<dyn Fn(Claimed) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
+pub(super) type OnCrash = Arc<dyn Fn(LeasedLane) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
 
 /// The turns in which the dispatchers of a process take up such lanes.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl Dispatcher {
     #[must_use]
     pub fn counting<F>(self, on_crash: F) -> Self
     where
-        F: Fn(Claimed) -> LocalBoxFuture<'static, Handled> + Send + Sync + 'static,
+        F: Fn(LeasedLane) -> LocalBoxFuture<'static, Handled> + Send + Sync + 'static,
     {
         Self { on_crash: Arc::new(on_crash), ..self }
     }
@@ -61,14 +61,14 @@ impl Dispatcher {
         let (Ok(turn), Ok(slot)) = (turn, slot) else { return Ok(false) };
         let shut = (self.gates)();
         let (kind, owner, lease) = (self.duty.kind, self.duty.owner.as_str(), self.duty.lease);
-        let share = Share::unlimited();
-        let ask = Ask { kind, owner, lease, limit: 1, after: START, shut: &shut, share };
+        let share = FairShare::unlimited();
+        let ask = ClaimRequest { kind, owner, lease, limit: 1, after: START, shut: &shut, share };
         let Some(claimed) = abandoned::take(&self.store, &ask).await? else { return Ok(false) };
         self.work_apart(claimed, slot, turn);
         Ok(true)
     }
 
-    fn work_apart(&self, claimed: Claimed, slot: OwnedSemaphorePermit, turn: OwnedSemaphorePermit) {
+    fn work_apart(&self, claimed: LeasedLane, slot: OwnedSemaphorePermit, turn: OwnedSemaphorePermit) {
         let hold = self.in_hand.take(&claimed.lease, None);
         let dispatcher = self.clone();
         actix_rt::spawn(async move {
@@ -85,7 +85,7 @@ impl Dispatcher {
         });
     }
 
-    async fn count_and_work(&self, claimed: Claimed) -> Handled {
+    async fn count_and_work(&self, claimed: LeasedLane) -> Handled {
         let lease = claimed.lease.clone();
         if claimed.crashes > 0 {
             let counted = (self.on_crash)(claimed).await;

@@ -14,7 +14,7 @@ use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, Step};
 use crate::domain::supplier_invoice::{SupplierDocument, buyer_tin};
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::{self, Names};
+use crate::store::invoices::{self, InvoiceNames};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 
@@ -74,7 +74,7 @@ impl Inbound {
             return Ok(None);
         };
         let reader = self.store.reader();
-        let names = Names { irn_keys: vec![irn.key()], ..Names::default() };
+        let names = InvoiceNames { irn_keys: vec![irn.key()], ..InvoiceNames::default() };
         let invoice = invoices::owned_by_with_names(reader, owner, names).await?.pop();
         let runs = runs::owned_by_with_irn_keys(reader, owner, vec![irn.key()]).await?;
         let spelled = invoice.as_ref().map(|invoice| &invoice.irn).or(runs.first().map(|run| &run.irn));

@@ -17,7 +17,7 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::operations::pull_cursors::{self, Cursor};
+use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The only lane of its kind.
 const LANE: &str = "transit";
@@ -67,7 +67,7 @@ struct Line {
 /// How a turn ended.
 enum Turn {
     /// The list was walked to its end.
-    Done(Cursor),
+    Done(PullCursor),
     /// There is more to do at once.
     Left,
     /// The authority cannot be asked at present.
@@ -115,9 +115,9 @@ impl Pull {
         tx.commit().await
     }
 
-    async fn turn(&self, lease: &Lease, cursor: Cursor) -> Turn {
+    async fn turn(&self, lease: &Lease, cursor: PullCursor) -> Turn {
         let now = self.clock.now();
-        let mut after = Cursor { pulled_at: Some(now), ..cursor };
+        let mut after = PullCursor { pulled_at: Some(now), ..cursor };
         let recent = cursor.pulled_at.map_or(back(now, SWEEP_BACK), |at| back(at, OVERLAP));
         let mut lines = match self.read(Some(recent), recent).await {
             Ok(lines) => lines,
@@ -166,7 +166,7 @@ impl Pull {
     }
 
     /// Works with the lines one by one. One that fails does not hold up the others; it is there the next time.
-    async fn walk(&self, lease: &Lease, lines: Vec<Line>, after: Cursor) -> Turn {
+    async fn walk(&self, lease: &Lease, lines: Vec<Line>, after: PullCursor) -> Turn {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(TURN_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {

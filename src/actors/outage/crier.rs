@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
-use crate::domain::outage::{Outage, OutageNotice, Part};
+use crate::domain::outage::{NotifiedBatch, Outage, OutageNotice};
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -50,13 +50,13 @@ impl Crier {
         }
     }
 
-    async fn tell_some(&self, outage: &Outage) -> Result<Option<(OutageId, Part)>, StoreError> {
+    async fn tell_some(&self, outage: &Outage) -> Result<Option<(OutageId, NotifiedBatch)>, StoreError> {
         let (Some(telling), Some(notice)) = (outage.telling, outage.notice()) else { return Ok(None) };
         let news = (outage.id, telling.edge);
         let next = outages::untold(&self.store, news, telling.reached, AT_ONCE).await?;
         let told = join_all(next.iter().map(|id| self.tell(*id, notice.clone()))).await;
         let has_missed = told.contains(&false);
-        Ok(Some((outage.id, Part { edge: telling.edge, reached: next.last().copied(), has_missed })))
+        Ok(Some((outage.id, NotifiedBatch { edge: telling.edge, reached: next.last().copied(), has_missed })))
     }
 
     /// Whether a taxpayer has had its turn. One whose books cannot be written at all has had it.
@@ -71,7 +71,7 @@ impl Crier {
         !is_passing
     }
 
-    async fn end(&self, lease: &Lease, told: Option<(OutageId, Part)>) -> Result<bool, StoreError> {
+    async fn end(&self, lease: &Lease, told: Option<(OutageId, NotifiedBatch)>) -> Result<bool, StoreError> {
         let tx = self.store.begin().await?;
         lanes::fence(&tx, lease).await?;
         let mut delay = Duration::ZERO;
@@ -110,10 +110,10 @@ mod tests {
     use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::command::{Onboarding, WebhookChange};
     use crate::domain::events::delivery::ScheduleChange;
-    use crate::domain::events::event::{Event, EventKind, Head};
+    use crate::domain::events::event::{Event, EventKind, LogHead};
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::clock::{Clock, MockClock};
-    use crate::domain::outage::{OutageEdge, Sighting};
+    use crate::domain::outage::{OperationCalls, OutageEdge};
     use crate::store::events;
     use crate::store::testing::{TestStore, stores};
     use crate::store::webhooks;
@@ -149,16 +149,22 @@ mod tests {
         /// A breaker that is open and whose last call failed just now.
         async fn sees_it_fail(&self) {
             let held_since = Some(self.now());
-            self.sees(Sighting { operation: "sign", held_since, failed_at: held_since, answered_at: None })
-                .await;
+            self.sees(OperationCalls {
+                operation: "sign",
+                held_since,
+                failed_at: held_since,
+                answered_at: None,
+            })
+            .await;
         }
 
         async fn sees_an_answer(&self) {
             let answered_at = Some(self.now());
-            self.sees(Sighting { operation: "sign", held_since: None, failed_at: None, answered_at }).await;
+            self.sees(OperationCalls { operation: "sign", held_since: None, failed_at: None, answered_at })
+                .await;
         }
 
-        async fn sees(&self, sighting: Sighting) {
+        async fn sees(&self, sighting: OperationCalls) {
             self.watch.look(&[sighting], async || panic!("nobody has to ask")).await.unwrap();
         }
 
@@ -199,7 +205,7 @@ mod tests {
     /// The log of a taxpayer, which must be whole, without the setup of its webhook.
     async fn log(test: &TestStore, id: i64) -> Vec<Event> {
         let mut log = events::owned_by_after(&test.store, TaxpayerId(id), 0, 10_000).await.unwrap();
-        let mut head = Head::default();
+        let mut head = LogHead::default();
         assert!(log.iter().all(|event| head.accept(event)), "the chain is broken");
         log.retain(|event| event.kind != EventKind::WebhookUpdated);
         log

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 
 use crate::authority::{Authority, BreakerView};
 use crate::domain::kernel::clock::{self, SharedClock};
-use crate::domain::outage::{Look, Outage, Sighting};
+use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
@@ -33,19 +33,19 @@ impl Watch {
     /// Takes in sightings. The authority itself is asked only about an outage of which nothing is heard any more.
     pub(super) async fn look(
         &self,
-        sightings: &[Sighting],
+        sightings: &[OperationCalls],
         alive: impl AsyncFnOnce() -> bool,
     ) -> Result<(), StoreError> {
         let last = outages::last(self.store.reader()).await?;
         let (id, now, quiet) = (clock::new_id(), self.clock.now(), self.quiet);
-        let mut look = Look { id, now, quiet, sightings, is_alive: None };
+        let mut look = Observation { id, now, quiet, sightings, is_alive: None };
         if look.needs_asking(last.as_ref()) {
             look.is_alive = Some(alive().await);
         }
         if is_news(last.as_ref(), look.at(last.as_ref()).as_ref()) { self.write(&look).await } else { Ok(()) }
     }
 
-    async fn write(&self, look: &Look<'_>) -> Result<(), StoreError> {
+    async fn write(&self, look: &Observation<'_>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         lanes::lock(&tx, LaneKind::Outage, LANE).await?;
         let last = outages::last(&tx).await?;
@@ -67,7 +67,7 @@ fn is_news(before: Option<&Outage>, after: Option<&Outage>) -> bool {
     after.is_some() && before != after
 }
 
-fn log(is_new: bool, outage: &Outage, look: &Look<'_>) {
+fn log(is_new: bool, outage: &Outage, look: &Observation<'_>) {
     let (id, operations) = (outage.id, outage.operations().join(", "));
     if is_new {
         tracing::warn!(outage = %id, operations, "an outage of the authority has started");
@@ -78,8 +78,8 @@ fn log(is_new: bool, outage: &Outage, look: &Look<'_>) {
     }
 }
 
-fn sighting(view: &BreakerView) -> Sighting {
-    Sighting {
+fn sighting(view: &BreakerView) -> OperationCalls {
+    OperationCalls {
         operation: view.operation.name(),
         held_since: view.since.filter(|_| view.is_outage),
         failed_at: view.failed_at,

@@ -6,7 +6,7 @@ use crate::actors::pipeline::driver::{Gear, Stop, owner_and_run};
 use crate::actors::taxpayer::command::StepOutcome;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::crash::QUARANTINED;
-use crate::domain::pipeline::{Run, RunState, Step, Verdict};
+use crate::domain::pipeline::{Run, RunState, Step, StepResult};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -32,7 +32,7 @@ impl Gear {
     pub(super) async fn quarantine(&self, lease: &Lease, run: Run, step: Step) -> Result<Handled, Stop> {
         let taxpayer = run.taxpayer_id;
         let unheard = runs::unfinished_attempt(&self.store, taxpayer, run.id).await?;
-        let verdict = Verdict::Pause { error: QUARANTINED.to_owned() };
+        let verdict = StepResult::Pause { error: QUARANTINED.to_owned() };
         let attempt_id = unheard.unwrap_or_else(clock::new_id);
         let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms: 0 };
         let run = self.taxpayers.record_step(taxpayer, outcome).await?;

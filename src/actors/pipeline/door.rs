@@ -15,8 +15,8 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::payment::PaymentOrder;
-use crate::domain::pipeline::{Operation, Request, Run};
+use crate::domain::payment::RelayedPayment;
+use crate::domain::pipeline::{Operation, Run, RunRequest};
 use crate::store::db::database::Store;
 use crate::store::invoices;
 use crate::store::runs;
@@ -59,7 +59,7 @@ impl Pipeline {
     pub async fn perform(
         &self,
         taxpayer: TaxpayerId,
-        request: Request,
+        request: RunRequest,
         patience: Duration,
     ) -> Result<Run, Failure> {
         let Run { id, taxpayer_id, digest, .. } = self.taxpayers.open_run(taxpayer, request).await?;
@@ -108,13 +108,13 @@ impl Pipeline {
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
-        order: &PaymentOrder,
+        order: &RelayedPayment,
         patience: Duration,
     ) -> Result<Run, RelayFailure> {
         let irn = self.spelled(taxpayer, irn).await?;
         self.authority_for(taxpayer).confirm(irn.as_str()).await?;
         let document = order.document(&irn);
-        let request = Request { operation: Operation::Payment, irn, document };
+        let request = RunRequest { operation: Operation::Payment, irn, document };
         Ok(self.perform(taxpayer, request, patience).await?)
     }
 

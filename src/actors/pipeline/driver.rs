@@ -18,7 +18,7 @@ use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Account, Authority, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, RunState, Step, Verdict};
+use crate::domain::pipeline::{Run, RunState, Step, StepResult};
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -127,7 +127,7 @@ impl Gear {
         let verdict = self.in_place(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
-        let (taxpayer, gives_up) = (run.taxpayer_id, matches!(verdict, Verdict::Pause { .. }));
+        let (taxpayer, gives_up) = (run.taxpayer_id, matches!(verdict, StepResult::Pause { .. }));
         let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms };
         let run = self.taxpayers.record_step(taxpayer, outcome).await?;
         if gives_up && run.state == RunState::Paused {
@@ -137,10 +137,10 @@ impl Gear {
     }
 
     /// Who stands at a gate that is shut keeps the place it has: it is due as soon as the gate opens.
-    fn in_place(&self, step: Step, taxpayer: TaxpayerId, verdict: Verdict) -> Verdict {
+    fn in_place(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
         match verdict {
-            Verdict::Hold { error, .. } if gates::is_shut(&self.authority, step, taxpayer) => {
-                Verdict::Hold { error, until: self.clock.now() }
+            StepResult::Hold { error, .. } if gates::is_shut(&self.authority, step, taxpayer) => {
+                StepResult::Hold { error, until: self.clock.now() }
             }
             verdict => verdict,
         }

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use crate::authority::{Account, Authority, BreakerView, Held, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
-use crate::store::lanes::fair_queue::ShutGate;
+use crate::store::lanes::fair_queue::BlockedStep;
 
 /// The gates that are shut.
-pub(super) fn shut(authority: &Authority) -> Vec<ShutGate> {
+pub(super) fn shut(authority: &Authority) -> Vec<BlockedStep> {
     let views = authority.breakers();
     Step::ALL.iter().filter_map(|step| shut_gate(*step, view_of(&views, *step)?)).collect()
 }
@@ -28,13 +28,13 @@ pub(super) fn opens_at(authority: &Authority, step: Step, taxpayer: TaxpayerId, 
     view.and_then(|view| view.next_probe_at).map_or(now, |at| at.max(now))
 }
 
-fn shut_gate(step: Step, view: &BreakerView) -> Option<ShutGate> {
+fn shut_gate(step: Step, view: &BreakerView) -> Option<BlockedStep> {
     let taxpayers = match &view.held {
         Held::Nobody => return None,
         Held::Everybody => None,
         Held::Accounts(accounts) => Some(accounts.iter().filter_map(taxpayer).collect()),
     };
-    Some(ShutGate { gate: step.as_str(), taxpayers })
+    Some(BlockedStep { gate: step.as_str(), taxpayers })
 }
 
 fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {

@@ -84,7 +84,7 @@ mod tests {
     use crate::authority::testing::{PUBLIC_PART, Reaction, Server, encrypted, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
-    use crate::domain::pipeline::{Operation, Request, Step};
+    use crate::domain::pipeline::{Operation, RunRequest, Step};
     use crate::store::testing::{TestStore, stores};
 
     type Answer = (&'static str, Vec<u8>);
@@ -101,7 +101,7 @@ mod tests {
             "irn": IRN, "business_id": "B1", "issue_date": "2026-01-15", "due_date": "2026-02-15",
             "payment_status": "PAID", "remark": null, "legal_monetary_total": { "payable_amount": 1075 },
         });
-        let request = Request { operation, irn: Irn::parse(IRN).unwrap(), document };
+        let request = RunRequest { operation, irn: Irn::parse(IRN).unwrap(), document };
         Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 

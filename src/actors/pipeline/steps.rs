@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::actors::pipeline::resolve::settle;
 use crate::actors::pipeline::witness::Sighting;
 use crate::authority::{Authority, Cause, CryptoKeys, Failure, IrnCheck};
-use crate::domain::payment::PaymentOrder;
+use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
 use crate::store::db::database::Store;
 
@@ -180,7 +180,7 @@ impl Caller<'_> {
     /// What stands already is not sent: the authority would refuse it.
     async fn update_payment(&self, run: &Run, resuming: bool) -> Checked {
         let unreadable = || Trouble::Refused("the run holds no payment status".to_owned());
-        let wanted = PaymentOrder::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
+        let wanted = RelayedPayment::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
         let stands = |sighting: &Sighting| sighting.payment_status.as_deref() == Some(wanted);
         match self.happened(run, stands).await? {
             Some(by) if resuming => return Ok(known(by)),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::actors::pipeline::steps::{Outcome, Trouble};
 use crate::authority::{Failure, RetryPolicy};
-use crate::domain::pipeline::{Run, Step, Verdict, WaitReason};
+use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
 /// The verdict on an outcome of the run's present step.
 pub(super) fn verdict(
@@ -17,25 +17,25 @@ pub(super) fn verdict(
     policy: &RetryPolicy,
     now: Timestamp,
     jitter: u32,
-) -> Verdict {
+) -> StepResult {
     let trouble = match outcome {
-        Outcome::Done { by, qr_code } => return Verdict::Done { resolved_by: by, qr_code },
-        Outcome::Unchanged(by) => return Verdict::Unchanged(by),
-        Outcome::Failed(Trouble::Refused(error)) => return Verdict::Refused { error },
-        Outcome::Failed(Trouble::NeedsOperator(error)) => return Verdict::Pause { error },
+        Outcome::Done { by, qr_code } => return StepResult::Done { resolved_by: by, qr_code },
+        Outcome::Unchanged(by) => return StepResult::Unchanged(by),
+        Outcome::Failed(Trouble::Refused(error)) => return StepResult::Refused { error },
+        Outcome::Failed(Trouble::NeedsOperator(error)) => return StepResult::Pause { error },
         Outcome::Failed(trouble) => trouble,
     };
     if let Trouble::Call(failure) = &trouble
         && !failure.burns_attempt()
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
-        return Verdict::Hold { error: failure.to_string(), until: later(now, wait) };
+        return StepResult::Hold { error: failure.to_string(), until: later(now, wait) };
     }
     let (reason, error, retry_after) = explain(trouble, run);
     let failing_for = run.failing_since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
     match policy.delay(run.attempt, failing_for.unwrap_or_default(), retry_after, jitter) {
-        Some(delay) => Verdict::Wait { reason, error, until: later(now, delay) },
-        None => Verdict::Pause { error },
+        Some(delay) => StepResult::Wait { reason, error, until: later(now, delay) },
+        None => StepResult::Pause { error },
     }
 }
 

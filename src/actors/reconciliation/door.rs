@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::actors::taxpayer::door::Failure;
-use crate::domain::kernel::audit::{AuditAction, AuditEntry, Order};
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -46,7 +46,7 @@ impl Reconciliations {
         &self,
         taxpayer: TaxpayerId,
         day: Date,
-        operator: Option<Order>,
+        operator: Option<OperatorRequest>,
     ) -> Result<Reconciliation, Failure> {
         let now = self.clock.now();
         if day > day_of(now, self.zone) {
@@ -62,7 +62,7 @@ impl Reconciliations {
         Ok(one)
     }
 
-    async fn open(&self, one: &Reconciliation, operator: Option<Order>) -> Result<(), StoreError> {
+    async fn open(&self, one: &Reconciliation, operator: Option<OperatorRequest>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         reconciliations::save(&tx, one).await?;
         let entry = operator.map(|order| entry(one, &order));
@@ -89,7 +89,7 @@ impl Reconciliations {
     }
 }
 
-fn entry(one: &Reconciliation, order: &Order) -> AuditEntry {
+fn entry(one: &Reconciliation, order: &OperatorRequest) -> AuditEntry {
     let entry = AuditEntry::ordered(order, AuditAction::Reconcile, &one.id, one.created_at);
     entry.of_taxpayer(one.taxpayer_id).between(None, Some(one.state.to_string()))
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
 use crate::authority::{Account, SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
-use crate::domain::reconciliation::Theirs;
+use crate::domain::reconciliation::RemoteRecord;
 use crate::domain::reconciliation::day::day_of;
 use crate::domain::supplier_invoice::readable_irn;
 
@@ -27,7 +27,7 @@ const ODD_CHARS_MAX: usize = 300;
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     /// By the key of their IRN; none where a line does not say all and is to be asked about.
-    pub(super) lines: HashMap<String, Option<Theirs>>,
+    pub(super) lines: HashMap<String, Option<RemoteRecord>>,
     /// The keys of those that were signed on the day.
     pub(super) of_day: BTreeSet<String>,
     /// Lines of the day that name no invoice, as they name it.
@@ -83,9 +83,12 @@ impl Listed {
                 let flag = |name: &str| line.get(name).and_then(Value::as_bool);
                 let told = (text("payment_status"), flag("transmitted"), flag("delivered"));
                 let theirs = match told {
-                    (Some(payment), Some(is_transmitted), Some(is_delivered)) => {
-                        Some(Theirs { irn, payment_status: shown(payment), is_transmitted, is_delivered })
-                    }
+                    (Some(payment), Some(is_transmitted), Some(is_delivered)) => Some(RemoteRecord {
+                        irn,
+                        payment_status: shown(payment),
+                        is_transmitted,
+                        is_delivered,
+                    }),
                     _ => None,
                 };
                 if is_of_day {

@@ -14,8 +14,8 @@ use crate::actors::reconciliation::door::LANE;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    ATTEMPTS_MAX, AskedBy, Counts, Finding, Reconciliation, ReconciliationState, day_of, is_due, recent_days,
-    span,
+    ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, ReconciliationState, day_of,
+    is_due, recent_days, span,
 };
 use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
@@ -176,7 +176,7 @@ impl Reconciler {
         &self,
         lease: &Lease,
         one: &Reconciliation,
-    ) -> Result<(Counts, Vec<Finding>), BrokenOff> {
+    ) -> Result<(ReconciliationCounts, Vec<Finding>), BrokenOff> {
         let mut visit = pin!(self.visit(one));
         loop {
             if let Ok(visited) = timeout(self.schedule.lease / 3, &mut visit).await {
@@ -206,7 +206,7 @@ impl Reconciler {
         lanes::fence(&tx, lease).await?;
         reconciliations::finish(&tx, &one, findings).await?;
         tx.commit().await?;
-        let Counts { compared, mended, listed, .. } = one.counts;
+        let ReconciliationCounts { compared, mended, listed, .. } = one.counts;
         let (taxpayer, day) = (one.taxpayer_id.0, one.day);
         if listed > 0 {
             tracing::warn!(taxpayer, %day, id = %one.id, compared, mended, listed, "the authority's ledger and ours differ");

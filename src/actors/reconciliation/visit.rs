@@ -12,11 +12,15 @@ use crate::authority::{Account, Failure as AuthorityFailure};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
-use crate::domain::reconciliation::day::{Counts, Finding, FindingAction, Reconciliation, span};
-use crate::domain::reconciliation::{Comparison, Difference, FindingKind, Mend, Ours, Theirs, compare};
+use crate::domain::reconciliation::day::{
+    Finding, FindingAction, Reconciliation, ReconciliationCounts, span,
+};
+use crate::domain::reconciliation::{
+    Comparison, Difference, FindingKind, LocalRecord, RemoteRecord, Repair, compare,
+};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
-use crate::store::invoices::Names;
+use crate::store::invoices::InvoiceNames;
 use crate::store::operations::audit;
 use crate::store::operations::ledger_days;
 use crate::store::runs;
@@ -29,13 +33,16 @@ struct Visit<'r> {
     reconciler: &'r Reconciler,
     taxpayer: TaxpayerId,
     listed: Listed,
-    counts: Counts,
+    counts: ReconciliationCounts,
     findings: Vec<Finding>,
 }
 
 impl Reconciler {
     /// Compares a day to its end.
-    pub(super) async fn visit(&self, one: &Reconciliation) -> Result<(Counts, Vec<Finding>), BrokenOff> {
+    pub(super) async fn visit(
+        &self,
+        one: &Reconciliation,
+    ) -> Result<(ReconciliationCounts, Vec<Finding>), BrokenOff> {
         let taxpayer = taxpayers::with_id(self.store.reader(), one.taxpayer_id).await?;
         let taxpayer = taxpayer.ok_or(BrokenOff::Nobody)?;
         let listed = self.listed(&taxpayer, one.day).await?;
@@ -43,7 +50,7 @@ impl Reconciler {
         if let Some(span) = span(one.day, self.schedule.zone) {
             keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, span).await?);
         }
-        let (counts, findings) = (Counts::default(), Vec::new());
+        let (counts, findings) = (ReconciliationCounts::default(), Vec::new());
         let mut visit = Visit { reconciler: self, taxpayer: taxpayer.id, listed, counts, findings };
         visit.compare_all(keys).await?;
         visit.list_unreadable();
@@ -51,9 +58,13 @@ impl Reconciler {
     }
 
     /// What the books hold of some IRNs, by their keys.
-    async fn books(&self, taxpayer: TaxpayerId, keys: &[String]) -> Result<HashMap<String, Ours>, BrokenOff> {
+    async fn books(
+        &self,
+        taxpayer: TaxpayerId,
+        keys: &[String],
+    ) -> Result<HashMap<String, LocalRecord>, BrokenOff> {
         let reader = self.store.reader();
-        let names = Names { irn_keys: keys.to_vec(), ..Names::default() };
+        let names = InvoiceNames { irn_keys: keys.to_vec(), ..InvoiceNames::default() };
         let invoices = invoices::owned_by_with_names(reader, taxpayer, names).await?;
         let mut invoices: HashMap<_, _> = invoices.into_iter().map(|one| (one.irn.key(), one)).collect();
         let mut by_key: HashMap<String, Vec<Run>> = HashMap::new();
@@ -64,17 +75,17 @@ impl Reconciler {
         let held = audit::held(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
         let book = |key: &String| {
             let (invoice, runs) = (invoices.remove(key), by_key.remove(key).unwrap_or_default());
-            let ours = Ours::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
+            let ours = LocalRecord::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
             Some((key.clone(), ours))
         };
         Ok(keys.iter().filter_map(book).collect())
     }
 
     /// What the authority has of an IRN, if it has it signed.
-    async fn confirmed(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Option<Theirs>, BrokenOff> {
+    async fn confirmed(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Option<RemoteRecord>, BrokenOff> {
         let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
         match authority.confirm(irn.as_str()).await {
-            Ok(told) => Ok(Some(Theirs {
+            Ok(told) => Ok(Some(RemoteRecord {
                 irn: irn.clone(),
                 payment_status: told.payment_status,
                 is_transmitted: told.transmitted,
@@ -98,14 +109,14 @@ impl Visit<'_> {
         Ok(())
     }
 
-    async fn compare_one(&mut self, key: &str, ours: Option<Ours>) -> Result<(), BrokenOff> {
+    async fn compare_one(&mut self, key: &str, ours: Option<LocalRecord>) -> Result<(), BrokenOff> {
         self.counts.compared += 1;
         let line = self.listed.lines.get(key).cloned();
         let Some(irn) = irn_of(key, ours.as_ref(), line.as_ref()) else { return Ok(()) };
         let theirs = match line {
             Some(Some(theirs)) => Some(theirs),
             Some(None) => self.reconciler.confirmed(self.taxpayer, &irn).await?,
-            None if ours.as_ref().is_some_and(Ours::may_be_signed) => {
+            None if ours.as_ref().is_some_and(LocalRecord::may_be_signed) => {
                 self.reconciler.confirmed(self.taxpayer, &irn).await?
             }
             None => None,
@@ -120,7 +131,11 @@ impl Visit<'_> {
 
     /// What still differs when the authority is asked once more, both from our books as they were before and as
     /// they are after that, is a finding.
-    async fn look_again(&mut self, (key, irn): (&str, &Irn), before: Option<Ours>) -> Result<(), BrokenOff> {
+    async fn look_again(
+        &mut self,
+        (key, irn): (&str, &Irn),
+        before: Option<LocalRecord>,
+    ) -> Result<(), BrokenOff> {
         let theirs = self.reconciler.confirmed(self.taxpayer, irn).await?;
         let after = self.reconciler.books(self.taxpayer, &[key.to_owned()]).await?.remove(key);
         let first: Vec<_> = kinds(compare(before.as_ref(), theirs.as_ref()));
@@ -145,7 +160,7 @@ impl Visit<'_> {
         &mut self,
         irn: &Irn,
         difference: Difference,
-        (ours, theirs): (Option<&Ours>, Option<&Theirs>),
+        (ours, theirs): (Option<&LocalRecord>, Option<&RemoteRecord>),
     ) -> Result<(), BrokenOff> {
         let kind = difference.kind;
         let irn = ours.map_or(irn, |ours| &ours.irn);
@@ -164,8 +179,8 @@ impl Visit<'_> {
         self.findings.push(Finding {
             kind,
             irn: irn.to_string(),
-            ours: ours.map(Ours::words),
-            theirs: theirs.map(Theirs::words),
+            ours: ours.map(LocalRecord::words),
+            theirs: theirs.map(RemoteRecord::words),
             action,
             detail,
         });
@@ -173,16 +188,16 @@ impl Visit<'_> {
     }
 
     /// Says what was done.
-    async fn mend(&self, irn: &Irn, mend: Mend) -> Result<&'static str, Failure> {
+    async fn mend(&self, irn: &Irn, mend: Repair) -> Result<&'static str, Failure> {
         let taxpayers = &self.reconciler.taxpayers;
         match mend {
-            Mend::Ask(standing) => {
+            Repair::Ask(standing) => {
                 let irn = irn.clone();
                 let order = Reconsideration { run: standing.run, irn, seen: standing.seen };
                 taxpayers.reconsider(self.taxpayer, order).await?;
                 Ok("The run goes on now: it asks the authority what came of it.")
             }
-            Mend::Record { is_delivered } => {
+            Repair::Record { is_delivered } => {
                 taxpayers.record_transit(self.taxpayer, irn.clone(), is_delivered).await?;
                 Ok("What the authority says of the transmission is recorded.")
             }
@@ -205,7 +220,7 @@ impl Visit<'_> {
 }
 
 /// As the authority spells it, else as we do.
-fn irn_of(key: &str, ours: Option<&Ours>, line: Option<&Option<Theirs>>) -> Option<Irn> {
+fn irn_of(key: &str, ours: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
     let theirs = line.and_then(Option::as_ref).map(|theirs| theirs.irn.clone());
     theirs.or_else(|| ours.map(|ours| ours.irn.clone())).or_else(|| Irn::parse(key).ok())
 }

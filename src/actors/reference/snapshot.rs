@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::authority::{Authority, ResourceList};
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::reference::catalog::{Catalog, List, SharedCatalog};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::reference_lists;
@@ -47,7 +47,7 @@ impl Snapshot {
     pub async fn refresh(&self) -> Result<usize, StoreError> {
         let mut catalog = Catalog::clone(&self.catalog.get());
         let mut missed = 0;
-        for list in List::ALL {
+        for list in ReferenceList::ALL {
             let Some(resource) = ResourceList::named(list.as_str()) else { continue };
             match self.authority.resource(resource).await {
                 Ok(items) => {
@@ -132,8 +132,8 @@ mod tests {
             // Nobody is there: whoever asks it comes back soon.
             let authority = authority("http://127.0.0.1:9", now.clone());
             let snapshot = Snapshot { store, authority, catalog: SharedCatalog::default(), clock: now };
-            let (first, others) = List::ALL.split_first().unwrap();
-            let save = async |list: &List| {
+            let (first, others) = ReferenceList::ALL.split_first().unwrap();
+            let save = async |list: &ReferenceList| {
                 let items = json!([{ "code": "380", "value": "Invoice" }]);
                 reference_lists::save(&snapshot.store, *list, &items, clock.now()).await.unwrap();
             };

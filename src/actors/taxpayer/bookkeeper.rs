@@ -20,7 +20,7 @@ use crate::actors::taxpayer::desk::Desk;
 use crate::actors::taxpayer::door::{Answer, Taxpayers};
 use crate::actors::taxpayer::load;
 use crate::actors::wake::Wakers;
-use crate::domain::access::claim::Claim;
+use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::{CommandId as DomainCommandId, TaxpayerId};
 use crate::domain::party::verification::VerificationPolicy;
@@ -28,7 +28,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::events;
-use crate::store::idempotency::{self, Entry};
+use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::{self, LaneKind};
 
 /// How long an interrupted commit is asked about before its outcome is left to the caller, and how often.
@@ -224,11 +224,11 @@ fn carry_out(desk: &mut Desk, task: &Task<Order>, taken: &[String]) -> Answer {
     }
     let reply: Reply = decide(desk, task.id.into(), task).map_err(NotDone::Refused)?;
     let answer = once.tell.as_ref().and_then(|tell| tell(&reply));
-    desk.changes.kept.push(Entry { claim: once.claim.clone(), command_id: Some(task.id.into()), answer });
+    desk.changes.kept.push(KeyEntry { claim: once.claim.clone(), command_id: Some(task.id.into()), answer });
     Ok(reply)
 }
 
-fn claims(tasks: &[Task<Order>]) -> Vec<&Claim> {
+fn claims(tasks: &[Task<Order>]) -> Vec<&IdempotencyClaim> {
     tasks.iter().filter_map(|task| task.once.as_ref()).map(|once| &once.claim).collect()
 }
 

@@ -2,7 +2,7 @@
 //! that nobody else has written; otherwise it is read again.
 
 use crate::domain::events::delivery::Endpoint;
-use crate::domain::events::event::Head;
+use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::store::accounts::taxpayers;
@@ -19,7 +19,7 @@ pub(crate) struct Books {
     /// None until the taxpayer is onboarded.
     pub(crate) taxpayer: Option<Taxpayer>,
     pub(crate) endpoint: Option<Endpoint>,
-    pub(crate) head: Head,
+    pub(crate) head: LogHead,
 }
 
 impl Books {

@@ -19,7 +19,7 @@ use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, Verdict};
+use crate::domain::pipeline::{Run, StepResult};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
@@ -27,17 +27,17 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::events;
-use crate::store::idempotency::{self, Entry};
+use crate::store::idempotency::{self, KeyEntry};
 use crate::store::invoices;
 use crate::store::invoices::batches;
 use crate::store::invoices::customers;
 use crate::store::invoices::items;
 use crate::store::invoices::payment_row;
-use crate::store::lanes::fair_queue::{self, Waiting};
+use crate::store::lanes::fair_queue::{self, QueuedLane};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
-use crate::store::operations::outages::News;
+use crate::store::operations::outages::OutageEvent;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 use crate::store::webhooks;
@@ -72,8 +72,8 @@ pub(crate) struct Changes {
     pub(crate) replays: Vec<Replay>,
     pub(crate) cancelled_replays: Vec<uuid::Uuid>,
     pub(crate) audit: Vec<AuditEntry>,
-    /// News of outages, and the events that told it.
-    pub(crate) told_outages: Vec<(News, i64)>,
+    /// Outage notifications, and the events that carried them.
+    pub(crate) told_outages: Vec<(OutageEvent, i64)>,
     /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<Released>,
@@ -82,14 +82,14 @@ pub(crate) struct Changes {
     /// Signing secrets that replace each other.
     pub(crate) secrets: Vec<Secret>,
     /// Keys of the commands that were carried out, also of those that changed nothing.
-    pub(crate) kept: Vec<Entry>,
+    pub(crate) kept: Vec<KeyEntry>,
 }
 
 /// A call of a run whose outcome is known.
 #[derive(Debug)]
 pub(crate) struct EndedStep {
     pub(crate) attempt_id: uuid::Uuid,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: StepResult,
     pub(crate) duration_ms: i64,
 }
 
@@ -120,8 +120,8 @@ pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
 }
 
-fn waiting(run: &Run) -> Waiting {
-    Waiting {
+fn waiting(run: &Run) -> QueuedLane {
+    QueuedLane {
         key: run_lane(run.taxpayer_id, run.id),
         taxpayer_id: run.taxpayer_id.0,
         deadline: run.deadline_at.as_microsecond(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::domain::access::api_key::NewKey;
-use crate::domain::access::claim::{Claim, KeptAnswer};
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::events::delivery::{Endpoint, ScheduleChange};
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::network::AllowedNetwork;
@@ -26,9 +26,9 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::verification::Verification;
 use crate::domain::party::{ProfileChange, Taxpayer};
-use crate::domain::payment::Notice;
-use crate::domain::pipeline::operator_action::RunMove;
-use crate::domain::pipeline::{Request, Run, Step, Verdict};
+use crate::domain::payment::PaymentChange;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Run, RunRequest, Step, StepResult};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -43,7 +43,7 @@ pub enum Command {
     CreateBatch(Vec<Candidate>),
     SetStatus { which: Which, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
-    OpenRun(Box<Request>),
+    OpenRun(Box<RunRequest>),
     RecordStep(Box<StepOutcome>),
     RecordReceipt { irn: Irn },
     RecordTransit { irn: Irn, is_delivered: bool },
@@ -127,12 +127,12 @@ impl Deref for Order {
 }
 
 /// How a reply is told to who asked. It is called in the transaction of the change, which keeps the answer.
-pub type Tell = Arc<dyn Fn(&Reply) -> Option<KeptAnswer> + Send + Sync>;
+pub type Tell = Arc<dyn Fn(&Reply) -> Option<StoredResponse> + Send + Sync>;
 
 /// What makes one command of all those with the same key: who comes first is carried out.
 #[derive(Clone)]
 pub struct Once {
-    pub claim: Claim,
+    pub claim: IdempotencyClaim,
     /// None where the answer holds a secret, which is shown once and kept nowhere.
     pub tell: Option<Tell>,
 }
@@ -154,7 +154,7 @@ pub struct Which {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentUpdate {
     pub which: Which,
-    pub notice: Notice,
+    pub notice: PaymentChange,
     pub reference: Option<String>,
     pub remark: String,
 }
@@ -194,7 +194,7 @@ pub struct StepOutcome {
     pub run: Run,
     pub step: Step,
     pub attempt_id: uuid::Uuid,
-    pub verdict: Verdict,
+    pub verdict: StepResult,
     pub duration_ms: i64,
 }
 
@@ -221,7 +221,7 @@ pub struct FoundOut {
 #[derive(Debug, Clone)]
 pub struct ReplayOrder {
     pub range: ReplayRange,
-    pub by: Option<(audit::Order, Option<uuid::Uuid>)>,
+    pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,
 }
 
 /// How an operator wants the ERP to take notifications. A secret that was not sent is the stored one.
@@ -233,7 +233,7 @@ pub struct IntegrationOrder {
     pub origin: Option<Origin>,
     pub format: Format,
     pub allowed_networks: Vec<AllowedNetwork>,
-    pub by: audit::Order,
+    pub by: audit::OperatorRequest,
 }
 
 /// A refresh token that takes the place of the one that was used.
@@ -248,8 +248,8 @@ pub struct RenewedToken {
 pub struct RunOrder {
     pub run: RunId,
     pub irn: Irn,
-    pub to: RunMove,
-    pub by: audit::Order,
+    pub to: OperatorAction,
+    pub by: audit::OperatorRequest,
 }
 
 /// A run that is to ask the authority, unless it has moved since a moment.

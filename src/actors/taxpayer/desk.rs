@@ -10,7 +10,7 @@ use crate::actors::taxpayer::changes::Changes;
 use crate::actors::taxpayer::command::Which;
 use crate::actors::taxpayer::shelf::{Customers, Invoices};
 use crate::domain::events::delivery::Delivery;
-use crate::domain::events::event::{EventKind, Occurrence, Seal};
+use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
 use crate::domain::events::replay::Replay;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
@@ -27,7 +27,7 @@ use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::operations::outages::News;
+use crate::store::operations::outages::OutageEvent;
 
 /// What a batch works on.
 pub(crate) struct Desk {
@@ -48,7 +48,7 @@ pub(crate) struct Desk {
     /// The replays that are under way.
     pub(crate) replays: Vec<Replay>,
     /// The news of outages that was told before.
-    pub(crate) told_outages: Vec<News>,
+    pub(crate) told_outages: Vec<OutageEvent>,
     /// Ids that were taken for this batch.
     pub(crate) ids: FreshIds,
     /// What other taxpayers have already, for the commands that ask for it.
@@ -161,8 +161,8 @@ impl Desk {
 
     /// Appends an event to the log, and to what the webhook is due; returns its number.
     pub(crate) fn emit(&mut self, cause: CommandId, kind: EventKind, irn: Option<&Irn>, data: Value) -> i64 {
-        let occurrence = Occurrence { kind, irn: irn.map(ToString::to_string), data };
-        let seal = Seal { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
+        let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data };
+        let seal = EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
         let event = self.books.head.append(occurrence, seal);
         if self.books.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
             let delivery = Delivery::due(clock::new_id(), &event, self.now);

@@ -24,7 +24,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
-use crate::domain::pipeline::{Request, Run};
+use crate::domain::pipeline::{Run, RunRequest};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::webhook::Secret;
@@ -123,7 +123,7 @@ impl Taxpayers {
     }
 
     /// Starts a run of the pipeline, or attaches to the one there is.
-    pub async fn open_run(&self, id: TaxpayerId, request: Request) -> Result<Run, Failure> {
+    pub async fn open_run(&self, id: TaxpayerId, request: RunRequest) -> Result<Run, Failure> {
         ask!(self, id, Command::OpenRun(Box::new(request)), Reply::Run(run) => *run)
     }
 

@@ -23,12 +23,12 @@ use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 use crate::store::events;
 use crate::store::invoices;
-use crate::store::invoices::Names;
+use crate::store::invoices::InvoiceNames;
 use crate::store::invoices::customers;
 use crate::store::invoices::items;
 use crate::store::invoices::items::ItemNames;
 use crate::store::operations::outages;
-use crate::store::operations::outages::News;
+use crate::store::operations::outages::OutageEvent;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 use crate::store::webhooks::integrations;
@@ -69,7 +69,7 @@ fn line_count(command: &Command) -> usize {
 /// What the commands name.
 #[derive(Default)]
 struct Wanted {
-    invoices: Names,
+    invoices: InvoiceNames,
     customer_numbers: Vec<String>,
     tins: Vec<String>,
     items: ItemNames,
@@ -79,7 +79,7 @@ struct Wanted {
     receipts: Vec<String>,
     replays: bool,
     integration: bool,
-    outages: Vec<News>,
+    outages: Vec<OutageEvent>,
 }
 
 impl Wanted {

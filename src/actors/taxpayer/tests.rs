@@ -17,9 +17,9 @@ use super::door::{Failure, Taxpayers};
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::wake::Wakers;
 use crate::domain::access::caller::KeyKind;
-use crate::domain::access::claim::{Claim, KeptAnswer};
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::events::delivery::ScheduleChange;
-use crate::domain::events::event::Head;
+use crate::domain::events::event::LogHead;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::audit::Actor;
@@ -33,14 +33,14 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Address, CustomerDetails, ProfileChange};
-use crate::domain::payment::Notice;
+use crate::domain::payment::PaymentChange;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::domain::pipeline::{Operation, Request};
+use crate::domain::pipeline::{Operation, RunRequest};
 use crate::store::events;
 use crate::store::idempotency;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};
-use crate::store::webhooks::{self, Recipient};
+use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::Secret;
 
 struct House {
@@ -84,7 +84,7 @@ impl House {
 
     async fn verify_log(&self) -> i64 {
         let log = events::owned_by_after(&self.test.store, ID, 0, 10_000).await.unwrap();
-        let mut head = Head::default();
+        let mut head = LogHead::default();
         assert!(log.iter().all(|event| head.accept(event)), "the chain is broken");
         head.sequence
     }
@@ -158,7 +158,7 @@ fn by_number(number: &str) -> Which {
 fn part(number: &str, amount: i64) -> PaymentUpdate {
     PaymentUpdate {
         which: by_number(number),
-        notice: Notice::Partial(amount.into()),
+        notice: PaymentChange::Partial(amount.into()),
         reference: None,
         remark: "part".into(),
     }
@@ -239,9 +239,9 @@ async fn what_another_taxpayer_has_is_named_field_by_field() {
     }
 }
 
-fn submission(irn: &str, note: &str) -> Request {
+fn submission(irn: &str, note: &str) -> RunRequest {
     let document = json!({ "irn": irn, "note": note, "amount": 1 });
-    Request { operation: Operation::Submit, irn: Irn::parse(irn).unwrap(), document }
+    RunRequest { operation: Operation::Submit, irn: Irn::parse(irn).unwrap(), document }
 }
 
 #[actix_rt::test]
@@ -317,7 +317,7 @@ async fn secrets_that_replace_each_other_at_once_all_sign() {
         let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n), BY));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
         let found = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
-        let Recipient { endpoint, secrets, .. } = found.unwrap();
+        let LoadedEndpoint { endpoint, secrets, .. } = found.unwrap();
         for n in 0..6 {
             assert!(secrets.contains(&secret(n).text().expose_secret().to_owned()), "{n}");
         }
@@ -331,9 +331,12 @@ fn once(key: &str, body: &[u8]) -> Once {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
     let tell = |reply: &Reply| {
         let Reply::Invoice(invoice) = reply else { return None };
-        Some(KeptAnswer { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
+        Some(StoredResponse { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
     };
-    Once { claim: Claim::new((KeyKind::Taxpayer, 1), key, &[body], until), tell: Some(Arc::new(tell)) }
+    Once {
+        claim: IdempotencyClaim::new((KeyKind::Taxpayer, 1), key, &[body], until),
+        tell: Some(Arc::new(tell)),
+    }
 }
 
 #[actix_rt::test]

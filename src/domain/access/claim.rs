@@ -10,7 +10,7 @@ use crate::domain::access::caller::KeyKind;
 
 /// A key that a request wants for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct IdempotencyClaim {
     /// SHA-256 of caller and key, in hexadecimal.
     pub id: String,
     /// SHA-256 of what makes the request what it is, in hexadecimal.
@@ -19,7 +19,7 @@ pub struct Claim {
     pub expires_at: Timestamp,
 }
 
-impl Claim {
+impl IdempotencyClaim {
     /// The request is given as its parts in order, as many as its kind has.
     pub fn new((kind, owner): (KeyKind, i64), key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[kind.as_str().as_bytes(), &owner.to_be_bytes(), key.as_bytes()]);
@@ -39,7 +39,7 @@ fn digest(parts: &[&[u8]]) -> String {
 
 /// An answer as it was given, so that it can be given again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptAnswer {
+pub struct StoredResponse {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: String,
@@ -49,8 +49,8 @@ pub struct KeptAnswer {
 mod tests {
     use super::*;
 
-    fn claim(owner: (KeyKind, i64), key: &str, request: [&str; 3]) -> Claim {
-        Claim::new(owner, key, &request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
+    fn claim(owner: (KeyKind, i64), key: &str, request: [&str; 3]) -> IdempotencyClaim {
+        IdempotencyClaim::new(owner, key, &request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::domain::events::event::Head;
+use crate::domain::events::event::LogHead;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::ids::TaxpayerId;
 
@@ -24,7 +24,7 @@ const KEY_LEN: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainHead {
     pub taxpayer_id: TaxpayerId,
-    pub head: Head,
+    pub head: LogHead,
 }
 
 /// The ends that chains had at a moment: of those that had grown since the checkpoint before.
@@ -37,7 +37,7 @@ pub struct Checkpoint {
 
 /// The end of a list of checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tail {
+pub struct CheckpointChain {
     pub number: u64,
     /// The SHA-256 of the last line.
     pub hash: String,
@@ -53,7 +53,7 @@ pub struct CheckpointPublicKey(Vec<u8>);
 /// A text that is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key of checkpoints is {KEY_LEN} bytes in base64")]
-pub struct KeyFault;
+pub struct InvalidCheckpointKey;
 
 /// Why a line is not the next checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum CheckpointFault {
     Order,
 }
 
-impl Default for Tail {
+impl Default for CheckpointChain {
     fn default() -> Self {
         Self { number: 0, hash: hex::encode([0; 32]) }
     }
@@ -74,9 +74,9 @@ impl Default for Tail {
 
 impl CheckpointKey {
     /// Reads base64 of 32 bytes.
-    pub fn parse(text: &str) -> Result<Self, KeyFault> {
-        let seed = STANDARD.decode(text.trim()).map_err(|_| KeyFault)?;
-        Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| KeyFault)
+    pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
+        let seed = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
+        Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| InvalidCheckpointKey)
     }
 
     pub fn public(&self) -> CheckpointPublicKey {
@@ -86,9 +86,9 @@ impl CheckpointKey {
 
 impl CheckpointPublicKey {
     /// Reads base64 of 32 bytes.
-    pub fn parse(text: &str) -> Result<Self, KeyFault> {
-        let bytes = STANDARD.decode(text.trim()).map_err(|_| KeyFault)?;
-        if bytes.len() == KEY_LEN { Ok(Self(bytes)) } else { Err(KeyFault) }
+    pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
+        let bytes = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
+        if bytes.len() == KEY_LEN { Ok(Self(bytes)) } else { Err(InvalidCheckpointKey) }
     }
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for CheckpointPublicKey {
     }
 }
 
-impl Tail {
+impl CheckpointChain {
     /// Signs the next checkpoint. Returns its line, without an end.
     pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
         let number = self.number + 1;
@@ -137,7 +137,7 @@ impl fmt::Display for ChainHead {
 fn parse_head(text: &str) -> Option<ChainHead> {
     let (taxpayer, rest) = text.split_once(':')?;
     let (sequence, hash) = rest.split_once(':')?;
-    let head = Head { sequence: sequence.parse().ok()?, hash: hash.to_owned() };
+    let head = LogHead { sequence: sequence.parse().ok()?, hash: hash.to_owned() };
     Some(ChainHead { taxpayer_id: TaxpayerId(taxpayer.parse().ok()?), head })
 }
 
@@ -156,18 +156,18 @@ mod tests {
     fn heads(sequence: i64) -> Vec<ChainHead> {
         let head = |taxpayer| ChainHead {
             taxpayer_id: TaxpayerId(taxpayer),
-            head: Head { sequence, hash: hex::encode([7; 32]) },
+            head: LogHead { sequence, hash: hex::encode([7; 32]) },
         };
         vec![head(1), head(2)]
     }
 
     fn lines(count: i64) -> Vec<String> {
-        let mut tail = Tail::default();
+        let mut tail = CheckpointChain::default();
         (1..=count).map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1))).collect()
     }
 
     fn accepted(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
-        let mut tail = Tail::default();
+        let mut tail = CheckpointChain::default();
         lines.iter().map(|line| tail.accept(line, &key.public())).collect()
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let twice = [all[0].clone(), all[0].clone()];
         assert_eq!(fault(&twice, key(1)), CheckpointFault::Order);
         for odd in ["", "x", "a b", &format!("{FORM} 1 {}", all[0])] {
-            let found = Tail::default().accept(odd, &key(1).public()).unwrap_err();
+            let found = CheckpointChain::default().accept(odd, &key(1).public()).unwrap_err();
             assert_ne!(found, CheckpointFault::Order, "{odd}");
         }
     }

@@ -78,13 +78,13 @@ impl Delivery {
 
 /// What came of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     pub at: Timestamp,
     pub status: Option<u16>,
     /// A class such as `timeout` or `status`; none on success.
     pub failure: Option<String>,
     pub duration_ms: i64,
-    pub phases: Phases,
+    pub phases: PhaseDurations,
     /// The beginning of the answer's body.
     pub response: String,
 }
@@ -92,7 +92,7 @@ pub struct Attempt {
 /// How long each part of an attempt took, in milliseconds; none for a part that did not take place, such as
 /// connecting where a connection was open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Phases {
+pub struct PhaseDurations {
     pub dns_ms: Option<i64>,
     pub connect_ms: Option<i64>,
     pub wait_ms: Option<i64>,

@@ -19,8 +19,8 @@ const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 /// When an endpoint is parked, for how long at most, and when it is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
-    pub park_after: Duration,
-    pub park_max: Duration,
+    pub open_after: Duration,
+    pub probe_interval_max: Duration,
     pub disable_after: Duration,
 }
 
@@ -28,8 +28,8 @@ impl Default for CircuitPolicy {
     /// A minute, five minutes, five days.
     fn default() -> Self {
         Self {
-            park_after: Duration::from_mins(1),
-            park_max: Duration::from_mins(5),
+            open_after: Duration::from_mins(1),
+            probe_interval_max: Duration::from_mins(5),
             disable_after: Duration::from_hours(120),
         }
     }
@@ -37,7 +37,7 @@ impl Default for CircuitPolicy {
 
 /// Nothing but failure, since when and how often. An endpoint that is well has none of this.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failing {
+pub struct FailureStreak {
     pub since: Timestamp,
     pub last: Timestamp,
     pub failures: u32,
@@ -48,9 +48,9 @@ pub struct Failing {
 
 /// What may be sent to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passage {
+pub enum CircuitState {
     /// Whatever is due.
-    Open,
+    Closed,
     /// One delivery, to see how it fares.
     Probe,
     /// Nothing before this moment.
@@ -60,15 +60,15 @@ pub enum Passage {
 /// One failed attempt: when it ended, the wait the endpoint asked for, and a random number over the whole range of
 /// u32 that draws the wait between its half and its whole.
 #[derive(Debug, Clone, Copy)]
-pub struct Failure {
+pub struct EndpointFailure {
     pub at: Timestamp,
     pub asked: Option<Duration>,
     pub jitter: u32,
 }
 
-impl Failing {
+impl FailureStreak {
     /// After one more failure.
-    pub fn after(before: Option<Self>, failure: Failure, policy: &CircuitPolicy) -> Self {
+    pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
         let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
         let mut failing = before.filter(|old| at.duration_since(old.last) < FORGET_AFTER).unwrap_or(begun);
@@ -77,7 +77,7 @@ impl Failing {
         failing.failures = failing.failures.saturating_add(1);
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
-        if failing.failures >= FAILURES_MIN && reaches(lasted, policy.park_after) && !is_parked {
+        if failing.failures >= FAILURES_MIN && reaches(lasted, policy.open_after) && !is_parked {
             let wait =
                 failing.wait(failure.jitter, policy).max(failure.asked.unwrap_or_default().min(ASKED_MAX));
             failing.parked_until = Some(at.saturating_add(wait).unwrap_or(Timestamp::MAX));
@@ -96,7 +96,7 @@ impl Failing {
     }
 
     fn wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
-        let whole = PARK_MIN.saturating_mul(1 << self.probes.min(16)).min(policy.park_max);
+        let whole = PARK_MIN.saturating_mul(1 << self.probes.min(16)).min(policy.probe_interval_max);
         let drawn = whole.as_millis() * u128::from(jitter) / (u128::from(u32::MAX) * 2);
         whole / 2 + Duration::from_millis(u64::try_from(drawn).unwrap_or(0))
     }
@@ -113,16 +113,16 @@ impl Failing {
     }
 
     /// Whether the endpoint is to be put out of service.
-    pub fn is_hopeless(&self, policy: &CircuitPolicy) -> bool {
+    pub fn should_disable(&self, policy: &CircuitPolicy) -> bool {
         self.failures >= FAILURES_MIN && reaches(self.last.duration_since(self.since), policy.disable_after)
     }
 
-    pub fn passage(&self, now: Timestamp) -> Passage {
+    pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
-            None => Passage::Open,
+            None => CircuitState::Closed,
             // A failure that is still to come was seen by a clock that has been set back since.
-            Some(until) if until > now && self.last <= now => Passage::Parked(until),
-            Some(_) => Passage::Probe,
+            Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
+            Some(_) => CircuitState::Probe,
         }
     }
 }
@@ -139,25 +139,25 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn fail(before: Option<Failing>, at: i64) -> Failing {
-        Failing::after(
+    fn fail(before: Option<FailureStreak>, at: i64) -> FailureStreak {
+        FailureStreak::after(
             before,
-            Failure { at: second(at), asked: None, jitter: u32::MAX },
+            EndpointFailure { at: second(at), asked: None, jitter: u32::MAX },
             &CircuitPolicy::default(),
         )
     }
 
-    fn after(seconds: impl IntoIterator<Item = i64>) -> Failing {
+    fn after(seconds: impl IntoIterator<Item = i64>) -> FailureStreak {
         seconds.into_iter().fold(None, |before, at| Some(fail(before, at))).unwrap()
     }
 
     #[test]
     fn a_minute_of_nothing_but_failure_parks_an_endpoint() {
-        assert_eq!(after([0, 1, 2, 3, 4, 59]).passage(second(59)), Passage::Open, "too soon");
-        assert_eq!(after([0, 60, 120, 180]).passage(second(180)), Passage::Open, "too few");
+        assert_eq!(after([0, 1, 2, 3, 4, 59]).circuit_state(second(59)), CircuitState::Closed, "too soon");
+        assert_eq!(after([0, 60, 120, 180]).circuit_state(second(180)), CircuitState::Closed, "too few");
         let failing = after([0, 1, 2, 3, 60]);
-        assert_eq!(failing.passage(second(60)), Passage::Parked(second(65)));
-        assert_eq!(failing.passage(second(65)), Passage::Probe);
+        assert_eq!(failing.circuit_state(second(60)), CircuitState::Parked(second(65)));
+        assert_eq!(failing.circuit_state(second(65)), CircuitState::Probe);
     }
 
     #[test]
@@ -176,11 +176,11 @@ mod tests {
     fn a_clock_that_is_set_back_keeps_no_endpoint_parked() {
         let day = 86_400;
         let parked = after([0, 1, 2, 3, 60].map(|at| at + day));
-        assert_eq!(parked.passage(second(day + 61)), Passage::Parked(second(day + 65)));
+        assert_eq!(parked.circuit_state(second(day + 61)), CircuitState::Parked(second(day + 65)));
         let back = day - 540;
-        assert_eq!(parked.passage(second(back)), Passage::Probe);
+        assert_eq!(parked.circuit_state(second(back)), CircuitState::Probe);
         let again = fail(Some(parked), back);
-        assert_eq!(again.passage(second(back)), Passage::Parked(second(back + 10)), "from now on");
+        assert_eq!(again.circuit_state(second(back)), CircuitState::Parked(second(back + 10)), "from now on");
         assert_eq!((again.since, again.last), (second(back - 60), second(back)));
     }
 
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn a_wait_is_drawn_from_its_upper_half_and_lengthened_up_to_a_day_on_request() {
         let wait = |jitter, asked| {
-            let failure = Failure { at: second(60), asked: Some(Duration::from_secs(asked)), jitter };
-            let failing = Failing::after(Some(after([0, 1, 2, 3])), failure, &CircuitPolicy::default());
+            let failure = EndpointFailure { at: second(60), asked: Some(Duration::from_secs(asked)), jitter };
+            let failing = FailureStreak::after(Some(after([0, 1, 2, 3])), failure, &CircuitPolicy::default());
             failing.parked_until.unwrap().duration_since(second(60)).as_millis()
         };
         assert_eq!((wait(0, 0), wait(u32::MAX, 0)), (2_500, 5_000));
@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn five_days_of_nothing_but_failure_are_hopeless() {
+    fn five_days_of_nothing_but_failure_are_disabled() {
         let day = 86_400;
-        assert!(!after((0..5).map(|n| n * day)).is_hopeless(&CircuitPolicy::default()));
-        assert!(after((0..6).map(|n| n * day)).is_hopeless(&CircuitPolicy::default()));
-        assert!(!after([0, 5 * day]).is_hopeless(&CircuitPolicy::default()), "nobody called in between");
+        assert!(!after((0..5).map(|n| n * day)).should_disable(&CircuitPolicy::default()));
+        assert!(after((0..6).map(|n| n * day)).should_disable(&CircuitPolicy::default()));
+        assert!(!after([0, 5 * day]).should_disable(&CircuitPolicy::default()), "nobody called in between");
         assert!(
-            !after([0, 1, 2, 3, 4, 3 * day]).is_hopeless(&CircuitPolicy::default()),
+            !after([0, 1, 2, 3, 4, 3 * day]).should_disable(&CircuitPolicy::default()),
             "it starts afresh after silence"
         );
     }

@@ -38,7 +38,7 @@ words! {
 
 /// What happened, before it has a place in the log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Occurrence {
+pub struct NewEvent {
     pub kind: EventKind,
     pub irn: Option<String>,
     pub data: Value,
@@ -62,12 +62,12 @@ pub struct Event {
 
 /// The end of a taxpayer's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct LogHead {
     pub sequence: i64,
     pub hash: String,
 }
 
-impl Default for Head {
+impl Default for LogHead {
     fn default() -> Self {
         Self { sequence: 0, hash: hex::encode([0; 32]) }
     }
@@ -75,16 +75,16 @@ impl Default for Head {
 
 /// What an event gets when it is sealed, besides its place.
 #[derive(Debug, Clone, Copy)]
-pub struct Seal {
+pub struct EventStamp {
     pub id: EventId,
     pub taxpayer_id: TaxpayerId,
     pub command_id: CommandId,
     pub now: Timestamp,
 }
 
-impl Head {
+impl LogHead {
     /// Appends an event to the log.
-    pub fn append(&mut self, occurrence: Occurrence, seal: Seal) -> Event {
+    pub fn append(&mut self, occurrence: NewEvent, seal: EventStamp) -> Event {
         let mut event = Event {
             id: seal.id,
             taxpayer_id: seal.taxpayer_id,
@@ -153,10 +153,10 @@ mod tests {
     use super::*;
 
     fn log(count: u128) -> Vec<Event> {
-        let mut head = Head::default();
+        let mut head = LogHead::default();
         (1..=count)
             .map(|n| {
-                let occurrence = Occurrence {
+                let occurrence = NewEvent {
                     kind: EventKind::InvoiceCreated,
                     irn: Some(format!("I{n}")),
                     data: json!({ "n": n.to_string() }),
@@ -164,14 +164,14 @@ mod tests {
                 let id = Uuid::from_u128(n);
                 head.append(
                     occurrence,
-                    Seal { id, taxpayer_id: TaxpayerId(7), command_id: id, now: Timestamp::UNIX_EPOCH },
+                    EventStamp { id, taxpayer_id: TaxpayerId(7), command_id: id, now: Timestamp::UNIX_EPOCH },
                 )
             })
             .collect()
     }
 
     fn verified(events: &[Event]) -> usize {
-        let mut head = Head::default();
+        let mut head = LogHead::default();
         events.iter().take_while(|event| head.accept(event)).count()
     }
 

@@ -8,7 +8,7 @@ use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Reported, Submitted, Tran
 
 /// What may be asked of an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Move {
+pub enum Transition {
     /// Update Invoice Status.
     Set(SettableStatus),
     /// Update Invoice: new customer, lines and details.
@@ -47,17 +47,17 @@ impl From<Stage> for WorkflowStatus {
 
 impl WorkflowStatus {
     /// The state after a move.
-    pub fn after(self, step: Move) -> Result<Self, Refusal> {
+    pub fn after(self, step: Transition) -> Result<Self, Refusal> {
         match step {
-            Move::Set(status) => self.set(status),
-            Move::Edit => self.edit(),
-            Move::Pay => self.pay(),
-            Move::PayPart { partly_paid } => self.pay_part(partly_paid),
-            Move::Submit if self == Cancelled => {
+            Transition::Set(status) => self.set(status),
+            Transition::Edit => self.edit(),
+            Transition::Pay => self.pay(),
+            Transition::PayPart { partly_paid } => self.pay_part(partly_paid),
+            Transition::Submit if self == Cancelled => {
                 Err(Refusal::InvalidTransition { from: self, to: "be submitted" })
             }
-            Move::Submit | Move::NotePayment => Ok(self),
-            Move::Reach(stage) => self.reach(stage),
+            Transition::Submit | Transition::NotePayment => Ok(self),
+            Transition::Reach(stage) => self.reach(stage),
         }
     }
 
@@ -128,20 +128,20 @@ impl WorkflowStatus {
 mod tests {
     use super::*;
 
-    const MOVES: [(&str, Move); 13] = [
-        ("set draft", Move::Set(SettableStatus::Draft)),
-        ("set approved", Move::Set(SettableStatus::Approved)),
-        ("set cancelled", Move::Set(SettableStatus::Cancelled)),
-        ("edit", Move::Edit),
-        ("pay", Move::Pay),
-        ("pay part", Move::PayPart { partly_paid: false }),
-        ("pay more", Move::PayPart { partly_paid: true }),
-        ("note", Move::NotePayment),
-        ("submit", Move::Submit),
-        ("reach validated", Move::Reach(Stage::Validated)),
-        ("reach submitted", Move::Reach(Stage::Submitted)),
-        ("reach transmitted", Move::Reach(Stage::Transmitted)),
-        ("reach reported", Move::Reach(Stage::Reported)),
+    const MOVES: [(&str, Transition); 13] = [
+        ("set draft", Transition::Set(SettableStatus::Draft)),
+        ("set approved", Transition::Set(SettableStatus::Approved)),
+        ("set cancelled", Transition::Set(SettableStatus::Cancelled)),
+        ("edit", Transition::Edit),
+        ("pay", Transition::Pay),
+        ("pay part", Transition::PayPart { partly_paid: false }),
+        ("pay more", Transition::PayPart { partly_paid: true }),
+        ("note", Transition::NotePayment),
+        ("submit", Transition::Submit),
+        ("reach validated", Transition::Reach(Stage::Validated)),
+        ("reach submitted", Transition::Reach(Stage::Submitted)),
+        ("reach transmitted", Transition::Reach(Stage::Transmitted)),
+        ("reach reported", Transition::Reach(Stage::Reported)),
     ];
 
     /// Every state times every move: `=` stays, `x:` refuses, else the state after it.
@@ -168,7 +168,7 @@ mod tests {
     fn the_pipeline_never_goes_back() {
         for state in WorkflowStatus::ALL {
             for stage in [Stage::Validated, Stage::Submitted, Stage::Transmitted, Stage::Reported] {
-                if let Ok(after) = state.after(Move::Reach(stage)) {
+                if let Ok(after) = state.after(Transition::Reach(stage)) {
                     assert!(after.stage() >= state.stage());
                 }
             }

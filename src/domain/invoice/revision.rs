@@ -68,11 +68,11 @@ impl Revision {
 }
 
 /// The field, the rule it breaks, and how.
-type Wrong = (&'static str, &'static str, &'static str);
+type LineFault = (&'static str, &'static str, &'static str);
 
 impl RevisedLine {
     /// What the line says goes before what its item says.
-    fn complete(&self, items: &Items) -> Result<Line, Wrong> {
+    fn complete(&self, items: &Items) -> Result<Line, LineFault> {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
         let item_type = self.item_type.or(item.map(|item| item.item_type));
@@ -103,7 +103,7 @@ impl RevisedLine {
         })
     }
 
-    fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, Wrong> {
+    fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, LineFault> {
         let Some(id) = self.item_id else { return Ok(None) };
         let item =
             items.get(id).ok_or(("item_id", "exists", "must be the id of one of the account's items"))?;
@@ -116,7 +116,7 @@ impl RevisedLine {
     }
 
     /// A line is of its item's type and carries the category of that type only.
-    fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), Wrong> {
+    fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(("item_type", "item_type", "must be the type of the item"));
         }
@@ -140,7 +140,7 @@ impl RevisedLine {
 
 /// What the books make of a revision.
 #[derive(Debug, Clone)]
-pub struct Rewritten {
+pub struct RevisedParts {
     pub customer: InvoiceCustomer,
     pub lines: Vec<Line>,
     pub payment: Payment,
@@ -160,7 +160,7 @@ const REPLACED: [&str; 7] = [
 impl Invoice {
     /// The invoice after an update; that it may be edited was decided before.
     #[must_use]
-    pub fn revised(mut self, revision: &Revision, rewritten: Rewritten, now: Timestamp) -> Self {
+    pub fn revised(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));
         self.extras.extend(details(revision));
         self.category = revision.category;

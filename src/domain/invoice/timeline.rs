@@ -16,7 +16,7 @@ words! {
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct TimelineEntry {
     pub at: Timestamp,
     pub kind: EntryKind,
     /// The event's, the step's, or that of the event that is delivered.
@@ -31,14 +31,14 @@ pub struct Entry {
 /// The entries of an invoice in the order of time, the newest of them where there are too many.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TimelineEntry>,
     /// Whether older ones are left out.
     pub is_cut: bool,
 }
 
 impl Timeline {
     /// Of the newest entries of each log, in any order; what happened in the same moment stays as it is given.
-    pub fn of(mut entries: Vec<Entry>) -> Self {
+    pub fn of(mut entries: Vec<TimelineEntry>) -> Self {
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
@@ -50,8 +50,8 @@ impl Timeline {
 mod tests {
     use super::*;
 
-    fn at(second: i64) -> Entry {
-        Entry {
+    fn at(second: i64) -> TimelineEntry {
+        TimelineEntry {
             at: Timestamp::from_second(second).unwrap(),
             kind: EntryKind::Event,
             name: second.to_string(),

@@ -35,16 +35,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::reference::catalog::List;
+    use crate::domain::reference::catalog::ReferenceList;
 
     fn catalog() -> Catalog {
         let mut catalog = Catalog::default();
         catalog.load(
-            List::TaxCategories,
+            ReferenceList::TaxCategories,
             &json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 }]),
         );
         catalog.load(
-            List::Currencies,
+            ReferenceList::Currencies,
             &json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]),
         );
         catalog

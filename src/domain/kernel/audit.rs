@@ -68,7 +68,7 @@ impl Actor {
 
 /// An operator's wish: who and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct OperatorRequest {
     pub operator_id: i64,
     pub reason: Option<String>,
 }
@@ -108,7 +108,12 @@ impl AuditEntry {
     }
 
     /// An operator's action, with its reason.
-    pub fn ordered(order: &Order, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
+    pub fn ordered(
+        order: &OperatorRequest,
+        action: AuditAction,
+        subject: &impl ToString,
+        at: Timestamp,
+    ) -> Self {
         let reason = order.reason.clone();
         Self { reason, ..Self::new(Actor::Operator(order.operator_id), action, subject, at) }
     }

@@ -3,7 +3,7 @@
 
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::pipeline::operator_action::RunMove;
+use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{RunState, Step};
 
 /// A refusal that the caller can understand and act on.
@@ -58,7 +58,7 @@ pub enum Refusal {
     #[error("Delivery not found")]
     DeliveryNotFound,
     #[error("A run that is {from} takes no {to}")]
-    RunMove { from: RunState, to: RunMove },
+    ActionNotAllowed { from: RunState, to: OperatorAction },
     #[error(
         "What came of the step {0} is not known yet: let the run go on until the authority has answered, \
          or pause it"

@@ -15,7 +15,7 @@ words! {
 
 words! {
     /// Why a taxpayer is not confirmed.
-    Doubt {
+    UnverifiedReason {
         TinMismatch = "tin_mismatch",
         BusinessUnknown = "business_unknown",
         NoAnswer = "no_answer",
@@ -33,7 +33,7 @@ pub enum Verification {
     /// The authority has not been asked yet.
     Pending,
     Verified(ConfirmedBy),
-    Unverified(Doubt),
+    Unverified(UnverifiedReason),
 }
 
 /// A business as the authority lists it.
@@ -52,16 +52,16 @@ impl Verification {
     ) -> Self {
         let own = listed.into_iter().find(|business| business.id.eq_ignore_ascii_case(business_id));
         match own.map(|business| business.tin) {
-            None | Some(None) => Self::Unverified(Doubt::BusinessUnknown),
+            None | Some(None) => Self::Unverified(UnverifiedReason::BusinessUnknown),
             Some(Some(listed)) if is_same_tin(listed, tin) => Self::Verified(ConfirmedBy::Authority),
-            Some(Some(_)) => Self::Unverified(Doubt::TinMismatch),
+            Some(Some(_)) => Self::Unverified(UnverifiedReason::TinMismatch),
         }
     }
 
     /// What this becomes once something was found out; none where it stays. Who is confirmed stays so, and an authority
     /// that is silent takes back nothing that it said.
     pub fn after(self, found: Self) -> Option<Self> {
-        let is_silence = found == Self::Unverified(Doubt::NoAnswer);
+        let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {
             Self::Pending => found == Self::Pending,
             Self::Verified(_) => true,
@@ -123,8 +123,11 @@ mod tests {
         let upper = ID.to_uppercase();
         let confirmed = Verification::Verified(ConfirmedBy::Authority);
         assert_eq!(compared(&[("other", Some("1")), (&upper, Some("12345678 0001"))]), confirmed);
-        assert_eq!(compared(&[(ID, Some("12345678-0002"))]), Verification::Unverified(Doubt::TinMismatch));
-        let unknown = Verification::Unverified(Doubt::BusinessUnknown);
+        assert_eq!(
+            compared(&[(ID, Some("12345678-0002"))]),
+            Verification::Unverified(UnverifiedReason::TinMismatch)
+        );
+        let unknown = Verification::Unverified(UnverifiedReason::BusinessUnknown);
         assert_eq!(compared(&[]), unknown);
         assert_eq!(compared(&[("other", Some("12345678-0001"))]), unknown);
         assert_eq!(compared(&[(ID, None)]), unknown);
@@ -134,7 +137,8 @@ mod tests {
     fn a_confirmation_stays_and_silence_takes_nothing_back() {
         let pending = Verification::Pending;
         let [mismatch, unknown, silent] =
-            [Doubt::TinMismatch, Doubt::BusinessUnknown, Doubt::NoAnswer].map(Verification::Unverified);
+            [UnverifiedReason::TinMismatch, UnverifiedReason::BusinessUnknown, UnverifiedReason::NoAnswer]
+                .map(Verification::Unverified);
         let [authority, operator] =
             [ConfirmedBy::Authority, ConfirmedBy::Operator].map(Verification::Verified);
         for found in [mismatch, unknown, silent, authority, operator] {
@@ -155,7 +159,7 @@ mod tests {
         let all = [Verification::Pending]
             .into_iter()
             .chain(ConfirmedBy::ALL.iter().copied().map(Verification::Verified))
-            .chain(Doubt::ALL.iter().copied().map(Verification::Unverified));
+            .chain(UnverifiedReason::ALL.iter().copied().map(Verification::Unverified));
         for one in all {
             assert_eq!(Verification::parse(one.status().as_str(), one.reason()), Ok(one));
             assert!(one.satisfies(VerificationPolicy::Warn));

@@ -20,19 +20,19 @@ use crate::domain::pipeline::{Run, RunState};
 
 words! {
     /// A move by an operator.
-    RunMove { Pause = "pause", Resume = "resume", Retry = "retry", Cancel = "cancel" }
+    OperatorAction { Pause = "pause", Resume = "resume", Retry = "retry", Cancel = "cancel" }
 }
 
 impl RunState {
     /// The state after a move; `None` where there is no such move.
-    pub fn after(self, to: RunMove) -> Option<Self> {
+    pub fn after(self, to: OperatorAction) -> Option<Self> {
         match (self, to) {
-            (Self::Running | Self::Waiting, RunMove::Pause) => Some(Self::Paused),
-            (Self::Paused, RunMove::Resume) => Some(Self::Running),
-            (Self::Waiting | Self::Paused | Self::Refused | Self::Cancelled, RunMove::Retry) => {
+            (Self::Running | Self::Waiting, OperatorAction::Pause) => Some(Self::Paused),
+            (Self::Paused, OperatorAction::Resume) => Some(Self::Running),
+            (Self::Waiting | Self::Paused | Self::Refused | Self::Cancelled, OperatorAction::Retry) => {
                 Some(Self::Running)
             }
-            (Self::Running | Self::Waiting | Self::Paused, RunMove::Cancel) => Some(Self::Cancelled),
+            (Self::Running | Self::Waiting | Self::Paused, OperatorAction::Cancel) => Some(Self::Cancelled),
             _ => None,
         }
     }
@@ -40,27 +40,27 @@ impl RunState {
 
 impl Run {
     /// The run after an operator's move.
-    pub fn moved(self, to: RunMove, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn moved(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
         self.may_move(to)?;
         Ok(match to {
-            RunMove::Pause => self.held(now),
-            RunMove::Resume | RunMove::Retry => self.reopened(now),
-            RunMove::Cancel => self.cancelled(now),
+            OperatorAction::Pause => self.held(now),
+            OperatorAction::Resume | OperatorAction::Retry => self.reopened(now),
+            OperatorAction::Cancel => self.cancelled(now),
         })
     }
 
-    fn may_move(&self, to: RunMove) -> Result<(), Refusal> {
-        self.state.after(to).ok_or(Refusal::RunMove { from: self.state, to })?;
+    fn may_move(&self, to: OperatorAction) -> Result<(), Refusal> {
+        self.state.after(to).ok_or(Refusal::ActionNotAllowed { from: self.state, to })?;
         match (to, self.unsettled()) {
-            (RunMove::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
-            (RunMove::Cancel, None) if self.has_taken_effect() => Err(Refusal::RunTookEffect),
+            (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
+            (OperatorAction::Cancel, None) if self.has_taken_effect() => Err(Refusal::RunTookEffect),
             _ => Ok(()),
         }
     }
 
     /// The moves it takes now.
-    pub fn moves(&self) -> Vec<RunMove> {
-        RunMove::ALL.iter().copied().filter(|to| self.may_move(*to).is_ok()).collect()
+    pub fn moves(&self) -> Vec<OperatorAction> {
+        OperatorAction::ALL.iter().copied().filter(|to| self.may_move(*to).is_ok()).collect()
     }
 }
 
@@ -72,34 +72,34 @@ mod tests {
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, Request, ResolvedBy, Step, Verdict, WaitReason};
+    use crate::domain::pipeline::{Operation, ResolvedBy, RunRequest, Step, StepResult, WaitReason};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn run(operation: Operation, state: RunState) -> Run {
         let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = Request { operation, irn, document: json!({}) };
+        let request = RunRequest { operation, irn, document: json!({}) };
         Run { state, ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
     }
 
-    fn done() -> Verdict {
-        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    fn done() -> StepResult {
+        StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
     }
 
-    fn waits() -> Verdict {
-        Verdict::Wait { reason: WaitReason::AuthorityUnavailable, error: "down".into(), until: NOW }
+    fn waits() -> StepResult {
+        StepResult::Wait { reason: WaitReason::AuthorityUnavailable, error: "down".into(), until: NOW }
     }
 
     #[test]
     fn every_state_takes_the_moves_of_the_table_and_no_others() {
         let mut table = Vec::new();
         for state in RunState::ALL {
-            for to in RunMove::ALL {
+            for to in OperatorAction::ALL {
                 let moved = run(Operation::Submit, *state).moved(*to, NOW);
                 let outcome = match &moved {
                     Ok(run) => run.state.to_string(),
                     Err(refusal) => {
-                        assert_eq!(*refusal, Refusal::RunMove { from: *state, to: *to });
+                        assert_eq!(*refusal, Refusal::ActionNotAllowed { from: *state, to: *to });
                         "-".to_owned()
                     }
                 };
@@ -141,24 +141,27 @@ mod tests {
         for run in
             [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().held(NOW)]
         {
-            assert_eq!(run.clone().moved(RunMove::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Sign)));
-            assert!(!run.moves().contains(&RunMove::Cancel));
+            assert_eq!(
+                run.clone().moved(OperatorAction::Cancel, NOW),
+                Err(Refusal::RunUnsettled(Step::Sign))
+            );
+            assert!(!run.moves().contains(&OperatorAction::Cancel));
         }
         let signed = signing.after(Step::Sign, &done(), NOW);
-        assert_eq!(signed.moved(RunMove::Cancel, NOW), Err(Refusal::RunTookEffect));
+        assert_eq!(signed.moved(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
         let checking = run(Operation::Submit, RunState::Running).intending(Step::DataCheck, NOW);
-        assert_eq!(checking.moved(RunMove::Cancel, NOW).unwrap().state, RunState::Cancelled);
+        assert_eq!(checking.moved(OperatorAction::Cancel, NOW).unwrap().state, RunState::Cancelled);
     }
 
     #[test]
     fn a_refused_signature_is_none_and_can_be_tried_again() {
-        let refused = Verdict::Refused { error: "odd".into() };
+        let refused = StepResult::Refused { error: "odd".into() };
         let run = run(Operation::Submit, RunState::Running).intending(Step::Sign, NOW).after(
             Step::Sign,
             &refused,
             NOW,
         );
-        assert_eq!(run.moves(), [RunMove::Retry]);
+        assert_eq!(run.moves(), [OperatorAction::Retry]);
     }
 
     #[test]
@@ -170,7 +173,7 @@ mod tests {
         let lost = run.intending(Step::Send, NOW).after(Step::Send, &waits(), NOW);
         assert_eq!(lost.next_step(), Some(Step::Health));
         let asked = lost.intending(Step::Health, NOW);
-        assert_eq!(asked.clone().moved(RunMove::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Send)));
+        assert_eq!(asked.clone().moved(OperatorAction::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Send)));
         let asked = asked.after(Step::Health, &done(), NOW).intending(Step::AccessPoints, NOW);
         let asked = asked.after(Step::AccessPoints, &done(), NOW);
         assert_eq!((asked.unsettled(), asked.next_step()), (Some(Step::Send), Some(Step::Send)));
@@ -181,9 +184,9 @@ mod tests {
     #[test]
     fn what_was_asked_about_the_moment_is_asked_again_after_a_pause() {
         let run = run(Operation::Transmit, RunState::Running).intending(Step::Health, NOW);
-        let run = run.after(Step::Health, &done(), NOW).moved(RunMove::Pause, NOW).unwrap();
+        let run = run.after(Step::Health, &done(), NOW).moved(OperatorAction::Pause, NOW).unwrap();
         assert_eq!((run.next_attempt_at, run.moves().len()), (None, 3));
-        let run = run.moved(RunMove::Resume, NOW).unwrap();
+        let run = run.moved(OperatorAction::Resume, NOW).unwrap();
         assert_eq!((run.next_step(), run.next_attempt_at), (Some(Step::Health), Some(NOW)));
     }
 }

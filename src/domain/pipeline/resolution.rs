@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
-    use crate::domain::pipeline::{Operation, Request, RunState, Verdict};
+    use crate::domain::pipeline::{Operation, RunRequest, RunState, StepResult};
 
     #[test]
     fn a_run_is_known_for_how_its_effect_became_known() {
@@ -51,10 +51,10 @@ mod tests {
             ([Download, Answer, Answer, Answer], Download),
         ] {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-            let request = Request { operation: Operation::Submit, irn, document: json!({}) };
+            let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
             let mut run = Run::open(RunId::nil(), TaxpayerId(7), request, now);
             for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
-                let verdict = Verdict::Done { resolved_by, qr_code: None };
+                let verdict = StepResult::Done { resolved_by, qr_code: None };
                 run = run.intending(*step, now).after(*step, &verdict, now);
             }
             assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");

@@ -50,7 +50,7 @@ pub struct Run {
 
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum StepResult {
     Done {
         resolved_by: ResolvedBy,
         qr_code: Option<String>,
@@ -77,7 +77,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl StepResult {
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Done { .. } | Self::Unchanged(_) => None,
@@ -103,13 +103,13 @@ impl Verdict {
 
 /// A new run's request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct RunRequest {
     pub operation: Operation,
     pub irn: Irn,
     pub document: Value,
 }
 
-impl Request {
+impl RunRequest {
     /// Of a report the spelling of its numbers does not count, though the authority takes them as texts.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
@@ -136,7 +136,7 @@ impl Request {
 }
 
 impl Run {
-    pub fn open(id: RunId, taxpayer_id: TaxpayerId, request: Request, now: Timestamp) -> Self {
+    pub fn open(id: RunId, taxpayer_id: TaxpayerId, request: RunRequest, now: Timestamp) -> Self {
         Self {
             id,
             taxpayer_id,
@@ -184,7 +184,7 @@ impl Run {
 
     /// Starts over with other content.
     #[must_use]
-    pub fn replaced(self, request: Request, now: Timestamp) -> Self {
+    pub fn replaced(self, request: RunRequest, now: Timestamp) -> Self {
         let fresh = Self::open(self.id, self.taxpayer_id, request, now);
         Self { created_at: self.created_at, ..fresh }
     }
@@ -263,24 +263,24 @@ impl Run {
 
     /// The run after a step's verdict.
     #[must_use]
-    pub fn after(mut self, step: Step, verdict: &Verdict, now: Timestamp) -> Self {
+    pub fn after(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
         self.updated_at = now;
         self.last_error = verdict.error().map(str::to_owned);
         self.next_attempt_at = None;
         self.wait_reason = None;
         match verdict {
-            Verdict::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
-            Verdict::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
-            Verdict::Refused { .. } => self.end(RunState::Refused),
-            Verdict::Wait { reason, until, .. } => {
+            StepResult::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
+            StepResult::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
+            StepResult::Refused { .. } => self.end(RunState::Refused),
+            StepResult::Wait { reason, until, .. } => {
                 self.failing_since = self.failing_since.or(Some(now));
                 self.wait(*reason, *until);
             }
-            Verdict::Hold { until, .. } => {
+            StepResult::Hold { until, .. } => {
                 self.attempt = self.attempt.saturating_sub(1);
                 self.wait(WaitReason::AuthorityUnavailable, *until);
             }
-            Verdict::Pause { .. } => self.state = RunState::Paused,
+            StepResult::Pause { .. } => self.state = RunState::Paused,
         }
         self
     }
@@ -376,12 +376,12 @@ mod tests {
 
     fn run(operation: Operation) -> Run {
         let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = Request { operation, irn, document: json!({}) };
+        let request = RunRequest { operation, irn, document: json!({}) };
         Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
-    fn done() -> Verdict {
-        Verdict::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+    fn done() -> StepResult {
+        StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
     }
 
     #[test]
@@ -395,15 +395,15 @@ mod tests {
             assert!(run(operation).is_replaceable(), "{operation}");
             let called = run(operation).intending(step, now);
             assert!(!called.is_replaceable(), "{operation} under way");
-            let lost = Verdict::Wait {
+            let lost = StepResult::Wait {
                 reason: WaitReason::AuthorityUnavailable,
                 error: "cut".to_owned(),
                 until: now,
             };
             assert!(!called.clone().after(step, &lost, now).is_replaceable(), "{operation} unknown");
-            let paused = called.clone().after(step, &Verdict::Pause { error: "cut".to_owned() }, now);
+            let paused = called.clone().after(step, &StepResult::Pause { error: "cut".to_owned() }, now);
             assert!(!paused.is_replaceable(), "{operation} given up");
-            let refused = called.clone().after(step, &Verdict::Refused { error: "no".to_owned() }, now);
+            let refused = called.clone().after(step, &StepResult::Refused { error: "no".to_owned() }, now);
             assert!(refused.is_replaceable(), "{operation} refused");
             assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
         }
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn what_stood_so_already_ends_its_run() {
         let now = Timestamp::UNIX_EPOCH;
-        let verdict = Verdict::Unchanged(ResolvedBy::Confirm);
+        let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
         let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
         assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
         assert_eq!((run.unsettled(), verdict.as_str(), verdict.error()), (None, "unchanged", None));
@@ -430,8 +430,8 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn lost(until: Timestamp) -> Verdict {
-        Verdict::Wait { reason: WaitReason::AuthorityUnavailable, error: "cut".to_owned(), until }
+    fn lost(until: Timestamp) -> StepResult {
+        StepResult::Wait { reason: WaitReason::AuthorityUnavailable, error: "cut".to_owned(), until }
     }
 
     #[test]
@@ -443,7 +443,7 @@ mod tests {
         );
         assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
         let tried = failed.intending(Step::IrnCheck, at(1));
-        let not_called = Verdict::Hold { error: "held back".to_owned(), until: at(1) };
+        let not_called = StepResult::Hold { error: "held back".to_owned(), until: at(1) };
         let held = tried.after(Step::IrnCheck, &not_called, at(1));
         assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
         let later =

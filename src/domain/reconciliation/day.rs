@@ -60,7 +60,7 @@ pub struct Reconciliation {
     pub by: AskedBy,
     pub state: ReconciliationState,
     pub attempts: u32,
-    pub counts: Counts,
+    pub counts: ReconciliationCounts,
     /// Why it was interrupted or given up.
     pub error: Option<String>,
     pub created_at: Timestamp,
@@ -70,7 +70,7 @@ pub struct Reconciliation {
 
 /// How many invoices were compared, and what came of it. An invoice may have two findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct ReconciliationCounts {
     pub compared: u32,
     pub agreed: u32,
     pub under_way: u32,
@@ -103,7 +103,7 @@ impl Reconciliation {
             by,
             state: ReconciliationState::Queued,
             attempts: 0,
-            counts: Counts::default(),
+            counts: ReconciliationCounts::default(),
             error: None,
             created_at: now,
             started_at: None,
@@ -118,7 +118,7 @@ impl Reconciliation {
     }
 
     #[must_use]
-    pub fn done(self, counts: Counts, now: Timestamp) -> Self {
+    pub fn done(self, counts: ReconciliationCounts, now: Timestamp) -> Self {
         Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
     }
 

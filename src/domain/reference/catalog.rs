@@ -11,7 +11,7 @@ use crate::domain::money::Amount;
 
 words! {
     /// The eleven lists, by the names of the specification.
-    List {
+    ReferenceList {
         InvoiceTypes = "invoice-types",
         PaymentMeans = "payment-means",
         TaxCategories = "tax-categories",
@@ -26,7 +26,7 @@ words! {
     }
 }
 
-impl List {
+impl ReferenceList {
     /// The field of an item that a caller sends as the value.
     fn key(self) -> &'static str {
         match self {
@@ -50,8 +50,8 @@ impl List {
     }
 
     /// The words of an item; none where its list has no names.
-    fn words(self, code: &str, item: &Value) -> Vec<Word> {
-        let word = |text: &str, is_code| Word { folded: folded(text), code: code.to_owned(), is_code };
+    fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
+        let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
         let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
         if !self.names().is_empty() {
@@ -63,7 +63,7 @@ impl List {
 
 /// A word that stands for an item of a list: its code, its name or another code of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct CatalogTerm {
     /// Its letters and digits, in lower case.
     pub folded: String,
     pub code: String,
@@ -74,16 +74,16 @@ pub struct Word {
 /// A snapshot of the lists the forms check against.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    codes: HashMap<List, HashSet<String>>,
+    codes: HashMap<ReferenceList, HashSet<String>>,
     /// Of the lists whose items have short names.
-    words: HashMap<List, Arc<[Word]>>,
+    words: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
     percents: HashMap<String, Amount>,
     digits: HashMap<String, u32>,
 }
 
 impl Catalog {
     /// Takes in one list as the authority served it; odd items are passed over.
-    pub fn load(&mut self, list: List, items: &Value) {
+    pub fn load(&mut self, list: ReferenceList, items: &Value) {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
         let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
         self.codes.insert(list, items.iter().filter_map(code).collect());
@@ -92,10 +92,10 @@ impl Catalog {
         for item in items {
             let Some(code) = code(item) else { continue };
             match list {
-                List::TaxCategories => {
+                ReferenceList::TaxCategories => {
                     self.percents.insert(code, percent(item).unwrap_or_default());
                 }
-                List::Currencies => {
+                ReferenceList::Currencies => {
                     let digits = item.get("decimal_digits").and_then(Value::as_u64);
                     self.digits
                         .insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
@@ -106,12 +106,12 @@ impl Catalog {
     }
 
     /// Whether the list has the code; `None` when there is no snapshot to say so.
-    pub fn has(&self, list: List, code: &str) -> Option<bool> {
+    pub fn has(&self, list: ReferenceList, code: &str) -> Option<bool> {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
     }
 
     /// The words that stand for the items of a list, where these have short names.
-    pub fn words(&self, list: List) -> impl Iterator<Item = &Word> {
+    pub fn words(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
         self.words.get(&list).into_iter().flat_map(|words| words.iter())
     }
 
@@ -176,18 +176,21 @@ mod tests {
 
     #[test]
     fn a_list_that_was_never_fetched_knows_nothing() {
-        assert_eq!(Catalog::default().has(List::Currencies, "NGN"), None);
+        assert_eq!(Catalog::default().has(ReferenceList::Currencies, "NGN"), None);
     }
 
     #[test]
     fn a_list_is_read_by_its_own_key() {
         let mut catalog = Catalog::default();
-        catalog.load(List::ProductCodes, &json!([{ "hscode": "8471.30", "description": "Computers" }]));
         catalog
-            .load(List::TaxCategories, &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]));
-        catalog.load(List::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
-        assert_eq!(catalog.has(List::ProductCodes, "8471.30"), Some(true));
-        assert_eq!(catalog.has(List::ProductCodes, "0000.00"), Some(false));
+            .load(ReferenceList::ProductCodes, &json!([{ "hscode": "8471.30", "description": "Computers" }]));
+        catalog.load(
+            ReferenceList::TaxCategories,
+            &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]),
+        );
+        catalog.load(ReferenceList::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
+        assert_eq!(catalog.has(ReferenceList::ProductCodes, "8471.30"), Some(true));
+        assert_eq!(catalog.has(ReferenceList::ProductCodes, "0000.00"), Some(false));
         assert_eq!(catalog.percent("STANDARD_VAT").to_string(), "7.5");
         assert_eq!((catalog.currency_digits("JPY"), catalog.currency_digits("NGN")), (0, 2));
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
-use crate::domain::reference::catalog::{Catalog, List, folded};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 
 /// A longer text is no code and no name.
 const TEXT_BYTES_MAX: usize = 128;
@@ -21,7 +21,7 @@ const BYTES_APART_MAX: usize = 12;
 
 /// How a code was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Likeness {
+pub enum MatchKind {
     /// The letters are those of the code; case, blanks or hyphens differ.
     Spelling,
     /// The text is the name, or another code, of what the code stands for.
@@ -32,13 +32,13 @@ pub enum Likeness {
 
 /// The one code that a text may mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Near {
+pub struct CodeMatch {
     pub code: String,
-    pub likeness: Likeness,
+    pub likeness: MatchKind,
 }
 
 /// The one code of a list that a text may mean, if there is just one.
-pub fn nearest(catalog: &Catalog, list: List, text: &str) -> Option<Near> {
+pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
         return None;
@@ -50,11 +50,11 @@ pub fn nearest(catalog: &Catalog, list: List, text: &str) -> Option<Near> {
         return slip(catalog, list, &wanted);
     }
     let is_code = alike().any(|word| word.is_code);
-    only(&found, if is_code { Likeness::Spelling } else { Likeness::Name })
+    only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
 /// The code with the nearest word, where that is a slip away and nothing else is about as near.
-fn slip(catalog: &Catalog, list: List, wanted: &str) -> Option<Near> {
+fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
     if letters < slip_letters_min(list) || has_digit(wanted) {
         return None;
@@ -65,23 +65,23 @@ fn slip(catalog: &Catalog, list: List, wanted: &str) -> Option<Near> {
     // Most short words are two letters away from many others; a long one is not by chance.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
-    only(&near.map(|(code, _)| code).collect(), Likeness::Slip)
+    only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
 /// A shorter word has no slips: too much lies one letter away from it. The list of units is the densest; the codes
 /// of currencies are what is mistyped most, and who asks here looks for a witness.
-fn slip_letters_min(list: List) -> usize {
+fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
-        List::Currencies => 3,
-        List::QuantityCodes => 6,
+        ReferenceList::Currencies => 3,
+        ReferenceList::QuantityCodes => 6,
         _ => 5,
     }
 }
 
 /// How far the nearest word of each code is.
-fn distances<'c>(catalog: &'c Catalog, list: List, wanted: &str) -> BTreeMap<&'c str, usize> {
+fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
     // The codes of other lists are numbered through, so that one is a slip of another.
-    let codes_may_slip = matches!(list, List::Currencies | List::TaxCategories);
+    let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {
         let is_far = word.folded.len().abs_diff(wanted.len()) > BYTES_APART_MAX;
@@ -95,10 +95,10 @@ fn distances<'c>(catalog: &'c Catalog, list: List, wanted: &str) -> BTreeMap<&'c
     distances
 }
 
-fn only(found: &BTreeSet<&str>, likeness: Likeness) -> Option<Near> {
+fn only(found: &BTreeSet<&str>, likeness: MatchKind) -> Option<CodeMatch> {
     let mut codes = found.iter();
     let code = codes.next()?;
-    codes.next().is_none().then(|| Near { code: (*code).to_owned(), likeness })
+    codes.next().is_none().then(|| CodeMatch { code: (*code).to_owned(), likeness })
 }
 
 fn has_digit(text: &str) -> bool {
@@ -118,30 +118,30 @@ mod tests {
             { "name": "Niger", "alpha_2": "NE", "alpha_3": "NER" },
             { "name": "Benin", "alpha_2": "BJ", "alpha_3": "BEN" },
         ]);
-        catalog.load(List::Countries, &countries);
+        catalog.load(ReferenceList::Countries, &countries);
         let naira = json!({ "code": "NGN", "name": "Nigerian Naira", "name_plural": "Nigerian nairas" });
-        catalog.load(List::Currencies, &json!([naira, { "code": "USD", "name": "US Dollar" }]));
+        catalog.load(ReferenceList::Currencies, &json!([naira, { "code": "USD", "name": "US Dollar" }]));
         let means = json!([
             { "code": "30", "value": "Credit Transfer" },
             { "code": "31", "value": "Debit Transfer" },
             { "code": "ZZZ", "value": "Mutually Defined" },
         ]);
-        catalog.load(List::PaymentMeans, &means);
+        catalog.load(ReferenceList::PaymentMeans, &means);
         let units = json!([
             { "code": "EA", "name": "each" },
             { "code": "KGM", "name": "kilogram" },
             { "code": "A49", "name": "denier" },
             { "code": "M83", "name": "denier" },
         ]);
-        catalog.load(List::QuantityCodes, &units);
+        catalog.load(ReferenceList::QuantityCodes, &units);
         let taxes = json!([
             { "code": "STANDARD_VAT", "value": "Standard Value-Added Tax", "percent": 7 },
             { "code": "STANDARD_GST", "value": "Standard Goods and Services Tax", "percent": 0 },
         ]);
-        catalog.load(List::TaxCategories, &taxes);
+        catalog.load(ReferenceList::TaxCategories, &taxes);
         let states = json!([{ "code": "NG-LA", "name": "Lagos" }, { "code": "NG-KO", "name": "Kogi" }]);
-        catalog.load(List::States, &states);
-        catalog.load(List::Lgas, &json!([{ "code": "NG-AB-ABN", "name": "Aba North" }]));
+        catalog.load(ReferenceList::States, &states);
+        catalog.load(ReferenceList::Lgas, &json!([{ "code": "NG-AB-ABN", "name": "Aba North" }]));
         catalog
     }
 
@@ -149,25 +149,25 @@ mod tests {
     fn the_one_code_that_is_near_is_found() {
         let catalog = catalog();
         let cases = [
-            (List::Countries, "Nigeria", Some(("NG", Likeness::Name))),
-            (List::Countries, "NGA", Some(("NG", Likeness::Name))),
-            (List::Countries, "nigeriaa", Some(("NG", Likeness::Slip))),
-            (List::Currencies, "ngn", Some(("NGN", Likeness::Spelling))),
-            (List::Currencies, "nigerian naira", Some(("NGN", Likeness::Name))),
-            (List::Currencies, "Nigerian Nairas", Some(("NGN", Likeness::Name))),
-            (List::Currencies, "NGM", Some(("NGN", Likeness::Slip))),
-            (List::Currencies, "NNG", Some(("NGN", Likeness::Slip))),
-            (List::PaymentMeans, "credit transfer", Some(("30", Likeness::Name))),
-            (List::PaymentMeans, "Credit Trasnfer", Some(("30", Likeness::Slip))),
-            (List::PaymentMeans, "zzz", Some(("ZZZ", Likeness::Spelling))),
-            (List::PaymentMeans, "3 0", Some(("30", Likeness::Spelling))),
-            (List::QuantityCodes, "Each", Some(("EA", Likeness::Name))),
-            (List::QuantityCodes, "kgm", Some(("KGM", Likeness::Spelling))),
-            (List::QuantityCodes, "kilogramm", Some(("KGM", Likeness::Slip))),
-            (List::TaxCategories, "standard vat", Some(("STANDARD_VAT", Likeness::Spelling))),
-            (List::TaxCategories, "STANDART_VTA", Some(("STANDARD_VAT", Likeness::Slip))),
-            (List::States, "Lagos", Some(("NG-LA", Likeness::Name))),
-            (List::Lgas, "aba-north", Some(("NG-AB-ABN", Likeness::Name))),
+            (ReferenceList::Countries, "Nigeria", Some(("NG", MatchKind::Name))),
+            (ReferenceList::Countries, "NGA", Some(("NG", MatchKind::Name))),
+            (ReferenceList::Countries, "nigeriaa", Some(("NG", MatchKind::Slip))),
+            (ReferenceList::Currencies, "ngn", Some(("NGN", MatchKind::Spelling))),
+            (ReferenceList::Currencies, "nigerian naira", Some(("NGN", MatchKind::Name))),
+            (ReferenceList::Currencies, "Nigerian Nairas", Some(("NGN", MatchKind::Name))),
+            (ReferenceList::Currencies, "NGM", Some(("NGN", MatchKind::Slip))),
+            (ReferenceList::Currencies, "NNG", Some(("NGN", MatchKind::Slip))),
+            (ReferenceList::PaymentMeans, "credit transfer", Some(("30", MatchKind::Name))),
+            (ReferenceList::PaymentMeans, "Credit Trasnfer", Some(("30", MatchKind::Slip))),
+            (ReferenceList::PaymentMeans, "zzz", Some(("ZZZ", MatchKind::Spelling))),
+            (ReferenceList::PaymentMeans, "3 0", Some(("30", MatchKind::Spelling))),
+            (ReferenceList::QuantityCodes, "Each", Some(("EA", MatchKind::Name))),
+            (ReferenceList::QuantityCodes, "kgm", Some(("KGM", MatchKind::Spelling))),
+            (ReferenceList::QuantityCodes, "kilogramm", Some(("KGM", MatchKind::Slip))),
+            (ReferenceList::TaxCategories, "standard vat", Some(("STANDARD_VAT", MatchKind::Spelling))),
+            (ReferenceList::TaxCategories, "STANDART_VTA", Some(("STANDARD_VAT", MatchKind::Slip))),
+            (ReferenceList::States, "Lagos", Some(("NG-LA", MatchKind::Name))),
+            (ReferenceList::Lgas, "aba-north", Some(("NG-AB-ABN", MatchKind::Name))),
         ];
         for (list, text, expected) in cases {
             let found = nearest(&catalog, list, text);
@@ -180,25 +180,25 @@ mod tests {
     fn where_two_are_near_or_nothing_is_there_is_none() {
         let catalog = catalog();
         for (list, text) in [
-            (List::Countries, "Nigera"),
-            (List::Countries, "NGX"),
-            (List::Countries, "NX"),
-            (List::Countries, ""),
-            (List::Countries, "--"),
-            (List::Currencies, "NG"),
-            (List::Currencies, "EUR"),
-            (List::Currencies, "NGN"),
-            (List::PaymentMeans, "32"),
-            (List::PaymentMeans, "300"),
-            (List::PaymentMeans, "Dedit Transfer"),
-            (List::QuantityCodes, "denier"),
-            (List::QuantityCodes, "KGN"),
-            (List::QuantityCodes, "eich"),
-            (List::PaymentMeans, "ZZA"),
-            (List::TaxCategories, "STANDARD_GAT"),
-            (List::TaxCategories, "VAT"),
-            (List::InvoiceTypes, "381"),
-            (List::TaxCategories, &"STANDARD_VAT".repeat(20)),
+            (ReferenceList::Countries, "Nigera"),
+            (ReferenceList::Countries, "NGX"),
+            (ReferenceList::Countries, "NX"),
+            (ReferenceList::Countries, ""),
+            (ReferenceList::Countries, "--"),
+            (ReferenceList::Currencies, "NG"),
+            (ReferenceList::Currencies, "EUR"),
+            (ReferenceList::Currencies, "NGN"),
+            (ReferenceList::PaymentMeans, "32"),
+            (ReferenceList::PaymentMeans, "300"),
+            (ReferenceList::PaymentMeans, "Dedit Transfer"),
+            (ReferenceList::QuantityCodes, "denier"),
+            (ReferenceList::QuantityCodes, "KGN"),
+            (ReferenceList::QuantityCodes, "eich"),
+            (ReferenceList::PaymentMeans, "ZZA"),
+            (ReferenceList::TaxCategories, "STANDARD_GAT"),
+            (ReferenceList::TaxCategories, "VAT"),
+            (ReferenceList::InvoiceTypes, "381"),
+            (ReferenceList::TaxCategories, &"STANDARD_VAT".repeat(20)),
         ] {
             assert_eq!(nearest(&catalog, list, text), None, "{list} {text}");
         }

@@ -4,7 +4,7 @@ use actix_web::web;
 use serde_json::json;
 
 use crate::domain::access::caller::Caller;
-use crate::domain::pipeline::{Operation, Request};
+use crate::domain::pipeline::{Operation, RunRequest};
 use crate::http::acting::{self, Hint};
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
@@ -30,7 +30,7 @@ pub(crate) async fn transmit(
     let form = form.map_err(|faults| own::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let document = json!({ "irn": form.value.as_str() });
-    let request = Request { operation: Operation::Transmit, irn: form.value, document };
+    let request = RunRequest { operation: Operation::Transmit, irn: form.value, document };
     // Nothing of the body stays in memory while the caller waits.
     drop(body);
     let run = state.pipeline.perform(id, request, patience.wait).await?;

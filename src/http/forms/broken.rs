@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::report::Report;
 
 /// A rule that a value breaks: its id and the rest of the sentence.
@@ -30,7 +30,7 @@ pub(super) fn fails(rule: &'static str, what: &'static str) -> Broken {
 }
 
 /// A code of a list; where there is no snapshot of the list, any text is one, with a warning.
-pub(super) fn listed(report: &Report<'_>, list: List, text: &str) -> Result<String, Broken> {
+pub(super) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, Broken> {
     match report.catalog.has(list, text) {
         Some(false) => return Err(Broken::new("exists", format!("must exist in {list}"))),
         Some(true) => {}

@@ -2,7 +2,7 @@
 
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::unit;
@@ -132,5 +132,5 @@ pub(crate) fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
 
 fn tax_category(reader: &mut Reader<'_>) -> Option<()> {
     reader.required("percent").amount(Bounds::NOT_NEGATIVE);
-    reader.required("id").code(List::TaxCategories).map(drop)
+    reader.required("id").code(ReferenceList::TaxCategories).map(drop)
 }

@@ -9,7 +9,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::party::email::is_email;
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::broken::{Broken, CONTROL, chars, drawn_as, fails, line, listed, strict_date};
 use crate::http::forms::outline::{Need, Outline, Property, Shape, Sketch};
@@ -124,12 +124,12 @@ impl<'f> Field<'f> {
     }
 
     /// A code of one of the authority's lists.
-    pub(crate) fn code(self, list: List) -> Option<String> {
+    pub(crate) fn code(self, list: ReferenceList) -> Option<String> {
         self.short_code(TEXT_MAX, list)
     }
 
     /// A code of one of the lists, with a length of its own.
-    pub(crate) fn short_code(self, max: usize, list: List) -> Option<String> {
+    pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.drawn(|| Shape::Code { max, list }).checked(|text| {
             chars(text, 0, max)?;
@@ -138,7 +138,7 @@ impl<'f> Field<'f> {
     }
 
     /// A code of a picture, and one of a list.
-    pub(crate) fn listed_picture(self, picture: &'static str, list: List) -> Option<String> {
+    pub(crate) fn listed_picture(self, picture: &'static str, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.drawn(|| Shape::Picture { picture, list: Some(list) })
             .checked(|text| drawn_as(picture, text).and_then(|()| listed(report, list, text)))
@@ -151,7 +151,7 @@ impl<'f> Field<'f> {
             if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
                 return Err(fails("country", "must be a country code of 2 letters"));
             }
-            listed(report, List::Countries, &text.to_ascii_uppercase())
+            listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
         })
     }
 
@@ -174,7 +174,7 @@ impl<'f> Field<'f> {
             if text.len() != 3 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
                 return Err(fails("currency", "must be a currency code of 3 letters"));
             }
-            listed(report, List::Currencies, text)
+            listed(report, ReferenceList::Currencies, text)
         })
     }
 

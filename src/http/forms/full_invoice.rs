@@ -9,7 +9,7 @@ use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentStatus};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::money::Amount;
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::as_sent::as_sent;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::document::{self, Totals};
@@ -62,7 +62,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     if dates.issued.is_some_and(|issued| issued > account.today) {
         reader.fault("issue_date", "before_or_equal", "must not be in the future");
     }
-    let invoice_type = reader.required("invoice_type_code").code(List::InvoiceTypes);
+    let invoice_type = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     let declared = reader
         .optional("payment_status")
         .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::invoice::Line;
 use crate::domain::kernel::codes::ItemType;
 use crate::domain::money::Amount;
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
@@ -39,13 +39,15 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let quantity = reader.required("invoiced_quantity").amount(Bounds::HUNDREDTH);
     let amount = reader.required("line_extension_amount").amount(Bounds::HUNDREDTH);
     let (is_product, is_service) = (kind == Some(ItemType::Product), kind == Some(ItemType::Service));
-    let product_category =
-        reader.required_if(is_product, "product_category").listed_picture(PRODUCT_CODE, List::ProductCodes);
-    let service_category =
-        reader.required_if(is_service, "service_category").listed_picture(SERVICE_CODE, List::ServiceCodes);
+    let product_category = reader
+        .required_if(is_product, "product_category")
+        .listed_picture(PRODUCT_CODE, ReferenceList::ProductCodes);
+    let service_category = reader
+        .required_if(is_service, "service_category")
+        .listed_picture(SERVICE_CODE, ReferenceList::ServiceCodes);
     let hsn_code = product_code(reader.optional("hsn_code"));
     let isic_code = service_code(reader.optional("isic_code"));
-    let tax_category = reader.required("tax_category").code(List::TaxCategories);
+    let tax_category = reader.required("tax_category").code(ReferenceList::TaxCategories);
     let total_tax = reader.required("total_tax").amount(Bounds::NOT_NEGATIVE);
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
     let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);

@@ -13,7 +13,7 @@ use crate::domain::kernel::ids::InvoiceId;
 use crate::http::forms::broken::strict_date;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::query::{Page, Query};
-use crate::store::invoices::list::{Filters, Place, Start};
+use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The parameters that say what is listed, not where in the list; nothing else goes into an address of ours.
@@ -34,14 +34,14 @@ const WHAT: [&str; 10] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) page: Page,
-    pub(crate) start: Start,
-    pub(crate) filters: Filters,
+    pub(crate) start: PageStart,
+    pub(crate) filters: InvoiceFilter,
 }
 
 pub(crate) fn read(query: &Query) -> Result<Asked, Faults> {
     let mut faults = Faults::default();
     let mut ask = Ask { query, faults: &mut faults };
-    let filters = Filters {
+    let filters = InvoiceFilter {
         batch_no: ask.text("batch_no"),
         status: ask.read("status", one_of(WorkflowStatus::parse, WorkflowStatus::allowed)),
         payment_status: ask.read("payment_status", one_of(PaymentStatus::parse, PaymentStatus::allowed)),
@@ -61,7 +61,7 @@ pub(crate) fn read(query: &Query) -> Result<Asked, Faults> {
     }
     let page = query.page(PER_PAGE_DEFAULT);
     let offset = (page.number - 1).saturating_mul(page.per_page);
-    Ok(Asked { page, start: cursor.map_or(Start::At(offset), Start::After), filters })
+    Ok(Asked { page, start: cursor.map_or(PageStart::At(offset), PageStart::After), filters })
 }
 
 /// The address of what follows a page: the same question, from another place on.
@@ -75,15 +75,15 @@ pub(crate) fn following(query: &Query, cursor: &str) -> String {
 const CURSOR: &str = "must be a cursor as x-next-cursor gave it";
 
 /// A place as callers carry it around: nothing they should read anything into.
-pub(crate) fn cursor(place: Place) -> String {
+pub(crate) fn cursor(place: ListCursor) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}.{}", place.created_at.as_microsecond(), place.id))
 }
 
-fn place(cursor: &str) -> Option<Place> {
+fn place(cursor: &str) -> Option<ListCursor> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     let (micros, id) = text.split_once('.')?;
     let created_at = Timestamp::from_microsecond(micros.parse().ok()?).ok()?;
-    Some(Place { created_at, id: InvoiceId(id.parse().ok()?) })
+    Some(ListCursor { created_at, id: InvoiceId(id.parse().ok()?) })
 }
 
 /// A broken rule: its id and the rest of the sentence.
@@ -148,7 +148,7 @@ fn moment(text: &str) -> Result<Timestamp, Broken> {
 mod tests {
     use super::*;
 
-    fn filters(text: &str) -> Filters {
+    fn filters(text: &str) -> InvoiceFilter {
         read(&Query::of(text)).unwrap().filters
     }
 
@@ -161,13 +161,13 @@ mod tests {
     fn without_filters_the_list_begins_at_the_newest() {
         let expected = Asked {
             page: Page { number: 1, per_page: 10 },
-            start: Start::At(0),
-            filters: Filters::default(),
+            start: PageStart::At(0),
+            filters: InvoiceFilter::default(),
         };
         for text in ["", "status=&q=+&cursor=&date_from=&updated_since=&batch_no=", "colour=red"] {
             assert_eq!(read(&Query::of(text)).unwrap(), expected, "{text}");
         }
-        assert_eq!(read(&Query::of("page=3&per_page=20")).unwrap().start, Start::At(40));
+        assert_eq!(read(&Query::of("page=3&per_page=20")).unwrap().start, PageStart::At(40));
     }
 
     #[test]
@@ -220,12 +220,12 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back_and_goes_before_a_page() {
-        let place = Place {
+        let place = ListCursor {
             created_at: Timestamp::from_microsecond(1_767_225_600_000_001).unwrap(),
             id: InvoiceId(7),
         };
         let text = format!("cursor={}&page=9", cursor(place));
-        assert_eq!(read(&Query::of(&text)).unwrap().start, Start::After(place));
+        assert_eq!(read(&Query::of(&text)).unwrap().start, PageStart::After(place));
     }
 
     #[test]

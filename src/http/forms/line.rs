@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use crate::domain::invoice::Line;
 use crate::domain::kernel::codes::ItemType;
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -24,7 +24,7 @@ pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<L
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);
     let price_unit = unit(reader.required("price_unit"));
-    let tax_category = reader.required("tax_category").code(List::TaxCategories);
+    let tax_category = reader.required("tax_category").code(ReferenceList::TaxCategories);
     let product_category = product_code(reader.optional("product_category"));
     let service_category = service_code(reader.optional("service_category"));
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
@@ -62,7 +62,7 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
 
 /// A unit of quantity, short enough for the authority and one of its list.
 pub(crate) fn unit(field: Field<'_>) -> Option<String> {
-    field.short_code(UNIT_MAX, List::QuantityCodes)
+    field.short_code(UNIT_MAX, ReferenceList::QuantityCodes)
 }
 
 /// How the codes of products and of services are written (spec.md, "Constants of value formats").

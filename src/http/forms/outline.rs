@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use serde_json::Map;
 
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::reader::{Place, Reader};
 use crate::http::forms::report::Report;
@@ -49,14 +49,14 @@ pub(crate) enum Shape {
     /// A text of this picture, in which each 9 is a digit; perhaps also of a list.
     Picture {
         picture: &'static str,
-        list: Option<List>,
+        list: Option<ReferenceList>,
     },
     /// One of these words, in any case.
     Word(String),
     /// A code of one of the authority's lists.
     Code {
         max: usize,
-        list: List,
+        list: ReferenceList,
     },
     Currency,
     Country,

@@ -3,7 +3,7 @@
 
 use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::kernel::codes::PaymentStatus;
-use crate::domain::payment::Notice;
+use crate::domain::payment::PaymentChange;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -19,10 +19,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     let reference = reader.optional("reference").text(TEXT_MAX);
     let remark = reader.required("remark").long_text(REMARK_MIN, LONG_TEXT_MAX);
     let notice = match status? {
-        PaymentStatus::Pending => Notice::Pending,
-        PaymentStatus::Rejected => Notice::Rejected,
-        PaymentStatus::Paid => Notice::Paid,
-        PaymentStatus::Partial => Notice::Partial(amount?),
+        PaymentStatus::Pending => PaymentChange::Pending,
+        PaymentStatus::Rejected => PaymentChange::Rejected,
+        PaymentStatus::Paid => PaymentChange::Paid,
+        PaymentStatus::Partial => PaymentChange::Partial(amount?),
     };
     Some(PaymentUpdate { which: which?, notice, reference, remark: remark? })
 }
@@ -80,9 +80,9 @@ mod tests {
     fn payment_status_wins_over_its_alias() {
         let both = changed(&partial(), "/status", Some(json!("paid")));
         let amount = Amount::parse("10.50").unwrap();
-        assert_eq!(read_with(both.clone(), read).unwrap().value.notice, Notice::Partial(amount));
+        assert_eq!(read_with(both.clone(), read).unwrap().value.notice, PaymentChange::Partial(amount));
         let alias = changed(&both, "/payment_status", None);
-        assert_eq!(read_with(alias, read).unwrap().value.notice, Notice::Paid);
+        assert_eq!(read_with(alias, read).unwrap().value.notice, PaymentChange::Paid);
         let neither = read_with(changed(&partial(), "/payment_status", None), read).unwrap_err();
         assert_eq!(neither.summary(), "The payment_status field is required; status is another name for it.");
         let odd = changed(&changed(&partial(), "/payment_status", None), "/status", Some(json!("odd")));

@@ -1,7 +1,7 @@
 //! The parts of an authority document beside its parties, lines and totals, shaped as in Create Invoice
 //! (Full): periods, references to other documents, charges; and one of the payment means.
 
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
@@ -42,7 +42,7 @@ fn reference(reader: &mut Reader<'_>) -> Option<()> {
 
 pub(crate) fn means(reader: &mut Reader<'_>) -> Option<()> {
     reader.optional("payment_due_date").date();
-    reader.required("payment_means_code").code(List::PaymentMeans).map(drop)
+    reader.required("payment_means_code").code(ReferenceList::PaymentMeans).map(drop)
 }
 
 fn charge(reader: &mut Reader<'_>) -> Option<()> {

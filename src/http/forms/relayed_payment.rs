@@ -1,15 +1,15 @@
 //! Update Payment Status of the access point surface (spec.md): a status of its own set, and why.
 
 use crate::domain::kernel::codes::RelayedPaymentStatus;
-use crate::domain::payment::PaymentOrder;
+use crate::domain::payment::RelayedPayment;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentOrder> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<RelayedPayment> {
     let (parse, allowed) = (RelayedPaymentStatus::parse, RelayedPaymentStatus::allowed);
     let payment_status = reader.required("payment_status").word(parse, allowed);
     let remark = reader.optional("remark").long_text(0, TEXT_MAX);
-    Some(PaymentOrder { payment_status: payment_status?, remark })
+    Some(RelayedPayment { payment_status: payment_status?, remark })
 }
 
 #[cfg(test)]
@@ -40,6 +40,6 @@ mod tests {
         let irn = "INV001-94AD90FB-20261121".parse().unwrap();
         let document = order.document(&irn);
         assert_eq!(document, json!({ "irn": irn, "payment_status": "PAID", "remark": null }));
-        assert_eq!(PaymentOrder::of(&document), Some(order));
+        assert_eq!(RelayedPayment::of(&document), Some(order));
     }
 }

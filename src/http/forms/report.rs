@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM};
 use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::{Place, Reader};
 
 /// Unknown fields that a warning names; the rest it counts.
@@ -21,7 +21,7 @@ pub(crate) struct Report<'c> {
     faults: RefCell<Faults>,
     /// By the names and positions that lead to each.
     unknown: RefCell<Vec<Vec<String>>>,
-    unchecked: RefCell<BTreeSet<List>>,
+    unchecked: RefCell<BTreeSet<ReferenceList>>,
     notes: RefCell<Vec<String>>,
 }
 
@@ -109,7 +109,7 @@ impl<'c> Report<'c> {
     }
 
     /// A list that there is no snapshot of was to be checked.
-    pub(crate) fn unchecked(&self, list: List) {
+    pub(crate) fn unchecked(&self, list: ReferenceList) {
         self.unchecked.borrow_mut().insert(list);
     }
 

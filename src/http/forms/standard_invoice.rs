@@ -11,7 +11,7 @@ use crate::domain::kernel::codes::{
 };
 use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
 use crate::http::forms::own::is_taken_by_authority;
@@ -110,7 +110,7 @@ impl Kind {
     fn read(reader: &mut Reader<'_>) -> Self {
         let has_code = reader.has("invoice_type_code");
         let text = reader.required_if(!has_code, "invoice_type").text(TEXT_MAX);
-        let code = reader.optional("invoice_type_code").code(List::InvoiceTypes);
+        let code = reader.optional("invoice_type_code").code(ReferenceList::InvoiceTypes);
         Self { text, code }
     }
 

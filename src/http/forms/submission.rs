@@ -7,8 +7,8 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
-use crate::domain::pipeline::{Operation, Request};
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::pipeline::{Operation, RunRequest};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::document;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
@@ -33,10 +33,10 @@ pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
-) -> Result<Accepted<Request>, Faults> {
+) -> Result<Accepted<RunRequest>, Faults> {
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| fields(reader, taxpayer))?;
     let document = document(body, &read.value, &unknown);
-    let value = Request { operation: Operation::Submit, irn: read.value.irn, document };
+    let value = RunRequest { operation: Operation::Submit, irn: read.value.irn, document };
     Ok(Accepted { value, warnings: read.warnings })
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     if irn.as_ref().zip(reference).is_some_and(|(irn, reference)| reference != irn.invoice_no()) {
         reader.warn("invoice_reference is not the invoice number of the irn");
     }
-    let type_code = reader.required("invoice_type_code").code(List::InvoiceTypes);
+    let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     let issued = heading::dates(reader, false).issued;
     heading::compare(reader, issued, irn.as_ref());
     let status = reader
@@ -104,7 +104,7 @@ mod tests {
     use crate::domain::kernel::fault::FAULTS_MAX;
     use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
 
-    fn read_body(body: Value) -> Result<Accepted<Request>, Faults> {
+    fn read_body(body: Value) -> Result<Accepted<RunRequest>, Faults> {
         read(&object(body), None, &catalog())
     }
 

@@ -3,23 +3,23 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::fault::Faults;
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::report::{self, Accepted};
 
 pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let codes = |codes: &[&str]| codes.iter().map(|code| json!({ "code": code })).collect::<Value>();
-    catalog.load(List::InvoiceTypes, &codes(&["380", "381", "384"]));
-    catalog.load(List::QuantityCodes, &codes(&["EA", "KGM"]));
-    catalog.load(List::PaymentMeans, &codes(&["10"]));
-    catalog.load(List::ServiceCodes, &codes(&["6201"]));
-    catalog.load(List::ProductCodes, &json!([{ "hscode": "1006.30" }]));
-    catalog.load(List::Countries, &json!([{ "alpha_2": "NG" }]));
-    catalog.load(List::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
+    catalog.load(ReferenceList::InvoiceTypes, &codes(&["380", "381", "384"]));
+    catalog.load(ReferenceList::QuantityCodes, &codes(&["EA", "KGM"]));
+    catalog.load(ReferenceList::PaymentMeans, &codes(&["10"]));
+    catalog.load(ReferenceList::ServiceCodes, &codes(&["6201"]));
+    catalog.load(ReferenceList::ProductCodes, &json!([{ "hscode": "1006.30" }]));
+    catalog.load(ReferenceList::Countries, &json!([{ "alpha_2": "NG" }]));
+    catalog.load(ReferenceList::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
     let rates = r#"[{"code":"STANDARD_VAT","percent":7.5},{"code":"REDUCED_VAT","percent":5},
         {"code":"STANDARD_GST","percent":0},{"code":"ZERO_VAT","percent":0}]"#;
-    catalog.load(List::TaxCategories, &strict_json::from_trusted(rates).unwrap());
+    catalog.load(ReferenceList::TaxCategories, &strict_json::from_trusted(rates).unwrap());
     catalog
 }
 

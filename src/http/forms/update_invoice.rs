@@ -7,7 +7,7 @@ use crate::actors::taxpayer::command::Which;
 use crate::domain::invoice::revision::{RevisedLine, Revision};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, ItemType};
 use crate::domain::kernel::ids::ItemId;
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{IRN_MAX, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};
@@ -24,7 +24,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
     let which = unique_no::read(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let customer = reader.required("customer").object(|reader| customer::read(reader, category));
-    let invoice_type = reader.required("invoice_type").code(List::InvoiceTypes);
+    let invoice_type = reader.required("invoice_type").code(ReferenceList::InvoiceTypes);
     let is_credit_note = invoice_type.as_deref() == Some(CREDIT_NOTE_CODE);
     let original = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
     let due_date = reader.required("due_date").date();
@@ -49,7 +49,7 @@ fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_name = reader.required_if(is_spelled_out, "item_name").text(TEXT_MAX);
     let item_no = reader.optional("item_no").text(TEXT_MAX);
     let item_type = reader.required_if(is_spelled_out, "item_type").word(ItemType::parse, ItemType::allowed);
-    let tax_category = reader.required_if(is_spelled_out, "tax_category").code(List::TaxCategories);
+    let tax_category = reader.required_if(is_spelled_out, "tax_category").code(ReferenceList::TaxCategories);
     let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);
     let product_category = product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
     let service_category = service_code(reader.required_if(is_new(ItemType::Service), "service_category"));

@@ -10,7 +10,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::email::is_email;
 use crate::domain::party::normal_form::is_same_tin;
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::document::{self, is_telephone};
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -63,7 +63,7 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     let irn = own::signable_irn(reader, taxpayer);
     let issued = heading::dates(reader, true).issued;
     heading::compare(reader, issued, irn.as_ref());
-    let type_code = reader.required("invoice_type_code").code(List::InvoiceTypes);
+    let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     reader.required("document_currency_code").currency();
     reader.required("tax_currency_code").currency();
     reader.optional("order_reference").text(TEXT_MAX);
@@ -105,7 +105,7 @@ fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Op
 }
 
 fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
-    let code = reader.required("payment_means_code").code(List::PaymentMeans);
+    let code = reader.required("payment_means_code").code(ReferenceList::PaymentMeans);
     let due = reader.required("payment_due_date").date();
     code.zip(due).map(drop)
 }

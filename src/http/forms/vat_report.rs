@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::kernel::codes::VatStatus;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
-use crate::domain::pipeline::{Operation, Request};
+use crate::domain::pipeline::{Operation, RunRequest};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::own;
@@ -21,7 +21,7 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
     is_of_another: bool,
-) -> Option<Request> {
+) -> Option<RunRequest> {
     own::business_id_if_any(reader, taxpayer);
     let agent_tin = reader.required("agent_tin").text(TIN_MAX);
     let beneficiary_tin = reader.required("beneficiary_tin").text(TIN_MAX);
@@ -58,7 +58,7 @@ pub(crate) fn read(
         ("total_amount", Some(total_amount?)),
     ];
     let document = document(texts, numbers);
-    Some(Request { operation: Operation::Report, irn, document })
+    Some(RunRequest { operation: Operation::Report, irn, document })
 }
 
 fn document<const T: usize, const N: usize>(

@@ -7,24 +7,24 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 
-use crate::domain::access::claim::KeptAnswer;
+use crate::domain::access::claim::StoredResponse;
 use crate::http::code::Code;
 use crate::http::error::ApiError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Takes an answer that is complete already; none where its body is no text in memory.
-pub(super) fn of(answer: HttpResponse<BoxBody>) -> Option<KeptAnswer> {
+pub(super) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
     let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
     let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.to_string(), text(value)?)));
     let headers = headers.collect();
     let body = answer.into_body().try_into_bytes().ok()?;
-    Some(KeptAnswer { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
+    Some(StoredResponse { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
 }
 
 /// The same answer.
-pub(super) fn shown(kept: KeptAnswer) -> HttpResponse {
+pub(super) fn shown(kept: StoredResponse) -> HttpResponse {
     let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
     for (name, value) in kept.headers {
         answer.append_header((name, value));
@@ -33,7 +33,7 @@ pub(super) fn shown(kept: KeptAnswer) -> HttpResponse {
 }
 
 /// The same answer again.
-pub(super) fn shown_again(kept: KeptAnswer) -> HttpResponse {
+pub(super) fn shown_again(kept: StoredResponse) -> HttpResponse {
     let mut answer = shown(kept);
     answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     answer

@@ -10,21 +10,21 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
 use crate::actors::taxpayer::command::{Once, Reply, Tell};
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::domain::access::claim::Claim;
+use crate::domain::access::claim::IdempotencyClaim;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
 use crate::http::idempotency::kept::{self, InTheBooks};
 
 /// The claim of a request, where it has a key.
 #[derive(Debug, Clone)]
-pub(crate) struct Keyed(Option<Claim>);
+pub(crate) struct Keyed(Option<IdempotencyClaim>);
 
 impl FromRequest for Keyed {
     type Error = Infallible;
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(request.extensions().get::<Claim>().cloned())))
+        ready(Ok(Self(request.extensions().get::<IdempotencyClaim>().cloned())))
     }
 }
 

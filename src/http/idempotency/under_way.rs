@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use crate::domain::access::claim::Claim;
+use crate::domain::access::claim::IdempotencyClaim;
 
 /// Fingerprints by the id of their claim.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Occupied {
 }
 
 impl UnderWay {
-    pub(super) fn enter(&self, claim: &Claim) -> Result<Place, Occupied> {
+    pub(super) fn enter(&self, claim: &IdempotencyClaim) -> Result<Place, Occupied> {
         match self.0.entry(claim.id.clone()) {
             Entry::Occupied(other) => Err(Occupied { by_twin: *other.get() == claim.fingerprint }),
             Entry::Vacant(place) => {
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_key_is_in_one_hand_at_a_time() {
         let claim = |body: &[u8]| {
-            Claim::new((KeyKind::Taxpayer, 7), "k", &[b"POST", b"/", body], Timestamp::UNIX_EPOCH)
+            IdempotencyClaim::new((KeyKind::Taxpayer, 7), "k", &[b"POST", b"/", body], Timestamp::UNIX_EPOCH)
         };
         let under_way = UnderWay::default();
         let place = under_way.enter(&claim(b"a")).unwrap();

@@ -7,7 +7,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
 use jiff::Timestamp;
 
-use crate::domain::access::claim::{Claim, KeptAnswer};
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::http::access_log::LoggedFailure;
 use crate::http::acting::TAXPAYER_ID;
 use crate::http::auth::Account;
@@ -18,14 +18,14 @@ use crate::http::idempotency::under_way::{Occupied, Place};
 use crate::http::idempotency::{kept, key};
 use crate::http::render::{self, Wishes};
 use crate::http::state::State;
-use crate::store::idempotency::{self, Entry, Taken};
+use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
 /// What a key says about the request that comes with it.
 enum Arrival {
     /// There is none.
     Unkeyed,
     /// Nobody has come with it before.
-    First(Claim, Place),
+    First(IdempotencyClaim, Place),
     Repeated(HttpResponse),
 }
 
@@ -68,12 +68,17 @@ async fn arrive(
 }
 
 /// Method, path with query, whom it acts for where a header says so, and body make the request.
-fn claim(state: &State, account: Account, key: &str, (request, body): (&ServiceRequest, &[u8])) -> Claim {
+fn claim(
+    state: &State,
+    account: Account,
+    key: &str,
+    (request, body): (&ServiceRequest, &[u8]),
+) -> IdempotencyClaim {
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
     let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
-    Claim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
+    IdempotencyClaim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
 fn in_use(occupied: Occupied) -> ApiError {
@@ -98,7 +103,7 @@ fn shown_once() -> ApiError {
 }
 
 /// The answer that was given before, if it is for the same request and may be shown twice.
-fn repeated(claim: &Claim, taken: Taken) -> Result<HttpResponse, ApiError> {
+fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
         return Err(reused());
     }
@@ -108,7 +113,7 @@ fn repeated(claim: &Claim, taken: Taken) -> Result<HttpResponse, ApiError> {
 /// The answer of a request that was first; it is kept if it is one to keep and the books have not kept it.
 async fn settled(
     state: &State,
-    claim: Claim,
+    claim: IdempotencyClaim,
     request: &HttpRequest,
     answer: HttpResponse,
 ) -> Result<HttpResponse, ApiError> {
@@ -139,10 +144,14 @@ fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
 }
 
 /// Nothing is lost where this fails: what was done can be done again, and what was refused refused again.
-async fn keep(state: &State, claim: Claim, answer: HttpResponse) -> Result<HttpResponse, ApiError> {
-    let answer: KeptAnswer =
+async fn keep(
+    state: &State,
+    claim: IdempotencyClaim,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    let answer: StoredResponse =
         kept::of(answer).ok_or_else(|| ApiError::internal("an answer that is no text"))?;
-    let entry = Entry { claim, command_id: None, answer: Some(answer.clone()) };
+    let entry = KeyEntry { claim, command_id: None, answer: Some(answer.clone()) };
     if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use strict_json::Limits;
+use strict_json::JsonLimits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -142,7 +142,7 @@ fn weight(text: &[u8]) -> usize {
         _ => 0,
     };
     let weight = text.len() + VALUE_BYTES + text.iter().map(bytes).sum::<usize>();
-    weight.min(Limits::REQUEST.memory_max(text))
+    weight.min(JsonLimits::REQUEST.memory_max(text))
 }
 
 #[cfg(test)]
@@ -243,7 +243,7 @@ mod tests {
             list("{\"description\":\"A laptop\",\"quantity\":2,\"unit_price\":500.25}"),
         ] {
             // A text that would take too much for its length is refused on the way.
-            let Ok(value) = strict_json::read(text.as_bytes(), Limits::REQUEST, |_| {}) else { continue };
+            let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else { continue };
             let (real, weight) = (bytes_of(&value), weight(text.as_bytes()));
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);
         }

@@ -11,7 +11,7 @@ use super::mending::{Lights, Mending, Wrong};
 use super::totals;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::money::Amount;
-use crate::domain::reference::catalog::{Catalog, List};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::testing::{changed, number, object, validation as sample};
 use crate::http::forms::validation;
 
@@ -24,12 +24,12 @@ fn catalog() -> &'static Catalog {
 
 fn lists() -> Catalog {
     let lists = [
-        (List::InvoiceTypes, include_str!("../../../sandbox/data/invoice-types.json")),
-        (List::PaymentMeans, include_str!("../../../sandbox/data/payment-means.json")),
-        (List::TaxCategories, include_str!("../../../sandbox/data/tax-categories.json")),
-        (List::Currencies, include_str!("../../../sandbox/data/currencies.json")),
-        (List::QuantityCodes, include_str!("../../../sandbox/data/invoice-quantity-codes.json")),
-        (List::Countries, include_str!("../../../sandbox/data/countries.json")),
+        (ReferenceList::InvoiceTypes, include_str!("../../../sandbox/data/invoice-types.json")),
+        (ReferenceList::PaymentMeans, include_str!("../../../sandbox/data/payment-means.json")),
+        (ReferenceList::TaxCategories, include_str!("../../../sandbox/data/tax-categories.json")),
+        (ReferenceList::Currencies, include_str!("../../../sandbox/data/currencies.json")),
+        (ReferenceList::QuantityCodes, include_str!("../../../sandbox/data/invoice-quantity-codes.json")),
+        (ReferenceList::Countries, include_str!("../../../sandbox/data/countries.json")),
     ];
     let mut catalog = Catalog::default();
     for (list, text) in lists {

@@ -1,7 +1,7 @@
 //! Units of quantity as people write them. The list has codes and full names; what stands on most invoices is neither.
 
-use crate::domain::reference::catalog::{Catalog, List, folded};
-use crate::domain::reference::fuzzy_code::{Likeness, Near, nearest};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
+use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
 
 /// Common words, in lower case and in the singular, with the codes of UN/ECE Recommendation 20. A word that means
 /// two units, as `ton` does, is left out.
@@ -75,22 +75,23 @@ const WORDS: [(&str, &str); 66] = [
 ];
 
 /// The one code that a text may mean. Where the word says one thing and its capitals another, there is none.
-pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<Near> {
+pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = folded(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
     let known = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
-    let in_list = |code: &str| catalog.has(List::QuantityCodes, code) == Some(true);
+    let in_list = |code: &str| catalog.has(ReferenceList::QuantityCodes, code) == Some(true);
     let by_word = known(&word).or_else(|| singular.and_then(known)).filter(|code| in_list(code));
-    let by_list = nearest(catalog, List::QuantityCodes, text)
-        .filter(|near| near.likeness != Likeness::Slip)
+    let by_list = nearest(catalog, ReferenceList::QuantityCodes, text)
+        .filter(|near| near.likeness != MatchKind::Slip)
         .or_else(|| {
-            nearest(catalog, List::QuantityCodes, singular?).filter(|near| near.likeness == Likeness::Name)
+            nearest(catalog, ReferenceList::QuantityCodes, singular?)
+                .filter(|near| near.likeness == MatchKind::Name)
         });
     match (by_word, by_list) {
         (Some(code), Some(near)) => (near.code == code).then_some(near),
-        (Some(code), None) => Some(Near { code: code.to_owned(), likeness: Likeness::Name }),
+        (Some(code), None) => Some(CodeMatch { code: code.to_owned(), likeness: MatchKind::Name }),
         (None, Some(near)) => Some(near),
-        (None, None) => nearest(catalog, List::QuantityCodes, text),
+        (None, None) => nearest(catalog, ReferenceList::QuantityCodes, text),
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
             { "code": "KT", "name": "kit" }, { "code": "KTN", "name": "kilotonne" }, { "code": "H87", "name": "piece" },
             { "code": "MTQ", "name": "cubic metre" }, { "code": "GLL", "name": "gallon (US)" },
         ]);
-        catalog.load(List::QuantityCodes, &units);
+        catalog.load(ReferenceList::QuantityCodes, &units);
         catalog
     }
 

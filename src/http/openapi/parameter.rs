@@ -5,7 +5,7 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::domain::reference::catalog::List;
+use crate::domain::reference::catalog::ReferenceList;
 
 /// What a query parameter may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn in_path(kind: &str, name: &'static str) -> Parameter {
         "id" => (integer, "The id, a number", Value::from(1)),
         "irn" => (text, "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}", "INV0001-94AD90FB-20260115".into()),
         "list" => {
-            let lists = List::ALL.iter().map(ToString::to_string);
+            let lists = ReferenceList::ALL.iter().map(ToString::to_string);
             (text.enum_values(Some(lists)), "The list", "currencies".into())
         }
         "batch_no" => (text, "The batch number that Bulk gave", "B-1".into()),

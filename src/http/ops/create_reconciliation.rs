@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 
 use crate::domain::access::caller::OperatorCaller;
-use crate::domain::kernel::audit::Order;
+use crate::domain::kernel::audit::OperatorRequest;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -23,7 +23,7 @@ pub(crate) async fn create_reconciliation(
     body: Body,
 ) -> Result<Answer, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), reconciliation::read)?;
-    let by = Order { operator_id, reason: form.value.reason };
+    let by = OperatorRequest { operator_id, reason: form.value.reason };
     let asked = state.reconciliations.ask(form.value.taxpayer_id, form.value.day, Some(by)).await?;
     let one = state.reconciliations.wait(&asked, patience.wait).await?;
     let (status, said) = if one.state.is_open() {

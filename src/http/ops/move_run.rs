@@ -5,8 +5,8 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::RunOrder;
 use crate::domain::access::caller::OperatorCaller;
-use crate::domain::kernel::audit::Order;
-use crate::domain::pipeline::operator_action::RunMove;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -33,21 +33,21 @@ macro_rules! moves {
 }
 
 moves! {
-    pause_run = RunMove::Pause, "Pipeline run paused successfully";
-    resume_run = RunMove::Resume, "Pipeline run resumed successfully";
-    retry_run = RunMove::Retry, "Pipeline run retried successfully";
-    cancel_run = RunMove::Cancel, "Pipeline run cancelled successfully";
+    pause_run = OperatorAction::Pause, "Pipeline run paused successfully";
+    resume_run = OperatorAction::Resume, "Pipeline run resumed successfully";
+    retry_run = OperatorAction::Retry, "Pipeline run retried successfully";
+    cancel_run = OperatorAction::Cancel, "Pipeline run cancelled successfully";
 }
 
 async fn move_run(
     state: &State,
     operator_id: i64,
     id: &str,
-    (body, to, said): (Body, RunMove, &'static str),
+    (body, to, said): (Body, OperatorAction, &'static str),
 ) -> Moved {
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let run = ident::run(state, id).await?;
-    let by = Order { operator_id, reason: form.value.0 };
+    let by = OperatorRequest { operator_id, reason: form.value.0 };
     let order = RunOrder { run: run.id, irn: run.irn, to, by };
     let run = state.taxpayers.move_run(run.taxpayer_id, order).await?;
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;

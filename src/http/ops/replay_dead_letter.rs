@@ -5,7 +5,7 @@ use actix_web::web;
 use crate::actors::taxpayer::command::ReplayOrder;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::events::replay::ReplayRange;
-use crate::domain::kernel::audit::Order;
+use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
@@ -25,7 +25,7 @@ pub(crate) async fn replay_dead_letter(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let id = ident::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let by = Some((Order { operator_id, reason: form.value.0 }, Some(dead.id)));
+    let by = Some((OperatorRequest { operator_id, reason: form.value.0 }, Some(dead.id)));
     let order = ReplayOrder { range: ReplayRange::only(dead.sequence), by };
     let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
     let answer = Answer::ok("Webhook delivery queued successfully", ReplayView::from(&replay));

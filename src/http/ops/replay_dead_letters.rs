@@ -5,7 +5,7 @@ use actix_web::web;
 use crate::actors::taxpayer::command::ReplayOrder;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::events::replay::{ReplayRange, ReplayScope};
-use crate::domain::kernel::audit::Order;
+use crate::domain::kernel::audit::OperatorRequest;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -27,7 +27,7 @@ pub(crate) async fn replay_dead_letters(
         Some(since) => since.sequence(&state, taxpayer.id).await?,
         None => 1,
     };
-    let by = Some((Order { operator_id, reason: wanted.reason }, None));
+    let by = Some((OperatorRequest { operator_id, reason: wanted.reason }, None));
     let order = ReplayOrder { range: ReplayRange::since(ReplayScope::Failed, first), by };
     let replay = state.taxpayers.replay(taxpayer.id, order).await?;
     let answer = Answer::ok("Webhook replay started successfully", ReplayView::from(&replay));

@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::IntegrationOrder;
 use crate::domain::access::caller::OperatorCaller;
-use crate::domain::kernel::audit::Order;
+use crate::domain::kernel::audit::OperatorRequest;
 use crate::http::body::Body;
 use crate::http::envelope::Answer;
 use crate::http::error::ApiError;
@@ -25,7 +25,7 @@ pub(crate) async fn set_integration(
     let read = |reader: &mut Reader<'_>| integration::read(reader, allowed);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
-    let by = Order { operator_id, reason };
+    let by = OperatorRequest { operator_id, reason };
     let order = IntegrationOrder { erp_system, auth, origin, format, allowed_networks, by };
     let stored = state.taxpayers.set_integration(taxpayer, order).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));

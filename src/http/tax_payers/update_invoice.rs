@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::actors::taxpayer::command::Revised;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::invoice_view::InvoiceObject;
-use crate::domain::invoice::lifecycle::Move;
+use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::body::Body;
@@ -58,7 +58,7 @@ async fn locked_or_faults(
     let named = report::read(body, &state.catalog.get(), unique_no::read);
     let Some(which) = named.ok().and_then(|form| ident::which(form.value).ok()) else { return faults.into() };
     match invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await {
-        Ok(Some(invoice)) => match invoice.status.after(Move::Edit) {
+        Ok(Some(invoice)) => match invoice.status.after(Transition::Edit) {
             Err(refusal) => refusal.into(),
             Ok(_) => faults.into(),
         },

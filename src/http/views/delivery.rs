@@ -4,11 +4,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::events::delivery::{Attempt, DeliveryState, Phases};
+use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::ids::{EventId, TaxpayerId};
-use crate::store::webhooks::delivery_log::Logged;
+use crate::store::webhooks::delivery_log::LoggedDelivery;
 use crate::webhook::Remedy;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -35,7 +35,7 @@ struct AttemptView<'a> {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Phases)]
+#[schema(as = PhaseDurations)]
 #[expect(clippy::struct_field_names, reason = "a unit stands in the name of each field of the interface")]
 struct PhasesView {
     dns_ms: Option<i64>,
@@ -44,8 +44,8 @@ struct PhasesView {
     read_ms: Option<i64>,
 }
 
-impl<'a> From<&'a Logged> for DeliveryView<'a> {
-    fn from(logged: &'a Logged) -> Self {
+impl<'a> From<&'a LoggedDelivery> for DeliveryView<'a> {
+    fn from(logged: &'a LoggedDelivery) -> Self {
         let delivery = &logged.delivery;
         Self {
             id: delivery.id,
@@ -59,8 +59,8 @@ impl<'a> From<&'a Logged> for DeliveryView<'a> {
     }
 }
 
-impl<'a> From<&'a Attempt> for AttemptView<'a> {
-    fn from(attempt: &'a Attempt) -> Self {
+impl<'a> From<&'a DeliveryAttempt> for AttemptView<'a> {
+    fn from(attempt: &'a DeliveryAttempt) -> Self {
         Self {
             at: precise(attempt.at),
             status: attempt.status,
@@ -72,9 +72,9 @@ impl<'a> From<&'a Attempt> for AttemptView<'a> {
     }
 }
 
-impl From<Phases> for PhasesView {
-    fn from(phases: Phases) -> Self {
-        let Phases { dns_ms, connect_ms, wait_ms, read_ms } = phases;
+impl From<PhaseDurations> for PhasesView {
+    fn from(phases: PhaseDurations) -> Self {
+        let PhaseDurations { dns_ms, connect_ms, wait_ms, read_ms } = phases;
         Self { dns_ms, connect_ms, wait_ms, read_ms }
     }
 }
@@ -90,8 +90,8 @@ pub(crate) struct DeadLetter<'a> {
     what_to_do: &'static str,
 }
 
-impl<'a> From<&'a Logged> for DeadLetter<'a> {
-    fn from(logged: &'a Logged) -> Self {
+impl<'a> From<&'a LoggedDelivery> for DeadLetter<'a> {
+    fn from(logged: &'a LoggedDelivery) -> Self {
         let last = logged.attempts.last();
         let failure = last.and_then(|attempt| attempt.failure.as_deref());
         let Remedy { why, what_to_do } = Remedy::of(failure, last.and_then(|attempt| attempt.status));

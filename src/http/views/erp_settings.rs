@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::integration::{
-    Auth, AuthType, ClientAuthentication, DataFormat, Format, Integration, Kinds,
+    Auth, AuthType, ClientAuthentication, DataFormat, Format, Integration, IntegrationSummary,
 };
 use crate::domain::invoice::invoice_view::plain;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -65,7 +65,7 @@ impl ErpSettings {
         let (created_at, updated_at) =
             stored.as_ref().map(|one| (plain(one.created_at), plain(one.updated_at))).unzip();
         let integration = stored.unwrap_or_default();
-        let Kinds { erp_system, auth_type, data_format } = integration.kinds();
+        let IntegrationSummary { erp_system, auth_type, data_format } = integration.kinds();
         Self {
             taxpayer_id,
             erp_system,

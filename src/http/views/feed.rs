@@ -68,19 +68,19 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::events::event::{Head, Occurrence, Seal};
+    use crate::domain::events::event::{EventStamp, LogHead, NewEvent};
     use crate::domain::kernel::ids::TaxpayerId;
 
     fn log(count: u128) -> Vec<Event> {
-        let mut head = Head::default();
-        let seal = |n| Seal {
+        let mut head = LogHead::default();
+        let seal = |n| EventStamp {
             id: Uuid::from_u128(n),
             taxpayer_id: TaxpayerId(7),
             command_id: Uuid::nil(),
             now: Timestamp::UNIX_EPOCH,
         };
         let occurrence =
-            || Occurrence { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "a": 1.50 }) };
+            || NewEvent { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "a": 1.50 }) };
         (1..=count).map(|n| head.append(occurrence(), seal(n))).collect()
     }
 

@@ -5,8 +5,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::events::delivery::Endpoint;
-use crate::domain::events::endpoint_health::Failing;
-use crate::domain::integration::{AuthType, DataFormat, Kinds};
+use crate::domain::events::endpoint_health::FailureStreak;
+use crate::domain::integration::{AuthType, DataFormat, IntegrationSummary};
 use crate::domain::invoice::invoice_view::{plain, precise};
 use crate::domain::kernel::ids::TaxpayerId;
 
@@ -41,7 +41,7 @@ struct HealthView {
 }
 
 impl HealthView {
-    fn of(failing: Option<&Failing>) -> Self {
+    fn of(failing: Option<&FailureStreak>) -> Self {
         Self {
             state: match failing {
                 None => "ok",
@@ -57,7 +57,7 @@ impl HealthView {
 
 impl<'a> Integration<'a> {
     /// Of an endpoint that nothing is known against.
-    pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a Kinds) -> Self {
+    pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a IntegrationSummary) -> Self {
         Self {
             id: endpoint.id,
             taxpayer_id: endpoint.taxpayer_id,
@@ -76,7 +76,7 @@ impl<'a> Integration<'a> {
         }
     }
     /// The same, of one that has fared so.
-    pub(crate) fn faring(self, failing: Option<&Failing>) -> Self {
+    pub(crate) fn faring(self, failing: Option<&FailureStreak>) -> Self {
         Self { health: HealthView::of(failing), ..self }
     }
 }

@@ -10,7 +10,7 @@ use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
-use crate::domain::payment::Entry;
+use crate::domain::payment::LedgerEntry;
 
 /// What `include` asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct InvoiceView<'a> {
 
 impl<'a> InvoiceView<'a> {
     /// The ledger is shown where its entries are given.
-    pub(crate) fn new(invoice: &'a Invoice, included: &Included, entries: Option<Vec<Entry>>) -> Self {
+    pub(crate) fn new(invoice: &'a Invoice, included: &Included, entries: Option<Vec<LedgerEntry>>) -> Self {
         Self {
             object: InvoiceObject::from(invoice),
             lines: included.lines.then(|| invoice.lines.iter().map(LineView::from).collect()),
@@ -105,7 +105,7 @@ struct LedgerView {
 
 impl LedgerView {
     /// What was paid is the sum of what is shown, also where a payment comes in between.
-    fn new(payable: Amount, entries: Vec<Entry>) -> Self {
+    fn new(payable: Amount, entries: Vec<LedgerEntry>) -> Self {
         let amounts = entries.iter().map(|entry| entry.posting.amount);
         Self {
             payable_amount: payable,
@@ -124,8 +124,8 @@ struct EntryView {
     remark: Option<String>,
 }
 
-impl From<Entry> for EntryView {
-    fn from(entry: Entry) -> Self {
+impl From<LedgerEntry> for EntryView {
+    fn from(entry: LedgerEntry) -> Self {
         Self {
             at: precise(entry.at),
             status: entry.posting.status,

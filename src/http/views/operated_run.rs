@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::operator_action::RunMove;
+use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 use crate::http::views::run::StepView;
 
@@ -23,7 +23,7 @@ pub(crate) struct OperatedRun<'a> {
     wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
-    moves: Vec<RunMove>,
+    moves: Vec<OperatorAction>,
     deadline_at: String,
     created_at: String,
     updated_at: String,

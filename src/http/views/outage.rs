@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::ids::OutageId;
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::operations::outages::Told;
+use crate::store::operations::outages::NotifiedCounts;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outage)]
@@ -31,7 +31,7 @@ struct Announced {
 }
 
 impl<'a> OutageView<'a> {
-    pub(crate) fn new(outage: &'a Outage, told: &Told, now: Timestamp) -> Self {
+    pub(crate) fn new(outage: &'a Outage, told: &NotifiedCounts, now: Timestamp) -> Self {
         let count = |edge| told.get(&(outage.id, edge)).copied().unwrap_or(0);
         Self {
             id: outage.id,

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
-use crate::domain::integration::Kinds;
+use crate::domain::integration::IntegrationSummary;
 use crate::domain::invoice::invoice_view::precise;
 use crate::http::views::integration::Integration;
 
@@ -70,7 +70,11 @@ pub(crate) struct Enabled<'a> {
 }
 
 impl<'a> Enabled<'a> {
-    pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a Kinds, replay: Option<&Replay>) -> Self {
+    pub(crate) fn new(
+        endpoint: &'a Endpoint,
+        kinds: &'a IntegrationSummary,
+        replay: Option<&Replay>,
+    ) -> Self {
         Self { integration: Integration::new(endpoint, kinds), replay: replay.map(ReplayView::from) }
     }
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::{plain, precise};
 use crate::domain::kernel::codes::RelayedPaymentStatus;
-use crate::domain::payment::PaymentOrder;
+use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 use crate::http::views::queue::QueueView;
 
@@ -135,7 +135,7 @@ pub(crate) struct PaymentResult<'a> {
 
 impl<'a> PaymentResult<'a> {
     pub(crate) fn of(run: &'a Run) -> Option<Self> {
-        let PaymentOrder { payment_status, remark } = PaymentOrder::of(&run.document)?;
+        let RelayedPayment { payment_status, remark } = RelayedPayment::of(&run.document)?;
         Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain(run.updated_at) })
     }
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::timeline::{Entry, EntryKind, Timeline};
+use crate::domain::invoice::timeline::{EntryKind, Timeline, TimelineEntry};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Timeline)]
@@ -34,8 +34,8 @@ impl<'a> TimelineView<'a> {
     }
 }
 
-impl<'a> From<&'a Entry> for EntryView<'a> {
-    fn from(entry: &'a Entry) -> Self {
+impl<'a> From<&'a TimelineEntry> for EntryView<'a> {
+    fn from(entry: &'a TimelineEntry) -> Self {
         Self {
             at: precise(entry.at),
             kind: entry.kind,

@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::access::api_key::ApiKey;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 /// Characters of the hash that tell the keys of an account apart.
@@ -32,7 +32,7 @@ impl TryFrom<Model> for ApiKey {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let id: String = row.hash.chars().take(ID_CHARS).collect();
-        let at = Row { table: "api_keys", id: id.as_str() };
+        let at = RowRef { table: "api_keys", id: id.as_str() };
         let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
         Ok(Self {
             scope: at.parse(&row.scope)?,

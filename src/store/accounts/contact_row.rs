@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::party::Contact;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -33,7 +33,7 @@ impl TryFrom<Model> for Contact {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "contacts", id: row.id };
+        let at = RowRef { table: "contacts", id: row.id };
         Ok(Self {
             id: row.id,
             created_at: at.moment(row.created_at)?,

@@ -16,7 +16,7 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
 use crate::store::accounts::taxpayer_row;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
@@ -51,7 +51,7 @@ pub async fn valid(
     let used = row.last_used_at.map(|at| Duration::from_micros((now.as_microsecond() - at).unsigned_abs()));
     Ok(Some(ValidKey {
         owner: KeyOwner { kind, id: row.owner_id },
-        scope: Row { table: "api_keys", id: row.owner_id }.parse(&row.scope)?,
+        scope: RowRef { table: "api_keys", id: row.owner_id }.parse(&row.scope)?,
         is_use_due: used.is_none_or(|ago| ago >= USE_WRITTEN_AFTER),
         hash,
     }))
@@ -93,7 +93,7 @@ pub async fn rotate(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let rows = Entity::find().filter(of(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
-    let at = Row { table: "api_keys", id: owner.id };
+    let at = RowRef { table: "api_keys", id: owner.id };
     let replaced_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
     let mut kept = 0;
     for row in rows {

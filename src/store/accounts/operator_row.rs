@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::access::api_key::KeyHolder;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -27,7 +27,7 @@ impl TryFrom<Model> for KeyHolder {
 
     /// The account; its keys are rows of another table.
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let created_at = Row { table: "operators", id: row.id }.moment(row.created_at)?;
+        let created_at = RowRef { table: "operators", id: row.id }.moment(row.created_at)?;
         Ok(Self { id: row.id, name: None, email: row.email, created_at, keys: Vec::new() })
     }
 }

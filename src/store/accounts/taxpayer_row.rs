@@ -6,8 +6,8 @@ use sea_orm::entity::prelude::*;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::Verification;
-use crate::domain::party::{Place, Taxpayer};
-use crate::store::db::column::{Row, caseless};
+use crate::domain::party::{BusinessLocation, Taxpayer};
+use crate::store::db::column::{RowRef, caseless};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -51,7 +51,7 @@ impl TryFrom<Model> for Taxpayer {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "taxpayers", id: row.id };
+        let at = RowRef { table: "taxpayers", id: row.id };
         Ok(Self {
             id: TaxpayerId(row.id),
             integrator_id: IntegratorId(row.integrator_id),
@@ -68,7 +68,7 @@ impl TryFrom<Model> for Taxpayer {
             service_id: row.service_id,
             business_id: row.business_id,
             address: row.address,
-            place: Place { city: row.city, state: row.state, country: row.country },
+            place: BusinessLocation { city: row.city, state: row.state, country: row.country },
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
 use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
-use crate::store::db::column::{Row, caseless, contains};
+use crate::store::db::column::{RowRef, caseless, contains};
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 
@@ -263,7 +263,7 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
         .into_tuple()
         .all(store.reader())
         .await?;
-    let at = Row { table: "taxpayers", id: "verification" };
+    let at = RowRef { table: "taxpayers", id: "verification" };
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 

@@ -14,12 +14,12 @@ use crate::store::db::error::StoreError;
 
 /// Names a row in errors about its columns.
 #[derive(Clone, Copy)]
-pub(crate) struct Row<I: Display> {
+pub(crate) struct RowRef<I: Display> {
     pub(crate) table: &'static str,
     pub(crate) id: I,
 }
 
-impl<I: Display> Row<I> {
+impl<I: Display> RowRef<I> {
     pub(crate) fn corrupt(&self, reason: impl Display) -> StoreError {
         StoreError::Corrupt { table: self.table, id: self.id.to_string(), reason: reason.to_string() }
     }

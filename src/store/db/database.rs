@@ -8,7 +8,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::store::db::error::StoreError;
-use crate::store::db::group_commit::Writer;
+use crate::store::db::group_commit::WriterPool;
 use crate::store::db::ids::Ids;
 use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::vault::Vault;
@@ -83,7 +83,7 @@ const HEALTH_ROW: &str = "health";
 /// The open database.
 #[derive(Clone)]
 pub struct Store {
-    writer: Writer,
+    writer: WriterPool,
     reader: Pool,
     ids: Ids,
     vault: Arc<Vault>,
@@ -113,7 +113,7 @@ impl Store {
         is_created: bool,
     ) -> Result<Self, StoreError> {
         let (writer, reader) = Pool::open(url, settings, is_created).await?;
-        let writer = Writer::new(writer, settings.busy_wait);
+        let writer = WriterPool::new(writer, settings.busy_wait);
         let ids = Ids::new(writer.clone());
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }

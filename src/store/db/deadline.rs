@@ -121,7 +121,7 @@ impl Liveness {
     /// that the database itself would have kept.
     pub(crate) fn watch<T>(
         &self,
-        limit: Limit,
+        limit: CallLimit,
         runtime: &Handle,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
@@ -131,7 +131,7 @@ impl Liveness {
 
     async fn answer<T>(
         &self,
-        limit: Limit,
+        limit: CallLimit,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> Result<T, DbErr> {
         let call = timeout(limit.duration, call);
@@ -154,7 +154,7 @@ impl Liveness {
 
 /// How long one call may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit {
+pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
     /// Whether the database would have ended the call before, had it been able to.
     pub(crate) tells_silence: bool,
@@ -196,8 +196,8 @@ mod tests {
 
     use super::*;
 
-    fn limit(millis: u64) -> Limit {
-        Limit { duration: Duration::from_millis(millis), tells_silence: true }
+    fn limit(millis: u64) -> CallLimit {
+        CallLimit { duration: Duration::from_millis(millis), tells_silence: true }
     }
 
     #[tokio::test]

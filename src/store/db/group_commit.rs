@@ -16,29 +16,29 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
-use crate::store::db::pool::{Pool, WAIT, Watch};
+use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
 /// From this age on the shared transaction takes nobody else in, so that the first do not wait for all.
 const SHARED_FOR: Duration = Duration::from_millis(20);
 
 /// Begins transactions that write.
 #[derive(Clone)]
-pub(crate) struct Writer {
+pub(crate) struct WriterPool {
     pool: Pool,
     /// Where transactions are shared.
-    place: Option<Arc<Place>>,
+    place: Option<Arc<GroupSlot>>,
     /// How long a database that another process writes to is waited for.
     busy_wait: Duration,
 }
 
 /// Where the shared transaction is while there is one. Whoever has it locked has the turn; turns are given in the
 /// order in which they are asked for.
-type Place = Mutex<Option<Shared>>;
+type GroupSlot = Mutex<Option<CommitGroup>>;
 
 /// The transaction in which all have their turns who write now.
-pub(crate) struct Shared {
+pub(crate) struct CommitGroup {
     whole: DatabaseTransaction,
-    watch: Watch,
+    watch: CallGuard,
     begun: Instant,
     turns: u32,
     /// The turn of whoever has not committed: undone before anything else is done.
@@ -50,20 +50,20 @@ pub(crate) struct Shared {
 /// A transaction that writes. Dropped without a commit, it leaves nothing. Each of its statements has a deadline, and
 /// all of them have one together.
 pub struct Transaction {
-    kind: InRuntime<Kind>,
+    kind: InRuntime<TransactionKind>,
     backend: DbBackend,
-    watch: Watch,
+    watch: CallGuard,
     ends_at: Instant,
     /// PostgreSQL answers a commit after a failed statement with success, and has rolled back.
     has_failed: AtomicBool,
 }
 
-enum Kind {
+enum TransactionKind {
     Alone(DatabaseTransaction),
-    Turn(OwnedMappedMutexGuard<Option<Shared>, Shared>),
+    Turn(OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>),
 }
 
-impl Writer {
+impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration) -> Self {
         let place = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
         Self { pool, place, busy_wait }
@@ -75,14 +75,14 @@ impl Writer {
             let options =
                 TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
             let (own, watch) = self.pool.begin(options).await?;
-            return Ok(Transaction::new(Kind::Alone(own), self.pool.backend(), watch));
+            return Ok(Transaction::new(TransactionKind::Alone(own), self.pool.backend(), watch));
         };
         let mut held = timeout(WAIT, Arc::clone(place).lock_owned()).await.map_err(|_| busy())?;
         if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > SHARED_FOR) {
             held = tokio::spawn(end(held)).await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
-            *held = Some(Shared::begin(&self.pool, self.busy_wait).await?);
+            *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
             // It has its turn after all who wait for one now.
             let last = Arc::clone(place).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
@@ -90,7 +90,7 @@ impl Writer {
         let mut turn = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
         turn.next().await?;
         let watch = turn.watch.clone();
-        Ok(Transaction::new(Kind::Turn(turn), self.pool.backend(), watch))
+        Ok(Transaction::new(TransactionKind::Turn(turn), self.pool.backend(), watch))
     }
 
     /// Executes one statement that commits by itself. PostgreSQL holds its locks for as long as it takes, however long
@@ -127,7 +127,7 @@ impl Writer {
     }
 }
 
-impl Shared {
+impl CommitGroup {
     /// SQLite tells nobody when its lock is free, and another process may take it again and again: the lock is asked
     /// for until the wait is over.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
@@ -180,7 +180,7 @@ impl Shared {
 }
 
 /// Commits what was done in all turns and tells them. A task of its own, so that it is not dropped half way.
-async fn end(mut held: OwnedMutexGuard<Option<Shared>>) -> OwnedMutexGuard<Option<Shared>> {
+async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
         let result = match shared.complete().await {
             Ok(()) => shared.whole.commit().await.map_err(StoreError::from),
@@ -192,7 +192,7 @@ async fn end(mut held: OwnedMutexGuard<Option<Shared>>) -> OwnedMutexGuard<Optio
 }
 
 impl Transaction {
-    fn new(kind: Kind, backend: DbBackend, watch: Watch) -> Self {
+    fn new(kind: TransactionKind, backend: DbBackend, watch: CallGuard) -> Self {
         let kind = InRuntime::new(kind, watch.runtime().clone());
         let ends_at = Instant::now() + watch.deadlines.transaction;
         Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
@@ -208,14 +208,14 @@ impl Transaction {
     /// Puts what was done on the disk.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
-            Some(Kind::Alone(own)) if self.has_failed.load(Ordering::Relaxed) => {
+            Some(TransactionKind::Alone(own)) if self.has_failed.load(Ordering::Relaxed) => {
                 own.rollback().await?;
                 Err(StoreError::Unavailable(given_up("a statement of the transaction has failed")))
             }
-            Some(Kind::Alone(own)) => {
+            Some(TransactionKind::Alone(own)) => {
                 self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_failed)
             }
-            Some(Kind::Turn(mut turn)) => {
+            Some(TransactionKind::Turn(mut turn)) => {
                 turn.keep();
                 self.settled(turn).await
             }
@@ -226,14 +226,17 @@ impl Transaction {
     /// Undoes what was done. What was read may be another's who had a turn before, so it holds when this has returned.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
-            Some(Kind::Alone(own)) => Ok(self.watch.call(Duration::MAX, own.rollback()).await?),
-            Some(Kind::Turn(turn)) => self.settled(turn).await,
+            Some(TransactionKind::Alone(own)) => Ok(self.watch.call(Duration::MAX, own.rollback()).await?),
+            Some(TransactionKind::Turn(turn)) => self.settled(turn).await,
             None => Ok(()),
         }
     }
 
     /// Ends a turn and waits until what was done up to it is on the disk.
-    async fn settled(&self, turn: OwnedMappedMutexGuard<Option<Shared>, Shared>) -> Result<(), StoreError> {
+    async fn settled(
+        &self,
+        turn: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
+    ) -> Result<(), StoreError> {
         let mut outcome = turn.outcome.subscribe();
         drop(turn);
         let settled = timeout(self.watch.deadlines.call, outcome.wait_for(Option::is_some)).await;
@@ -243,8 +246,8 @@ impl Transaction {
 
     fn database(&self) -> Result<&DatabaseTransaction, DbErr> {
         match self.kind.get() {
-            Some(Kind::Alone(own)) => Ok(own),
-            Some(Kind::Turn(turn)) => Ok(&turn.whole),
+            Some(TransactionKind::Alone(own)) => Ok(own),
+            Some(TransactionKind::Turn(turn)) => Ok(&turn.whole),
             None => Err(given_up("the transaction has ended")),
         }
     }

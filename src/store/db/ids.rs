@@ -9,7 +9,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use tokio::sync::Mutex;
 
 use crate::store::db::error::StoreError;
-use crate::store::db::group_commit::Writer;
+use crate::store::db::group_commit::WriterPool;
 
 /// Ids taken from the database at once.
 const BLOCK: i64 = 256;
@@ -53,12 +53,12 @@ impl IdKind {
 /// Gives out portal ids. Take them before a transaction begins.
 #[derive(Clone)]
 pub struct Ids {
-    writer: Writer,
+    writer: WriterPool,
     blocks: Arc<Mutex<HashMap<IdKind, Range<i64>>>>,
 }
 
 impl Ids {
-    pub(crate) fn new(writer: Writer) -> Self {
+    pub(crate) fn new(writer: WriterPool) -> Self {
         Self { writer, blocks: Arc::default() }
     }
 

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::store::db::deadline::{Deadlines, Limit, Liveness, is_exhausted};
+use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 
 /// How long to wait for a free connection, a turn or a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
@@ -105,14 +105,14 @@ pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL s
      SET LOCAL idle_in_transaction_session_timeout = 0";
 
 /// Makes the options of a pool, whose connections tell these signs of life.
-type Options = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
+type OptionsFactory = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
 
 /// Connections to a database, for queries. Clones are the same pool.
 #[derive(Clone)]
-pub struct Pool(Arc<Inner>);
+pub struct Pool(Arc<PoolInner>);
 
-struct Inner {
-    options: Options,
+struct PoolInner {
+    options: OptionsFactory,
     backend: DbBackend,
     deadlines: Deadlines,
     runtime: Handle,
@@ -130,13 +130,13 @@ struct Generation {
 
 /// The limits of the calls of one transaction, and its connections' signs of life.
 #[derive(Clone)]
-pub(crate) struct Watch {
+pub(crate) struct CallGuard {
     liveness: Arc<Liveness>,
     runtime: Handle,
     pub(crate) deadlines: Deadlines,
 }
 
-impl Watch {
+impl CallGuard {
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
@@ -148,7 +148,7 @@ impl Watch {
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
         let duration = most.min(self.deadlines.call);
-        let limit = Limit { duration, tells_silence: duration == self.deadlines.call };
+        let limit = CallLimit { duration, tells_silence: duration == self.deadlines.call };
         self.liveness.watch(limit, &self.runtime, call)
     }
 
@@ -183,10 +183,14 @@ impl Pool {
         Ok((pool(sizes.0).await?, pool(sizes.1).await?))
     }
 
-    async fn connect(backend: DbBackend, settings: &PoolSettings, options: Options) -> Result<Self, DbErr> {
+    async fn connect(
+        backend: DbBackend,
+        settings: &PoolSettings,
+        options: OptionsFactory,
+    ) -> Result<Self, DbErr> {
         let liveness = Arc::new(Liveness::new());
         let connections = Database::connect(options(&liveness)).await?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(PoolInner {
             options,
             backend,
             deadlines: settings.deadlines(backend),
@@ -200,7 +204,7 @@ impl Pool {
     pub(crate) async fn begin(
         &self,
         options: TransactionOptions,
-    ) -> Result<(DatabaseTransaction, Watch), DbErr> {
+    ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
         let (connections, watch) = self.connections().await?;
         let begun = Box::pin(async { connections.begin_with_options(options).await });
         let begun = self.heard(&watch, watch.call(Duration::MAX, begun).await)?;
@@ -217,7 +221,7 @@ impl Pool {
 
     /// No connection for as long as one waits, and no answer to anybody meanwhile: all are silent, or the driver
     /// waits for the last answer of each before it gives up its place.
-    fn heard<T>(&self, watch: &Watch, result: Result<T, DbErr>) -> Result<T, DbErr> {
+    fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
         if is_stuck && self.0.backend == DbBackend::Postgres {
@@ -226,14 +230,14 @@ impl Pool {
         result
     }
 
-    async fn connections(&self) -> Result<(DatabaseConnection, Watch), DbErr> {
+    async fn connections(&self) -> Result<(DatabaseConnection, CallGuard), DbErr> {
         let mut current = self.current();
         if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
             tracing::warn!("connections to the database do not answer; new ones take their place");
             current = Box::pin(self.replaced()).await?;
         }
         let Generation { connections, liveness } = current;
-        let watch = Watch { liveness, runtime: self.0.runtime.clone(), deadlines: self.0.deadlines };
+        let watch = CallGuard { liveness, runtime: self.0.runtime.clone(), deadlines: self.0.deadlines };
         Ok((connections, watch))
     }
 

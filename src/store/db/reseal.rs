@@ -23,7 +23,7 @@ const PASSES_MAX: u32 = 5;
 const NAMED_MAX: usize = 20;
 
 /// The sealed texts of a column.
-struct SealedTexts {
+struct SealedColumn {
     name: &'static str,
     table: &'static str,
     key: &'static str,
@@ -33,8 +33,8 @@ struct SealedTexts {
 }
 
 /// Every place where the database holds sealed texts.
-const SEALED: [SealedTexts; 4] = [
-    SealedTexts {
+const SEALED: [SealedColumn; 4] = [
+    SealedColumn {
         name: "webhook_secrets",
         table: "webhooks",
         key: "taxpayer_id",
@@ -42,7 +42,7 @@ const SEALED: [SealedTexts; 4] = [
         column: "secret",
         reseal: |vault, id, text| vault.reseal(id, text),
     },
-    SealedTexts {
+    SealedColumn {
         name: "replaced_webhook_secrets",
         table: "webhooks",
         key: "taxpayer_id",
@@ -50,7 +50,7 @@ const SEALED: [SealedTexts; 4] = [
         column: "previous_secrets",
         reseal: webhooks::reseal_previous,
     },
-    SealedTexts {
+    SealedColumn {
         name: "erp_credentials",
         table: "integrations",
         key: "taxpayer_id",
@@ -58,7 +58,7 @@ const SEALED: [SealedTexts; 4] = [
         column: "settings",
         reseal: |vault, id, text| vault.reseal(&integrations::owner(id), text),
     },
-    SealedTexts {
+    SealedColumn {
         name: "idempotent_answers",
         table: "idempotency_keys",
         key: "id",
@@ -70,7 +70,7 @@ const SEALED: [SealedTexts; 4] = [
 
 /// How it went with one kind of sealed texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resealed {
+pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
@@ -82,7 +82,7 @@ pub struct Resealed {
 }
 
 /// Reseals everything.
-pub async fn all(store: &Store) -> Result<Vec<Resealed>, StoreError> {
+pub async fn all(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
     let mut done = Vec::new();
     for texts in &SEALED {
         done.push(texts.reseal_all(store).await?);
@@ -91,14 +91,14 @@ pub async fn all(store: &Store) -> Result<Vec<Resealed>, StoreError> {
 }
 
 /// A row as it was read.
-struct Row {
+struct SealedRow {
     key: Value,
     id: String,
     sealed: String,
 }
 
-impl SealedTexts {
-    async fn reseal_all(&self, store: &Store) -> Result<Resealed, StoreError> {
+impl SealedColumn {
+    async fn reseal_all(&self, store: &Store) -> Result<ResealReport, StoreError> {
         let mut resealed = 0;
         let mut passes = 0;
         loop {
@@ -113,8 +113,8 @@ impl SealedTexts {
     }
 
     /// Goes through the table once.
-    async fn pass(&self, store: &Store) -> Result<Resealed, StoreError> {
-        let mut report = Resealed {
+    async fn pass(&self, store: &Store) -> Result<ResealReport, StoreError> {
+        let mut report = ResealReport {
             kind: self.name,
             read: 0,
             resealed: 0,
@@ -132,7 +132,7 @@ impl SealedTexts {
         }
     }
 
-    async fn rows_after(&self, store: &Store, after: Value) -> Result<Vec<Row>, StoreError> {
+    async fn rows_after(&self, store: &Store, after: Value) -> Result<Vec<SealedRow>, StoreError> {
         let Self { table, key, column, .. } = self;
         let sql = format!(
             "SELECT {key} AS id, {column} AS sealed FROM {table} WHERE {key} > $1 AND {column} IS NOT NULL \
@@ -143,21 +143,21 @@ impl SealedTexts {
         rows.iter().map(|row| self.row(row)).collect()
     }
 
-    fn row(&self, found: &QueryResult) -> Result<Row, StoreError> {
+    fn row(&self, found: &QueryResult) -> Result<SealedRow, StoreError> {
         let sealed = found.try_get("", "sealed")?;
         if self.has_number {
             let id: i64 = found.try_get("", "id")?;
-            return Ok(Row { key: id.into(), id: id.to_string(), sealed });
+            return Ok(SealedRow { key: id.into(), id: id.to_string(), sealed });
         }
         let id: String = found.try_get("", "id")?;
-        Ok(Row { key: id.clone().into(), id, sealed })
+        Ok(SealedRow { key: id.clone().into(), id, sealed })
     }
 
     async fn reseal_rows(
         &self,
         store: &Store,
-        rows: &[Row],
-        report: &mut Resealed,
+        rows: &[SealedRow],
+        report: &mut ResealReport,
     ) -> Result<(), StoreError> {
         let mut replaced = Vec::new();
         for row in rows {
@@ -249,7 +249,7 @@ mod tests {
             let pools = PoolSettings::default();
             let vault = Vault::new(&key(8)).unwrap().with_old([key(7).as_str()]).unwrap();
             let both = Store::open_existing(&test.url, &pools, vault).await.unwrap();
-            let counts = |done: Vec<Resealed>| {
+            let counts = |done: Vec<ResealReport>| {
                 done.into_iter()
                     .map(|one| (one.kind, one.read, one.resealed, one.left, one.unopened_owners))
                     .collect::<Vec<_>>()

@@ -26,29 +26,29 @@ const ID_LEN: usize = 4;
 
 /// Holds the deployment's encryption keys.
 pub struct Vault {
-    current: Key,
-    old: Vec<Key>,
+    current: EncryptionKey,
+    old: Vec<EncryptionKey>,
 }
 
 /// The encryption key is not 32 bytes in base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the encryption key must be {KEY_LEN} bytes in base64")]
-pub struct BadKey;
+pub struct InvalidEncryptionKey;
 
-struct Key {
+struct EncryptionKey {
     id: String,
     bytes: [u8; KEY_LEN],
 }
 
 impl Vault {
     /// Seals and opens with one key.
-    pub fn new(key: &str) -> Result<Self, BadKey> {
-        Ok(Self { current: Key::parse(key)?, old: Vec::new() })
+    pub fn new(key: &str) -> Result<Self, InvalidEncryptionKey> {
+        Ok(Self { current: EncryptionKey::parse(key)?, old: Vec::new() })
     }
 
     /// Opens with these keys too.
-    pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, BadKey> {
-        let old = keys.into_iter().map(Key::parse).collect::<Result<_, _>>()?;
+    pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, InvalidEncryptionKey> {
+        let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })
     }
 
@@ -100,15 +100,15 @@ impl Vault {
         self.seal(owner, &self.open(owner, sealed)?).map(Some)
     }
 
-    fn keys(&self) -> impl Iterator<Item = &Key> {
+    fn keys(&self) -> impl Iterator<Item = &EncryptionKey> {
         std::iter::once(&self.current).chain(&self.old)
     }
 }
 
-impl Key {
-    fn parse(text: &str) -> Result<Self, BadKey> {
-        let decoded = STANDARD.decode(text.trim()).map_err(|_| BadKey)?;
-        let bytes: [u8; KEY_LEN] = decoded.try_into().map_err(|_| BadKey)?;
+impl EncryptionKey {
+    fn parse(text: &str) -> Result<Self, InvalidEncryptionKey> {
+        let decoded = STANDARD.decode(text.trim()).map_err(|_| InvalidEncryptionKey)?;
+        let bytes: [u8; KEY_LEN] = decoded.try_into().map_err(|_| InvalidEncryptionKey)?;
         let digest = Sha256::new().chain_update(ID_PURPOSE).chain_update(bytes).finalize();
         Ok(Self { id: hex::encode(&digest[..ID_LEN]), bytes })
     }

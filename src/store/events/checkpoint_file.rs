@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::domain::events::checkpoint::{
-    ChainHead, Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, Tail,
+    ChainHead, Checkpoint, CheckpointChain, CheckpointFault, CheckpointKey, CheckpointPublicKey,
 };
-use crate::domain::events::event::Head;
+use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 
 /// Why a file of checkpoints cannot be used.
@@ -30,7 +30,7 @@ pub struct CheckpointReader {
     path: PathBuf,
     file: BufReader<File>,
     key: CheckpointPublicKey,
-    tail: Tail,
+    tail: CheckpointChain,
     /// Where the last whole line ends.
     end: u64,
 }
@@ -39,16 +39,22 @@ pub struct CheckpointReader {
 pub struct CheckpointFile {
     path: PathBuf,
     key: CheckpointKey,
-    tail: Tail,
+    tail: CheckpointChain,
     end: u64,
     /// The newest checkpointed head of each taxpayer.
-    heads: HashMap<TaxpayerId, Head>,
+    heads: HashMap<TaxpayerId, LogHead>,
 }
 
 impl CheckpointReader {
     pub fn open(path: &Path, key: CheckpointPublicKey) -> Result<Self, CheckpointFileError> {
         let file = File::open(path).map_err(|source| unusable(path, source))?;
-        Ok(Self { path: path.to_owned(), file: BufReader::new(file), key, tail: Tail::default(), end: 0 })
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufReader::new(file),
+            key,
+            tail: CheckpointChain::default(),
+            end: 0,
+        })
     }
 
     /// The next checkpoint; none at the end. A last line without an end is one that a crash cut short.
@@ -66,7 +72,7 @@ impl CheckpointReader {
     }
 
     /// The number and hash of the last line that was read.
-    pub fn tail(&self) -> &Tail {
+    pub fn tail(&self) -> &CheckpointChain {
         &self.tail
     }
 }
@@ -74,14 +80,14 @@ impl CheckpointReader {
 impl CheckpointFile {
     /// A file that is read and, where it is missing, made when it is first appended to.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
-        Self { path, key, tail: Tail::default(), end: 0, heads: HashMap::new() }
+        Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub fn tail(&self) -> &Tail {
+    pub fn tail(&self) -> &CheckpointChain {
         &self.tail
     }
 
@@ -90,7 +96,7 @@ impl CheckpointFile {
     }
 
     /// The newest checkpointed head of a taxpayer.
-    pub fn head(&self, taxpayer: TaxpayerId) -> Option<&Head> {
+    pub fn head(&self, taxpayer: TaxpayerId) -> Option<&LogHead> {
         self.heads.get(&taxpayer)
     }
 
@@ -160,7 +166,7 @@ mod tests {
     }
 
     fn head(taxpayer: i64, sequence: i64) -> ChainHead {
-        let head = Head { sequence, hash: hex::encode([7; 32]) };
+        let head = LogHead { sequence, hash: hex::encode([7; 32]) };
         ChainHead { taxpayer_id: TaxpayerId(taxpayer), head }
     }
 

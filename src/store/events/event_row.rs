@@ -4,7 +4,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -32,7 +32,7 @@ impl TryFrom<Model> for Event {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "events", id: format!("{}/{}", row.taxpayer_id, row.sequence) };
+        let at = RowRef { table: "events", id: format!("{}/{}", row.taxpayer_id, row.sequence) };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

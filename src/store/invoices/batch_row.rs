@@ -4,7 +4,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::batch::{Batch, ItemOutcome};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{Row, json};
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -30,7 +30,7 @@ impl TryFrom<Model> for Batch {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "batches", id: format!("{}/{}", row.taxpayer_id, row.batch_no) };
+        let at = RowRef { table: "batches", id: format!("{}/{}", row.taxpayer_id, row.batch_no) };
         Ok(Self {
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             items: at.json(&row.items)?,

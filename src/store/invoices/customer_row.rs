@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::Customer;
-use crate::store::db::column::{Row, json};
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -31,7 +31,7 @@ impl TryFrom<Model> for Customer {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "customers", id: row.id };
+        let at = RowRef { table: "customers", id: row.id };
         Ok(Self {
             id: CustomerId(row.id),
             category: at.parse(&row.category)?,

@@ -7,7 +7,7 @@ use sea_orm::entity::prelude::*;
 use crate::domain::invoice::{AuthorityState, Invoice};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::payment::Payment;
-use crate::store::db::column::{Row, caseless, json};
+use crate::store::db::column::{RowRef, caseless, json};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -53,7 +53,7 @@ impl TryFrom<Model> for Invoice {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "invoices", id: row.id };
+        let at = RowRef { table: "invoices", id: row.id };
         Ok(Self {
             id: InvoiceId(row.id),
             taxpayer_id: TaxpayerId(row.taxpayer_id),

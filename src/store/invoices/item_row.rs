@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -34,7 +34,7 @@ impl TryFrom<Model> for Item {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "items", id: row.id };
+        let at = RowRef { table: "items", id: row.id };
         Ok(Self {
             id: ItemId(row.id),
             item_type: at.parse(&row.item_type)?,

@@ -17,7 +17,7 @@ use crate::store::invoices::invoice_row::{Column, Entity};
 
 /// Which invoices are listed; what is `None` narrows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filters {
+pub struct InvoiceFilter {
     pub batch_no: Option<String>,
     pub status: Option<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
@@ -35,43 +35,43 @@ pub struct Filters {
 /// A place in the list: that of an invoice, after which the next one comes. It stays where it is however many
 /// invoices come before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ListCursor {
     pub created_at: Timestamp,
     pub id: InvoiceId,
 }
 
 /// Where a page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum PageStart {
     /// After so many invoices.
     At(u64),
-    After(Place),
+    After(ListCursor),
 }
 
 /// A part of the list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct InvoicePage {
     pub invoices: Vec<Invoice>,
     /// How many the filters let through in all.
     pub total: u64,
     /// Where the next part begins; none at the end.
-    pub next: Option<Place>,
+    pub next: Option<ListCursor>,
 }
 
 /// So many of a taxpayer's invoices, the newest first.
 pub async fn owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
-    filters: &Filters,
-    (start, limit): (Start, u64),
-) -> Result<Part, StoreError> {
-    let plain = Reading { is_by_order: false, is_sorted: false };
+    filters: &InvoiceFilter,
+    (start, limit): (PageStart, u64),
+) -> Result<InvoicePage, StoreError> {
+    let plain = IndexHint { is_by_order: false, is_sorted: false };
     let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
-    let skipped = if let Start::At(offset) = start { offset } else { 0 };
+    let skipped = if let PageStart::At(offset) = start { offset } else { 0 };
     if skipped >= total {
-        return Ok(Part { invoices: Vec::new(), total, next: None });
+        return Ok(InvoicePage { invoices: Vec::new(), total, next: None });
     }
-    let reading = Reading::of(store.backend(), filters, total);
+    let reading = IndexHint::of(store.backend(), filters, total);
     let ids = ids(condition(taxpayer, filters, reading), (start, limit.saturating_add(1)), reading);
     let mut rows = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -84,14 +84,14 @@ pub async fn owned_by(
     rows.truncate(limit);
     let invoices: Vec<_> = rows.into_iter().map(Invoice::try_from).collect::<Result<_, _>>()?;
     let last = invoices.last().filter(|_| has_more);
-    let next = last.map(|invoice| Place { created_at: invoice.created_at, id: invoice.id });
-    Ok(Part { invoices, total, next })
+    let next = last.map(|invoice| ListCursor { created_at: invoice.created_at, id: invoice.id });
+    Ok(InvoicePage { invoices, total, next })
 }
 
 /// How an index is gone through. SQLite knows nothing of how many rows a filter lets through and guesses badly;
 /// by then we know. PostgreSQL chooses by its own statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Reading {
+struct IndexHint {
     /// Many rows match a range: newest first until there are enough of them, since to sort them all would take long.
     is_by_order: bool,
     /// Few rows match: all of them, sorted, since to look for them from the newest on would take long.
@@ -101,9 +101,9 @@ struct Reading {
 /// Rows that are sorted rather than looked for.
 const SORTED_MAX: u64 = 10_000;
 
-impl Reading {
-    fn of(backend: DbBackend, filters: &Filters, total: u64) -> Self {
-        let is_guessed = backend == DbBackend::Sqlite && *filters != Filters::default();
+impl IndexHint {
+    fn of(backend: DbBackend, filters: &InvoiceFilter, total: u64) -> Self {
+        let is_guessed = backend == DbBackend::Sqlite && *filters != InvoiceFilter::default();
         let is_sorted = is_guessed && total <= SORTED_MAX;
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
@@ -114,7 +114,7 @@ impl Reading {
     }
 }
 
-impl Filters {
+impl InvoiceFilter {
     /// Whether one of them is for a single value, whose index is in the order of the list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
@@ -123,8 +123,8 @@ impl Filters {
 }
 
 /// The ids of a part, found in an index alone.
-fn ids(condition: Condition, (start, limit): (Start, u64), reading: Reading) -> SelectStatement {
-    let created_at = || Reading::column(Column::CreatedAt, reading.is_sorted);
+fn ids(condition: Condition, (start, limit): (PageStart, u64), reading: IndexHint) -> SelectStatement {
+    let created_at = || IndexHint::column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();
     ids.column(Column::Id)
         .from(Entity)
@@ -133,8 +133,8 @@ fn ids(condition: Condition, (start, limit): (Start, u64), reading: Reading) -> 
         .order_by(Column::Id, sea_orm::Order::Desc)
         .limit(limit);
     match start {
-        Start::At(offset) => ids.offset(offset),
-        Start::After(place) => {
+        PageStart::At(offset) => ids.offset(offset),
+        PageStart::After(place) => {
             let columns = Expr::tuple([created_at(), Expr::col(Column::Id)]);
             let values = [place.created_at.as_microsecond(), place.id.0].map(Expr::val);
             ids.and_where(columns.lt(Expr::tuple(values)))
@@ -143,9 +143,9 @@ fn ids(condition: Condition, (start, limit): (Start, u64), reading: Reading) -> 
     ids
 }
 
-fn condition(taxpayer: TaxpayerId, filters: &Filters, reading: Reading) -> Condition {
+fn condition(taxpayer: TaxpayerId, filters: &InvoiceFilter, reading: IndexHint) -> Condition {
     let date = |date: Date| date.to_string();
-    let range = |column| Reading::column(column, reading.is_by_order);
+    let range = |column| IndexHint::column(column, reading.is_by_order);
     Condition::all()
         .add(Column::TaxpayerId.eq(taxpayer.0))
         .add_option(filters.batch_no.as_ref().map(|batch_no| Column::BatchNo.eq(batch_no)))

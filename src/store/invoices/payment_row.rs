@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::Invoice;
-use crate::domain::payment::{Entry, Posting};
-use crate::store::db::column::Row;
+use crate::domain::payment::{LedgerEntry, Posting};
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -28,11 +28,11 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-impl TryFrom<Model> for Entry {
+impl TryFrom<Model> for LedgerEntry {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "payment_entries", id: row.sequence };
+        let at = RowRef { table: "payment_entries", id: row.sequence };
         Ok(Self {
             at: at.moment(row.at)?,
             posting: Posting { status: at.parse(&row.status)?, amount: at.parse(&row.amount)? },

@@ -3,7 +3,7 @@
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::domain::payment::Entry;
+use crate::domain::payment::LedgerEntry;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::invoices::payment_row::{Column, Entity};
@@ -13,12 +13,12 @@ pub async fn owned_by_of_invoice(
     store: &Store,
     taxpayer: TaxpayerId,
     invoice: InvoiceId,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Vec<LedgerEntry>, StoreError> {
     let rows = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::InvoiceId.eq(invoice.0))
         .order_by_asc(Column::Sequence)
         .all(store.reader())
         .await?;
-    rows.into_iter().map(Entry::try_from).collect()
+    rows.into_iter().map(LedgerEntry::try_from).collect()
 }

@@ -7,9 +7,9 @@ use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter,
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::timeline::{ENTRIES_MAX, Entry, EntryKind, Timeline};
+use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, TimelineEntry};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
@@ -48,7 +48,7 @@ struct EventRow {
     amount: Option<String>,
 }
 
-async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
     use event_row::Column;
     let columns = [Column::Sequence, Column::Id, Column::Kind, Column::At];
     let mut newest = event_row::Entity::find().select_only().columns(columns);
@@ -74,8 +74,8 @@ fn field_of_data(backend: DbBackend, name: &str) -> Expr {
     })
 }
 
-fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Entry, StoreError> {
-    let at = Row { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
+fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, StoreError> {
+    let at = RowRef { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
     let json = |text: Option<String>| text.map(|text| at.json::<Value>(&text)).transpose();
     let detail = [
         ("event_id", Some(row.id.into())),
@@ -86,7 +86,7 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Entry, StoreErr
         ("reference", json(row.reference)?),
         ("amount", json(row.amount)?),
     ];
-    Ok(Entry {
+    Ok(TimelineEntry {
         at: at.moment(row.at)?,
         kind: EntryKind::Event,
         name: row.kind,
@@ -97,7 +97,7 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Entry, StoreErr
     })
 }
 
-async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
     let mut entries = Vec::new();
     for run in runs::owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await? {
         let rows = step_row::Entity::find()
@@ -109,9 +109,9 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ent
             .all(store.reader())
             .await?;
         for row in rows.into_iter().rev() {
-            let at = Row { table: "pipeline_steps", id: row.id.clone() };
+            let at = RowRef { table: "pipeline_steps", id: row.id.clone() };
             let operation = Some(run.operation.as_str().into());
-            entries.push(Entry {
+            entries.push(TimelineEntry {
                 at: at.moment(row.started_at)?,
                 kind: EntryKind::Step,
                 attempt: Some(at.count(row.attempt)?),
@@ -125,7 +125,7 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ent
     Ok(entries)
 }
 
-async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Entry>, StoreError> {
+async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
     let about = sequences_about(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery_row::Entity::find()
         .filter(delivery_row::Column::TaxpayerId.eq(taxpayer.0))
@@ -145,8 +145,11 @@ async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<
     made.into_iter().rev().filter_map(|attempt| Some(entry_of_attempt(of(&attempt)?, attempt))).collect()
 }
 
-fn entry_of_attempt(delivery: &delivery_row::Model, made: attempt_row::Model) -> Result<Entry, StoreError> {
-    let at = Row { table: "attempts", id: format!("{}/{}", made.delivery_id, made.attempt) };
+fn entry_of_attempt(
+    delivery: &delivery_row::Model,
+    made: attempt_row::Model,
+) -> Result<TimelineEntry, StoreError> {
+    let at = RowRef { table: "attempts", id: format!("{}/{}", made.delivery_id, made.attempt) };
     let outcome = if made.failure.is_none() { "delivered" } else { "failed" };
     let detail = [
         ("delivery_id", Some(made.delivery_id.into())),
@@ -155,7 +158,7 @@ fn entry_of_attempt(delivery: &delivery_row::Model, made: attempt_row::Model) ->
         ("status", made.status.map(Value::from)),
         ("failure", made.failure.map(Value::from)),
     ];
-    Ok(Entry {
+    Ok(TimelineEntry {
         at: at.moment(made.at)?,
         kind: EntryKind::Delivery,
         name: delivery.kind.clone(),

@@ -6,12 +6,12 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::fair_queue::{self, Ask, ShutGate};
-use crate::store::lanes::{self, Claimed, LaneKind, Lease};
+use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest};
+use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 
 /// Takes over one lane that is due and whose lease is over. One at a time: of two that are taken up at once, either may
 /// be what ends the process.
-pub async fn take(store: &Store, ask: &Ask<'_>) -> Result<Option<Claimed>, StoreError> {
+pub async fn take(store: &Store, ask: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
     let backend = store.backend();
     let values: [Value; 1] = [ask.kind.as_str().into()];
     let statement = Statement::from_sql_and_values(backend, left(backend, ask.shut), values);
@@ -41,7 +41,7 @@ pub async fn appoint(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), 
 }
 
 /// The lanes without a living holder are few, and are found by their leases; many others may be due.
-fn left(backend: DbBackend, shut: &[ShutGate]) -> String {
+fn left(backend: DbBackend, shut: &[BlockedStep]) -> String {
     let (now, open) = (lanes::still_clock(backend), fair_queue::open("abandoned", shut));
     format!(
         "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, gate, taxpayer_id FROM lanes \
@@ -68,23 +68,23 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes::fair_queue::{START, Share};
+    use crate::store::lanes::fair_queue::{FairShare, START};
     use crate::store::lanes::leases;
     use crate::store::testing::stores;
 
-    const SIGN_SHUT: ShutGate = ShutGate { gate: "sign", taxpayers: None };
+    const SIGN_SHUT: BlockedStep = BlockedStep { gate: "sign", taxpayers: None };
     const LEASE: Duration = Duration::from_secs(30);
     const OVER: Duration = Duration::ZERO;
 
-    fn ask(owner: &str, lease: Duration) -> Ask<'_> {
-        Ask {
+    fn ask(owner: &str, lease: Duration) -> ClaimRequest<'_> {
+        ClaimRequest {
             kind: LaneKind::Endpoint,
             owner,
             lease,
             limit: 8,
             after: START,
             shut: &[],
-            share: Share::unlimited(),
+            share: FairShare::unlimited(),
         }
     }
 
@@ -108,7 +108,8 @@ mod tests {
             let store = &test.store;
             due(store, &["7", "8"]).await;
             assert_eq!(take(store, &ask("one", LEASE)).await.unwrap(), None, "nobody has ended with them");
-            let taken = fair_queue::take(store, &Ask { limit: 1, ..ask("one", OVER) }).await.unwrap();
+            let taken =
+                fair_queue::take(store, &ClaimRequest { limit: 1, ..ask("one", OVER) }).await.unwrap();
             assert_eq!(taken.turns.len(), 1);
             let key = taken.turns[0].lease.key.clone();
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -149,7 +150,7 @@ mod tests {
                 [],
                 "not with the others"
             );
-            let shut = Ask { shut: &[SIGN_SHUT], ..ask("two", LEASE) };
+            let shut = ClaimRequest { shut: &[SIGN_SHUT], ..ask("two", LEASE) };
             assert_eq!(take(store, &shut).await.unwrap(), None, "its gate is shut");
             let claimed = take(store, &ask("two", LEASE)).await.unwrap().unwrap();
             assert_eq!(claimed.crashes, 0);

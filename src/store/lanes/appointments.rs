@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, Statement, Value};
 
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LEFT};
@@ -18,7 +18,7 @@ pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     let sql = format!("SELECT {} AS present", lanes::clock(backend));
     let row = store.reader().query_one_raw(Statement::from_string(backend, sql)).await?;
     let present = row.ok_or(StoreError::Stale)?.try_get("", "present")?;
-    Row { table: "clock", id: "now" }.moment(present)
+    RowRef { table: "clock", id: "now" }.moment(present)
 }
 
 /// Makes all lanes due now that wait for a later moment. Whoever has nothing to do yet waits again.

@@ -22,7 +22,7 @@ const NOBODY: i64 = 0;
 
 /// A lane with something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct QueuedLane {
     pub key: String,
     pub taxpayer_id: i64,
     /// By when, in microseconds since 1970: the order within a taxpayer.
@@ -32,13 +32,13 @@ pub struct Waiting {
 
 /// A gate that is shut.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShutGate {
+pub struct BlockedStep {
     pub gate: &'static str,
     /// For whom; None where for everybody.
     pub taxpayers: Option<Vec<i64>>,
 }
 
-impl ShutGate {
+impl BlockedStep {
     /// Whether this gate is no longer shut for somebody for whom it was, where these are shut now.
     pub fn opens_for_some(&self, now: &[Self]) -> bool {
         let Some(now) = now.iter().find(|other| other.gate == self.gate) else { return true };
@@ -65,7 +65,7 @@ impl ShutGate {
 
 /// What a dispatcher asks for.
 #[derive(Debug, Clone)]
-pub struct Ask<'a> {
+pub struct ClaimRequest<'a> {
     pub kind: LaneKind,
     pub owner: &'a str,
     pub lease: Duration,
@@ -73,20 +73,20 @@ pub struct Ask<'a> {
     /// The taxpayer that had the last turn.
     pub after: i64,
     /// Gates that are shut.
-    pub shut: &'a [ShutGate],
-    pub share: Share,
+    pub shut: &'a [BlockedStep],
+    pub share: FairShare,
 }
 
 /// How many lanes one taxpayer may hold at a time, so that one whose lanes take long leaves room for the others.
 /// Lanes that belong to no taxpayer are not limited.
 #[derive(Debug, Clone)]
-pub struct Share {
+pub struct FairShare {
     pub max: usize,
     /// What the dispatcher holds of each taxpayer.
     pub held: HashMap<i64, usize>,
 }
 
-impl Share {
+impl FairShare {
     pub fn unlimited() -> Self {
         Self { max: usize::MAX, held: HashMap::new() }
     }
@@ -112,20 +112,20 @@ impl Share {
 
 /// A lane that is ours now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct TaxpayerLease {
     pub taxpayer_id: i64,
     pub lease: Lease,
 }
 
 /// Lanes that are ours now, in the order of their turns, and who had the last.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    pub turns: Vec<Turn>,
+pub struct ClaimedLanes {
+    pub turns: Vec<TaxpayerLease>,
     pub last: Option<i64>,
 }
 
 /// Makes lanes due now, creating those that do not exist.
-pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[Waiting]) -> Result<(), StoreError> {
+pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
     if lanes.is_empty() {
         return Ok(());
     }
@@ -161,16 +161,16 @@ pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[Waiting]) -> Resul
 }
 
 /// Takes over lanes whose turn it is.
-pub async fn take(store: &Store, ask: &Ask<'_>) -> Result<Taken, StoreError> {
+pub async fn take(store: &Store, ask: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
     let taxpayers = in_circle(store, ask).await?;
-    let Some(last) = taxpayers.last().copied() else { return Ok(Taken::default()) };
+    let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
     let lanes = turn_by_turn(most_urgent(store, ask, &taxpayers).await?, ask.limit);
     let turns = claim(store, ask, lanes).await?;
-    Ok(Taken { turns, last: Some(last) })
+    Ok(ClaimedLanes { turns, last: Some(last) })
 }
 
 /// The next taxpayers with something to do, from the one after the last on and round again.
-async fn in_circle(store: &Store, ask: &Ask<'_>) -> Result<Vec<i64>, StoreError> {
+async fn in_circle(store: &Store, ask: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
     let mut found = taxpayers(store, ask, (ask.after, i64::MAX), ask.limit).await?;
     if found.len() < ask.limit && ask.after > START {
         let missing = ask.limit - found.len();
@@ -182,7 +182,7 @@ async fn in_circle(store: &Store, ask: &Ask<'_>) -> Result<Vec<i64>, StoreError>
 /// Goes from taxpayer to taxpayer by the index: no lane is looked at that is not its taxpayer's first.
 async fn taxpayers(
     store: &Store,
-    ask: &Ask<'_>,
+    ask: &ClaimRequest<'_>,
     (after, up_to): (i64, i64),
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
@@ -209,7 +209,7 @@ async fn taxpayers(
 /// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit and as its share allows.
 async fn most_urgent(
     store: &Store,
-    ask: &Ask<'_>,
+    ask: &ClaimRequest<'_>,
     taxpayers: &[i64],
 ) -> Result<Vec<(i64, String)>, StoreError> {
     let free = free(store.backend(), ask.shut);
@@ -245,26 +245,31 @@ fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
 }
 
 /// Of these lanes those that are still free.
-async fn claim(store: &Store, ask: &Ask<'_>, lanes: Vec<(i64, String)>) -> Result<Vec<Turn>, StoreError> {
+async fn claim(
+    store: &Store,
+    ask: &ClaimRequest<'_>,
+    lanes: Vec<(i64, String)>,
+) -> Result<Vec<TaxpayerLease>, StoreError> {
     let mut free = lanes::free(ask.kind, &lanes::now(store.backend()));
     free.and_where(Expr::col("key").is_in(lanes.iter().map(|(_, key)| key.as_str())))
         .and_where(Expr::col("lease_until").is_null());
     let claimed = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
     let mut leases: HashMap<String, Lease> =
         claimed.into_iter().map(|one| (one.lease.key.clone(), one.lease)).collect();
-    let turn = |(taxpayer_id, key): (i64, String)| Some(Turn { taxpayer_id, lease: leases.remove(&key)? });
+    let turn =
+        |(taxpayer_id, key): (i64, String)| Some(TaxpayerLease { taxpayer_id, lease: leases.remove(&key)? });
     Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
 /// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is shut.
-fn free(backend: DbBackend, shut: &[ShutGate]) -> String {
+fn free(backend: DbBackend, shut: &[BlockedStep]) -> String {
     let now = lanes::still_clock(backend);
     let open = open("lanes", shut);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
 /// Whether a lane of a table of lanes stands at no gate that is shut, with its `AND`.
-pub(crate) fn open(table: &str, shut: &[ShutGate]) -> String {
+pub(crate) fn open(table: &str, shut: &[BlockedStep]) -> String {
     let mut open = String::new();
     for gate in shut {
         open.push_str(" AND ");
@@ -282,7 +287,7 @@ pub async fn hurry(
     store: &Store,
     kind: LaneKind,
     gates: &[&'static str],
-    shut: &[ShutGate],
+    shut: &[BlockedStep],
 ) -> Result<(), StoreError> {
     let now = lanes::now(store.backend());
     let mut statement = Query::update();
@@ -353,11 +358,11 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
 
-    fn lane(taxpayer_id: i64, deadline: i64, gate: Option<&'static str>) -> Waiting {
-        Waiting { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, gate }
+    fn lane(taxpayer_id: i64, deadline: i64, gate: Option<&'static str>) -> QueuedLane {
+        QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, gate }
     }
 
-    async fn add(store: &Store, lanes: &[Waiting]) {
+    async fn add(store: &Store, lanes: &[QueuedLane]) {
         let tx = store.begin().await.unwrap();
         for some in lanes.chunks(200) {
             queue(&tx, LaneKind::Run, some).await.unwrap();
@@ -365,20 +370,20 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    fn shut_for(gate: &'static str, taxpayers: Option<&[i64]>) -> ShutGate {
-        ShutGate { gate, taxpayers: taxpayers.map(<[i64]>::to_vec) }
+    fn shut_for(gate: &'static str, taxpayers: Option<&[i64]>) -> BlockedStep {
+        BlockedStep { gate, taxpayers: taxpayers.map(<[i64]>::to_vec) }
     }
 
     /// Takes `limit` lanes after whoever was last; their keys.
-    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[ShutGate]) -> (Vec<String>, i64) {
-        let ask = Ask {
+    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[BlockedStep]) -> (Vec<String>, i64) {
+        let ask = ClaimRequest {
             kind: LaneKind::Run,
             owner: "me",
             lease: LEASE,
             limit,
             after,
             shut,
-            share: Share::unlimited(),
+            share: FairShare::unlimited(),
         };
         let taken = take(store, &ask).await.unwrap();
         (taken.turns.into_iter().map(|turn| turn.lease.key).collect(), taken.last.unwrap_or(after))
@@ -428,8 +433,8 @@ mod tests {
             add(store, &[lane(2, 5, None)]).await;
             add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
             let owners = async |limit, held: &[(i64, usize)]| {
-                let share = Share { max: 6, held: held.iter().copied().collect() };
-                let ask = Ask {
+                let share = FairShare { max: 6, held: held.iter().copied().collect() };
+                let ask = ClaimRequest {
                     kind: LaneKind::Run,
                     owner: "me",
                     lease: LEASE,
@@ -494,14 +499,14 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
-            let ask = Ask {
+            let ask = ClaimRequest {
                 kind: LaneKind::Run,
                 owner: "me",
                 lease: LEASE,
                 limit: 8,
                 after: START,
                 shut: &[],
-                share: Share::unlimited(),
+                share: FairShare::unlimited(),
             };
             let leases: Vec<_> =
                 take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
@@ -524,14 +529,14 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
-            let ask = Ask {
+            let ask = ClaimRequest {
                 kind: LaneKind::Run,
                 owner: "me",
                 lease: LEASE,
                 limit: 2,
                 after: START,
                 shut: &[],
-                share: Share::unlimited(),
+                share: FairShare::unlimited(),
             };
             let leases: Vec<_> =
                 take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
@@ -557,14 +562,14 @@ mod tests {
             let all = async |owner: &'static str| {
                 let (mut keys, mut after) = (Vec::new(), START);
                 for _ in 0..40 {
-                    let ask = Ask {
+                    let ask = ClaimRequest {
                         kind: LaneKind::Run,
                         owner,
                         lease: LEASE,
                         limit: 10,
                         after,
                         shut: &[],
-                        share: Share::unlimited(),
+                        share: FairShare::unlimited(),
                     };
                     let taken = take(store, &ask).await.unwrap();
                     keys.extend(taken.turns.into_iter().map(|turn| turn.lease.key));

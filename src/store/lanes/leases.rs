@@ -20,7 +20,7 @@ const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
 
 /// How a lane is given back: when it is due again, or not by itself, and at which gate it stands until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rest {
+pub struct LaneRelease {
     pub lease: Lease,
     pub delay: Option<Duration>,
     pub gate: Option<&'static str>,
@@ -43,7 +43,7 @@ pub async fn fence_all(
 }
 
 /// Gives back lanes that are fenced in this transaction.
-pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[Rest]) -> Result<(), StoreError> {
+pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[LaneRelease]) -> Result<(), StoreError> {
     if rests.is_empty() {
         return Ok(());
     }
@@ -230,7 +230,7 @@ mod tests {
             let rests: Vec<_> = [Some(Duration::ZERO), None, Some(Duration::ZERO)]
                 .into_iter()
                 .zip(&leases)
-                .map(|(delay, lease)| Rest { lease: lease.clone(), delay, gate: None })
+                .map(|(delay, lease)| LaneRelease { lease: lease.clone(), delay, gate: None })
                 .collect();
             release_all(&tx, LaneKind::Endpoint, &rests).await.unwrap();
             tx.commit().await.unwrap();
@@ -253,7 +253,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
             assert!(is_held, "it was claimed");
-            let rest = Rest { lease, delay: Some(Duration::from_mins(1)), gate: Some(lanes::PARKED) };
+            let rest = LaneRelease { lease, delay: Some(Duration::from_mins(1)), gate: Some(lanes::PARKED) };
             release_all(&tx, LaneKind::Endpoint, &[rest]).await.unwrap();
             let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
             assert!(!is_held, "it was given back");
@@ -279,7 +279,7 @@ mod tests {
             };
             let rest = async |lease: Lease, (delay, gate)| {
                 let tx = store.begin().await.unwrap();
-                release_all(&tx, LaneKind::Endpoint, &[Rest { lease, delay, gate }]).await.unwrap();
+                release_all(&tx, LaneKind::Endpoint, &[LaneRelease { lease, delay, gate }]).await.unwrap();
                 tx.commit().await.unwrap();
             };
             assert_eq!(take().await, None, "there is no such lane");

@@ -4,7 +4,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::audit::{Actor, ActorKind, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -33,7 +33,7 @@ impl TryFrom<Model> for AuditEntry {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "audit", id: row.id.clone() };
+        let at = RowRef { table: "audit", id: row.id.clone() };
         let integrator_id = row.integrator_id.map(IntegratorId);
         let actor = match (at.parse(&row.actor)?, row.operator_id, integrator_id) {
             (ActorKind::Operator, Some(id), _) => Actor::Operator(id),

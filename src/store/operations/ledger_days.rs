@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::clock;
-    use crate::domain::pipeline::{Request, Run};
+    use crate::domain::pipeline::{Run, RunRequest};
     use crate::store::runs;
     use crate::store::testing::stores;
 
@@ -91,7 +91,7 @@ mod tests {
 
     fn run(no: &str, operation: Operation, (created, updated): (i64, i64)) -> Run {
         let irn = Irn::parse(&format!("{no}-94ad90fb-20261121")).unwrap();
-        let request = Request { operation, irn, document: json!({}) };
+        let request = RunRequest { operation, irn, document: json!({}) };
         Run { updated_at: at(updated), ..Run::open(clock::new_id(), TaxpayerId(7), request, at(created)) }
     }
 

@@ -5,8 +5,8 @@ use sea_orm::entity::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::outage::{Affected, Outage, Telling};
-use crate::store::db::column::{Row, json};
+use crate::domain::outage::{AffectedOperation, NotificationProgress, Outage};
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::error::StoreError;
 
 /// What can be out.
@@ -33,7 +33,7 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// An affected operation as the column holds it, its moments in microseconds.
 #[derive(Debug, Serialize, Deserialize)]
-struct Part {
+struct AffectedColumn {
     operation: String,
     failed_at: i64,
     answered_at: Option<i64>,
@@ -43,10 +43,10 @@ impl TryFrom<Model> for Outage {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "outages", id: &row.id };
-        let parts: Vec<Part> = at.json(&row.affected)?;
+        let at = RowRef { table: "outages", id: &row.id };
+        let parts: Vec<AffectedColumn> = at.json(&row.affected)?;
         let affected = parts.into_iter().map(|part| {
-            Ok(Affected {
+            Ok(AffectedOperation {
                 operation: part.operation,
                 failed_at: at.moment(part.failed_at)?,
                 answered_at: part.answered_at.map(|micros| at.moment(micros)).transpose()?,
@@ -54,7 +54,11 @@ impl TryFrom<Model> for Outage {
         });
         let telling = row.telling.as_deref().map(|edge| {
             let reached = TaxpayerId(row.reached);
-            Ok::<_, StoreError>(Telling { edge: at.parse(edge)?, reached, has_missed: row.has_missed })
+            Ok::<_, StoreError>(NotificationProgress {
+                edge: at.parse(edge)?,
+                reached,
+                has_missed: row.has_missed,
+            })
         });
         Ok(Self {
             id: at.parse(&row.id)?,
@@ -69,7 +73,7 @@ impl TryFrom<Model> for Outage {
 impl From<&Outage> for Model {
     fn from(outage: &Outage) -> Self {
         let micros = Timestamp::as_microsecond;
-        let part = |one: &Affected| Part {
+        let part = |one: &AffectedOperation| AffectedColumn {
             operation: one.operation.clone(),
             failed_at: micros(one.failed_at),
             answered_at: one.answered_at.map(micros),

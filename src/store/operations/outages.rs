@@ -11,7 +11,7 @@ use sea_orm::{
 
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::db::column::{Row, contains};
+use crate::store::db::column::{RowRef, contains};
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::outage_notice_row;
@@ -19,10 +19,10 @@ use crate::store::operations::outage_row::{Column, Entity, Model};
 use crate::store::webhooks::webhook_row;
 
 /// One piece of news: of which outage, and which end of it.
-pub type News = (OutageId, OutageEdge);
+pub type OutageEvent = (OutageId, OutageEdge);
 
 /// How many taxpayers were told of each piece of news.
-pub type Told = HashMap<News, u64>;
+pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
 /// The outage that is open, else the one that ended last.
 pub async fn last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
@@ -60,7 +60,7 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
 /// The next taxpayers whose enabled events name a piece of news that they have not been told, in order.
 pub async fn untold(
     store: &Store,
-    (outage, edge): News,
+    (outage, edge): OutageEvent,
     after: TaxpayerId,
     limit: u64,
 ) -> Result<Vec<TaxpayerId>, StoreError> {
@@ -92,8 +92,8 @@ pub async fn untold(
 pub async fn told_to(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
-    news: &[News],
-) -> Result<Vec<News>, StoreError> {
+    news: &[OutageEvent],
+) -> Result<Vec<OutageEvent>, StoreError> {
     if news.is_empty() {
         return Ok(Vec::new());
     }
@@ -110,7 +110,7 @@ pub async fn told_to(
 pub async fn record_told(
     tx: &Transaction,
     taxpayer: TaxpayerId,
-    told: &[(News, i64)],
+    told: &[(OutageEvent, i64)],
 ) -> Result<(), StoreError> {
     if told.is_empty() {
         return Ok(());
@@ -141,7 +141,7 @@ pub async fn page(store: &Store, (page, per_page): (u64, u64)) -> Result<(Vec<Ou
 }
 
 /// How many were told of these outages.
-pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<Told, StoreError> {
+pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts, StoreError> {
     let ids = outages.iter().map(|outage| outage.id.to_string());
     let rows: Vec<(String, String, i64)> = outage_notice_row::Entity::find()
         .select_only()
@@ -159,8 +159,8 @@ pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<Told, StoreErr
         .collect()
 }
 
-fn named(outage: &str, edge: &str) -> Result<News, StoreError> {
-    let at = Row { table: "outage_notices", id: outage };
+fn named(outage: &str, edge: &str) -> Result<OutageEvent, StoreError> {
+    let at = RowRef { table: "outage_notices", id: outage };
     Ok((at.parse(outage)?, at.parse(edge)?))
 }
 
@@ -172,7 +172,7 @@ mod tests {
     use crate::domain::events::delivery::Endpoint;
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::clock;
-    use crate::domain::outage::{Affected, Telling};
+    use crate::domain::outage::{AffectedOperation, NotificationProgress};
     use crate::store::testing::{TestStore, stores};
     use crate::store::webhooks;
 
@@ -184,12 +184,24 @@ mod tests {
         Outage {
             id: clock::new_id(),
             affected: vec![
-                Affected { operation: "sign".into(), failed_at: at(start), answered_at: end.map(at) },
-                Affected { operation: "confirm".into(), failed_at: at(start + 1), answered_at: None },
+                AffectedOperation {
+                    operation: "sign".into(),
+                    failed_at: at(start),
+                    answered_at: end.map(at),
+                },
+                AffectedOperation {
+                    operation: "confirm".into(),
+                    failed_at: at(start + 1),
+                    answered_at: None,
+                },
             ],
             started_at: at(start),
             ended_at: end.map(at),
-            telling: telling.map(|edge| Telling { edge, reached: TaxpayerId(7), has_missed: true }),
+            telling: telling.map(|edge| NotificationProgress {
+                edge,
+                reached: TaxpayerId(7),
+                has_missed: true,
+            }),
         }
     }
 
@@ -218,7 +230,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    async fn tell(test: &TestStore, id: i64, news: News) -> Result<(), StoreError> {
+    async fn tell(test: &TestStore, id: i64, news: OutageEvent) -> Result<(), StoreError> {
         let tx = test.store.begin().await.unwrap();
         record_told(&tx, TaxpayerId(id), &[(news, 3)]).await?;
         tx.commit().await

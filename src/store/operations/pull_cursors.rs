@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{EntityTrait, IntoActiveModel};
 
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::pull_cursor_row::{Column, Entity, Model};
@@ -14,19 +14,21 @@ const NAME: &str = "transit";
 
 /// When the list was last read to its end: its recent part, and all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub struct PullCursor {
     pub pulled_at: Option<Timestamp>,
     pub swept_at: Option<Timestamp>,
 }
 
-pub async fn load(store: &Store) -> Result<Cursor, StoreError> {
-    let Some(row) = Entity::find_by_id(NAME).one(store.reader()).await? else { return Ok(Cursor::default()) };
-    let at = Row { table: "pull_cursors", id: NAME };
+pub async fn load(store: &Store) -> Result<PullCursor, StoreError> {
+    let Some(row) = Entity::find_by_id(NAME).one(store.reader()).await? else {
+        return Ok(PullCursor::default());
+    };
+    let at = RowRef { table: "pull_cursors", id: NAME };
     let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
-    Ok(Cursor { pulled_at: moment(row.pulled_at)?, swept_at: moment(row.swept_at)? })
+    Ok(PullCursor { pulled_at: moment(row.pulled_at)?, swept_at: moment(row.swept_at)? })
 }
 
-pub async fn save(tx: &Transaction, cursor: Cursor) -> Result<(), StoreError> {
+pub async fn save(tx: &Transaction, cursor: PullCursor) -> Result<(), StoreError> {
     let row = Model {
         name: NAME.to_owned(),
         pulled_at: cursor.pulled_at.map(Timestamp::as_microsecond),
@@ -49,11 +51,12 @@ mod tests {
     #[tokio::test]
     async fn a_cursor_is_none_at_first_and_then_the_last_one_that_was_saved() {
         for test in stores().await {
-            assert_eq!(load(&test.store).await.unwrap(), Cursor::default());
+            assert_eq!(load(&test.store).await.unwrap(), PullCursor::default());
             let at = |second| Some(Timestamp::from_second(second).unwrap());
-            for cursor in
-                [Cursor { pulled_at: at(1), swept_at: None }, Cursor { pulled_at: at(3), swept_at: at(2) }]
-            {
+            for cursor in [
+                PullCursor { pulled_at: at(1), swept_at: None },
+                PullCursor { pulled_at: at(3), swept_at: at(2) },
+            ] {
                 let tx = test.store.begin().await.unwrap();
                 save(&tx, cursor).await.unwrap();
                 tx.commit().await.unwrap();

@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::reconciliation::day::{Finding, Reconciliation};
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -33,7 +33,7 @@ impl TryFrom<Model> for Finding {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let id = format!("{}/{}", row.reconciliation_id, row.number);
-        let at = Row { table: "reconciliation_findings", id };
+        let at = RowRef { table: "reconciliation_findings", id };
         Ok(Self {
             kind: at.parse(&row.kind)?,
             action: at.parse(&row.action)?,

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::reconciliation::day::{Counts, Reconciliation};
-use crate::store::db::column::{Row, count};
+use crate::domain::reconciliation::day::{Reconciliation, ReconciliationCounts};
+use crate::store::db::column::{RowRef, count};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -40,7 +40,7 @@ impl TryFrom<Model> for Reconciliation {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "reconciliations", id: &row.id };
+        let at = RowRef { table: "reconciliations", id: &row.id };
         let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
         Ok(Self {
             id: at.parse(&row.id)?,
@@ -49,7 +49,7 @@ impl TryFrom<Model> for Reconciliation {
             by: at.parse(&row.asked_by)?,
             state: at.parse(&row.state)?,
             attempts: at.count(row.attempts)?,
-            counts: Counts {
+            counts: ReconciliationCounts {
                 compared: at.count(row.compared)?,
                 agreed: at.count(row.agreed)?,
                 under_way: at.count(row.under_way)?,
@@ -66,7 +66,7 @@ impl TryFrom<Model> for Reconciliation {
 
 impl From<&Reconciliation> for Model {
     fn from(one: &Reconciliation) -> Self {
-        let Counts { compared, agreed, under_way, mended, listed } = one.counts;
+        let ReconciliationCounts { compared, agreed, under_way, mended, listed } = one.counts;
         Self {
             taxpayer_id: one.taxpayer_id.0,
             id: one.id.to_string(),

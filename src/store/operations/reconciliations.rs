@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::clock;
     use crate::domain::reconciliation::FindingKind;
-    use crate::domain::reconciliation::day::Counts;
+    use crate::domain::reconciliation::day::ReconciliationCounts;
     use crate::store::testing::stores;
 
     const DAY: &str = "2026-01-15";
@@ -261,10 +261,10 @@ mod tests {
 
     async fn finished(store: &Store, one: Reconciliation, second: i64, found: &[Finding]) -> Reconciliation {
         let count = |action| u32::try_from(found.iter().filter(|one| one.action == action).count()).unwrap();
-        let counts = Counts {
+        let counts = ReconciliationCounts {
             listed: count(FindingAction::Listed),
             mended: count(FindingAction::Mended),
-            ..Counts::default()
+            ..ReconciliationCounts::default()
         };
         let one = one.begun(at(second)).done(counts, at(second + 1));
         let tx = store.begin().await.unwrap();
@@ -302,15 +302,15 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let (mended, listed) = (
-                finding(FindingKind::UnfinishedHere, FindingAction::Mended),
-                finding(FindingKind::MissingThere, FindingAction::Listed),
+                finding(FindingKind::UnfinishedLocally, FindingAction::Mended),
+                finding(FindingKind::MissingRemotely, FindingAction::Listed),
             );
             let plain = finished(store, asked(AskedBy::Timer, 1), 1, std::slice::from_ref(&listed)).await;
             let useful =
                 finished(store, asked(AskedBy::Timer, 2), 2, &[mended.clone(), listed.clone()]).await;
             let asked_for =
                 finished(store, asked(AskedBy::Operator, 3), 3, std::slice::from_ref(&listed)).await;
-            assert_eq!(listed_now(store).await.unwrap(), [("missing-there".to_owned(), 1)]);
+            assert_eq!(listed_now(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
             let found = findings(store, &useful, (1, 10)).await.unwrap();
             assert_eq!(found, [mended.clone(), listed.clone()]);
             assert_eq!(findings(store, &useful, (2, 1)).await.unwrap(), [listed]);

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{EntityTrait, IntoActiveModel, QuerySelect};
 
-use crate::domain::reference::catalog::{Catalog, List};
-use crate::store::db::column::Row;
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+use crate::store::db::column::RowRef;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::reference_list_row::{Column, Entity, Model};
@@ -13,7 +13,7 @@ use crate::store::operations::reference_list_row::{Column, Entity, Model};
 /// Keeps a list as the authority served it.
 pub async fn save(
     store: &Store,
-    list: List,
+    list: ReferenceList,
     items: &serde_json::Value,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -33,9 +33,9 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
     let mut catalog = Catalog::default();
     let mut oldest = None;
     let rows = Entity::find().all(store.reader()).await?;
-    let is_whole = rows.len() == List::ALL.len();
+    let is_whole = rows.len() == ReferenceList::ALL.len();
     for row in rows {
-        let at = Row { table: "reference_lists", id: &row.list };
+        let at = RowRef { table: "reference_lists", id: &row.list };
         let fetched_at = at.moment(row.fetched_at)?;
         catalog.load(at.parse(&row.list)?, &at.json(&row.items)?);
         oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
@@ -52,5 +52,5 @@ pub async fn oldest(store: &Store) -> Result<Option<Timestamp>, StoreError> {
         .all(store.reader())
         .await?;
     let first = rows.iter().min_by_key(|(_, fetched_at)| *fetched_at);
-    first.map(|(list, micros)| Row { table: "reference_lists", id: list }.moment(*micros)).transpose()
+    first.map(|(list, micros)| RowRef { table: "reference_lists", id: list }.moment(*micros)).transpose()
 }

@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -31,7 +31,7 @@ impl TryFrom<Model> for SupplierInvoice {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "supplier_invoices", id: format!("{}/{}", row.taxpayer_id, row.irn_key) };
+        let at = RowRef { table: "supplier_invoices", id: format!("{}/{}", row.taxpayer_id, row.irn_key) };
         Ok(Self {
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             irn: at.parse(&row.irn)?,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::operations::supplier_document_row;
@@ -86,7 +86,7 @@ pub async fn document_owned_by(
 ) -> Result<Option<Value>, StoreError> {
     let found =
         supplier_document_row::Entity::find_by_id((taxpayer.0, irn.key())).one(store.reader()).await?;
-    let at = Row { table: "supplier_documents", id: format!("{taxpayer}/{}", irn.key()) };
+    let at = RowRef { table: "supplier_documents", id: format!("{taxpayer}/{}", irn.key()) };
     found.map(|row| at.json(&row.document)).transpose()
 }
 

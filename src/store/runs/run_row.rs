@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Run;
-use crate::store::db::column::{Row, count, json};
+use crate::store::db::column::{RowRef, count, json};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -45,7 +45,7 @@ impl TryFrom<Model> for Run {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "pipeline_runs", id: row.id.clone() };
+        let at = RowRef { table: "pipeline_runs", id: row.id.clone() };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::pipeline::StepRecord;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -31,7 +31,7 @@ impl TryFrom<Model> for StepRecord {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "pipeline_steps", id: &row.id };
+        let at = RowRef { table: "pipeline_steps", id: &row.id };
         Ok(Self {
             step: at.parse(&row.step)?,
             attempt: at.count(row.attempt)?,

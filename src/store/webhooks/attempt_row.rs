@@ -2,8 +2,8 @@
 
 use sea_orm::entity::prelude::*;
 
-use crate::domain::events::delivery::{Attempt, Phases};
-use crate::store::db::column::Row;
+use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -31,18 +31,18 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-impl TryFrom<Model> for Attempt {
+impl TryFrom<Model> for DeliveryAttempt {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "attempts", id: format!("{}/{}", row.delivery_id, row.attempt) };
+        let at = RowRef { table: "attempts", id: format!("{}/{}", row.delivery_id, row.attempt) };
         let status = row.status.map(u16::try_from).transpose().map_err(|fault| at.corrupt(fault))?;
         Ok(Self {
             at: at.moment(row.at)?,
             status,
             failure: row.failure,
             duration_ms: row.duration_ms,
-            phases: Phases {
+            phases: PhaseDurations {
                 dns_ms: row.dns_ms,
                 connect_ms: row.connect_ms,
                 wait_ms: row.wait_ms,

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, EntityTrait, Statement, Value};
 
-use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState, Phases};
+use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, PhaseDurations};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::crash::{self, QUARANTINED};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
@@ -38,7 +38,7 @@ async fn count_alone(
 ) -> Result<Option<(Delivery, EventKind)>, StoreError> {
     let found = Entity::find_by_id((taxpayer.0, id.to_owned())).one(tx).await?;
     let Some(row) = found.filter(|row| row.state == DeliveryState::Pending.as_str()) else { return Ok(None) };
-    let kind: EventKind = Row { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
+    let kind: EventKind = RowRef { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
     let delivery = Delivery::try_from(row)?;
     let counted = "UPDATE deliveries SET crashes = crashes + 1 WHERE taxpayer_id = $1 AND id = $2";
     let values: [Value; 2] = [taxpayer.0.into(), id.into()];
@@ -54,13 +54,13 @@ async fn count_alone(
 }
 
 /// The attempt of which nothing is known but that the process ended in it.
-fn unheard(now: Timestamp) -> Attempt {
-    Attempt {
+fn unheard(now: Timestamp) -> DeliveryAttempt {
+    DeliveryAttempt {
         at: now,
         status: None,
         failure: Some("quarantined".to_owned()),
         duration_ms: 0,
-        phases: Phases::default(),
+        phases: PhaseDurations::default(),
         response: QUARANTINED.to_owned(),
     }
 }

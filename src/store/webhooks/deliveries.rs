@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel, Iterable, ModelTrait, Statement};
 
-use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState};
+use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
 use crate::store::db::database::{Transaction, portions};
 use crate::store::db::error::StoreError;
@@ -40,7 +40,7 @@ pub async fn add(
 /// Writes what came of attempts: the deliveries as they are now, a log entry each, and who is first in line then.
 pub async fn record(
     tx: &Transaction,
-    outcomes: &[(Delivery, EventKind, Attempt)],
+    outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     for chunk in portions(outcomes) {
@@ -72,7 +72,7 @@ pub async fn record(
     .await
 }
 
-fn row_of(delivery: &Delivery, attempt: &Attempt) -> attempt_row::Model {
+fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model {
     attempt_row::Model {
         taxpayer_id: delivery.taxpayer_id.0,
         delivery_id: delivery.id.to_string(),

@@ -101,7 +101,7 @@ mod tests {
     use sea_orm::{EntityTrait, QueryFilter, QueryOrder};
 
     use super::*;
-    use crate::domain::events::delivery::{Attempt, Phases};
+    use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::clock;
     use crate::store::testing::{TestStore, stores};
@@ -135,12 +135,12 @@ mod tests {
     async fn record(test: &TestStore, attempted: &[(&Delivery, DeliveryState)]) {
         let outcome = |(delivery, state): &(&Delivery, DeliveryState)| {
             let attempts = delivery.attempts + 1;
-            let attempt = Attempt {
+            let attempt = DeliveryAttempt {
                 at: Timestamp::UNIX_EPOCH,
                 status: None,
                 failure: None,
                 duration_ms: 1,
-                phases: Phases::default(),
+                phases: PhaseDurations::default(),
                 response: String::new(),
             };
             (Delivery { state: *state, attempts, ..(*delivery).clone() }, KIND, attempt)

@@ -7,12 +7,12 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
-use crate::domain::events::delivery::{Attempt, Delivery, DeliveryState};
+use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
@@ -38,10 +38,10 @@ pub struct DeliveryFilter {
 
 /// A delivery, the name of its event and its last attempts.
 #[derive(Debug, Clone)]
-pub struct Logged {
+pub struct LoggedDelivery {
     pub delivery: Delivery,
     pub kind: EventKind,
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<DeliveryAttempt>,
 }
 
 /// A page of a taxpayer's deliveries, the newest events first, and how many there are.
@@ -50,7 +50,7 @@ pub async fn page_owned_by(
     taxpayer: TaxpayerId,
     filter: DeliveryFilter,
     page: (u64, u64),
-) -> Result<(Vec<Logged>, u64), StoreError> {
+) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let mut found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
     if let Some(state) = filter.state {
         found = found.filter(Column::State.eq(state.as_str()));
@@ -96,7 +96,7 @@ pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     page: (u64, u64),
-) -> Result<(Vec<Logged>, u64), StoreError> {
+) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let dead = Entity::find().filter(Column::State.eq(DeliveryState::Dead.as_str()));
     let Some(taxpayer) = taxpayer else {
         let total = dead.clone().count(store.reader()).await?;
@@ -137,22 +137,25 @@ async fn read(
     store: &Store,
     found: Select<Entity>,
     (page, per_page): (u64, u64),
-) -> Result<Vec<Logged>, StoreError> {
+) -> Result<Vec<LoggedDelivery>, StoreError> {
     let offset = page.saturating_sub(1).saturating_mul(per_page);
     let rows = found.offset(offset).limit(per_page).all(store.reader()).await?;
     let mut attempts = attempts_of(store, &rows).await?;
     rows.into_iter()
         .map(|row| {
-            let at = Row { table: "deliveries", id: row.id.clone() };
+            let at = RowRef { table: "deliveries", id: row.id.clone() };
             let kind = at.parse(&row.kind)?;
             let attempts = attempts.remove(&row.id).unwrap_or_default();
-            Ok(Logged { kind, attempts, delivery: Delivery::try_from(row)? })
+            Ok(LoggedDelivery { kind, attempts, delivery: Delivery::try_from(row)? })
         })
         .collect()
 }
 
 /// The last attempts of each delivery, in order.
-async fn attempts_of(store: &Store, rows: &[Model]) -> Result<HashMap<String, Vec<Attempt>>, StoreError> {
+async fn attempts_of(
+    store: &Store,
+    rows: &[Model],
+) -> Result<HashMap<String, Vec<DeliveryAttempt>>, StoreError> {
     let mut any = Condition::any();
     for row in rows.iter().filter(|row| row.attempts > 0) {
         let last = Condition::all()
@@ -169,9 +172,9 @@ async fn attempts_of(store: &Store, rows: &[Model]) -> Result<HashMap<String, Ve
         .order_by_asc(attempt_row::Column::Attempt)
         .all(store.reader())
         .await?;
-    let mut attempts: HashMap<String, Vec<Attempt>> = HashMap::new();
+    let mut attempts: HashMap<String, Vec<DeliveryAttempt>> = HashMap::new();
     for row in found {
-        attempts.entry(row.delivery_id.clone()).or_default().push(Attempt::try_from(row)?);
+        attempts.entry(row.delivery_id.clone()).or_default().push(DeliveryAttempt::try_from(row)?);
     }
     Ok(attempts)
 }

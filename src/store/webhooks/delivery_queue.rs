@@ -10,7 +10,7 @@ use sea_orm::{ConnectionTrait, DbBackend, FromQueryResult, QueryResult, Statemen
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{Row, json, named};
+use crate::store::db::column::{RowRef, json, named};
 use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers};
 use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
@@ -92,7 +92,7 @@ pub async fn next_due_owned_by_each(
     for row in tx.query_all_raw(statement).await? {
         let id: i64 = row.try_get("", "id")?;
         if let Some(due) = row.try_get("", "due")? {
-            found.insert(TaxpayerId(id), Row { table: "deliveries", id }.moment(due)?);
+            found.insert(TaxpayerId(id), RowRef { table: "deliveries", id }.moment(due)?);
         }
     }
     Ok(found)
@@ -129,8 +129,8 @@ pub async fn hurry(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::events::delivery::{Attempt, DeliveryState, Phases};
-    use crate::domain::events::event::{EventKind, Head, Occurrence, Seal};
+    use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
+    use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
     use crate::domain::kernel::clock;
     use crate::store::events;
     use crate::store::testing::{TestStore, stores};
@@ -148,12 +148,12 @@ mod tests {
 
     /// Events of these IRNs, each with a delivery that is due at its number.
     async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
-        let (mut head, now) = (Head::default(), second(0));
+        let (mut head, now) = (LogHead::default(), second(0));
         let event = |irn: &&str| {
             let kind = EventKind::InvoiceCreated;
-            let occurrence = Occurrence { kind, irn: Some((*irn).to_owned()), data: serde_json::json!({}) };
+            let occurrence = NewEvent { kind, irn: Some((*irn).to_owned()), data: serde_json::json!({}) };
             let id = clock::new_id();
-            head.append(occurrence, Seal { id, taxpayer_id, command_id: id, now })
+            head.append(occurrence, EventStamp { id, taxpayer_id, command_id: id, now })
         };
         let log: Vec<_> = irns.iter().map(event).collect();
         let due: Vec<_> = log
@@ -181,12 +181,12 @@ mod tests {
             next_attempt_at: None,
             ..delivery.clone()
         };
-        let attempt = Attempt {
+        let attempt = DeliveryAttempt {
             at: second(0),
             status: Some(204),
             failure: None,
             duration_ms: 1,
-            phases: Phases::default(),
+            phases: PhaseDurations::default(),
             response: String::new(),
         };
         let tx = test.store.begin().await.unwrap();

@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{Row, count};
+use crate::store::db::column::{RowRef, count};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -39,7 +39,7 @@ impl TryFrom<Model> for Delivery {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "deliveries", id: row.id.clone() };
+        let at = RowRef { table: "deliveries", id: row.id.clone() };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

@@ -2,8 +2,8 @@
 
 use sea_orm::entity::prelude::*;
 
-use crate::domain::integration::Kinds;
-use crate::store::db::column::Row;
+use crate::domain::integration::IntegrationSummary;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -27,11 +27,11 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-impl TryFrom<Model> for Kinds {
+impl TryFrom<Model> for IntegrationSummary {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "integrations", id: row.taxpayer_id };
+        let at = RowRef { table: "integrations", id: row.taxpayer_id };
         Ok(Self {
             auth_type: at.parse(&row.auth_type)?,
             data_format: at.parse(&row.data_format)?,

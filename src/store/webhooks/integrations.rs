@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
-use crate::domain::integration::{Auth, AuthType, Integration, Kinds};
+use crate::domain::integration::{Auth, AuthType, Integration, IntegrationSummary};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{Row, json};
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::database::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
@@ -21,9 +21,9 @@ use crate::store::webhooks::integration_row::{Column, Entity, Model};
 pub async fn kinds_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
-) -> Result<Kinds, StoreError> {
+) -> Result<IntegrationSummary, StoreError> {
     let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
-    Ok(found.map(Kinds::try_from).transpose()?.unwrap_or_default())
+    Ok(found.map(IntegrationSummary::try_from).transpose()?.unwrap_or_default())
 }
 
 /// The networks of its own that a taxpayer's ERP may be called in.
@@ -36,7 +36,7 @@ pub async fn networks_owned_by(
 }
 
 fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
-    let at = Row { table: "integrations", id: row.taxpayer_id };
+    let at = RowRef { table: "integrations", id: row.taxpayer_id };
     Ok(row.allowed_networks.as_deref().map(|text| at.json(text)).transpose()?.unwrap_or_default())
 }
 
@@ -61,7 +61,7 @@ pub async fn save(
     let sealed = if auth.kind() == AuthType::None {
         None
     } else {
-        let sealed = Sealed { origin: integration.origin.clone(), auth: auth.clone() };
+        let sealed = SealedSettings { origin: integration.origin.clone(), auth: auth.clone() };
         Some(store.vault().seal(&owner(taxpayer.0), &json(&sealed))?)
     };
     let row = Model {
@@ -95,10 +95,10 @@ pub async fn save(
 
 /// The integration of a row. Where requests do not authenticate themselves there is nothing to open.
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
-    let at = Row { table: "integrations", id: row.taxpayer_id };
-    let Sealed { origin, auth } = match &row.settings {
+    let at = RowRef { table: "integrations", id: row.taxpayer_id };
+    let SealedSettings { origin, auth } = match &row.settings {
         Some(sealed) => unsealed(at, &vault.open(&owner(row.taxpayer_id), sealed)?)?,
-        None => Sealed { origin: None, auth: Auth::None },
+        None => SealedSettings { origin: None, auth: Auth::None },
     };
     let integration = Integration {
         auth,
@@ -110,7 +110,7 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
         updated_at: at.moment(row.updated_at)?,
         erp_system: row.erp_system.clone(),
     };
-    if integration.kinds() != Kinds::try_from(row)? {
+    if integration.kinds() != IntegrationSummary::try_from(row)? {
         return Err(at.corrupt("its settings are of another type than it says"));
     }
     Ok(integration)
@@ -119,14 +119,14 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
 /// The sealed text: the credentials and the origin they are for. The two are sealed together, so that neither a caller
 /// nor a change of the database can point the credentials at another host.
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct SealedSettings {
     origin: Option<Origin>,
     auth: Auth,
 }
 
 /// Texts that were sealed before credentials had an origin hold the credentials alone: they are sent nowhere.
-fn unsealed(at: Row<i64>, text: &str) -> Result<Sealed, StoreError> {
-    at.json(text).or_else(|_| Ok(Sealed { origin: None, auth: at.json(text)? }))
+fn unsealed(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
+    at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 
 /// Whose text the sealed settings of a taxpayer are.
@@ -161,7 +161,7 @@ mod tests {
     async fn what_is_saved_is_read_again_and_its_secrets_are_sealed() {
         for test in stores().await {
             let store = &test.store;
-            assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), Kinds::default());
+            assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), IntegrationSummary::default());
             assert!(owned_by(store, store.reader(), ID).await.unwrap().is_none());
             for (password, version) in [("hush", 1), ("hush again", 2)] {
                 let tx = store.begin().await.unwrap();

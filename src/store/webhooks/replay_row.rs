@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::events::replay::Replay;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -34,7 +34,7 @@ impl TryFrom<Model> for Replay {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "replays", id: &row.id };
+        let at = RowRef { table: "replays", id: &row.id };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

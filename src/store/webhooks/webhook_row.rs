@@ -4,7 +4,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::Row;
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -36,7 +36,7 @@ impl TryFrom<Model> for Endpoint {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = Row { table: "webhooks", id: row.taxpayer_id };
+        let at = RowRef { table: "webhooks", id: row.taxpayer_id };
         Ok(Self {
             id: row.id,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

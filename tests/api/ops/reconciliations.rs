@@ -165,7 +165,7 @@ fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_
     untold("paused-signature", &async |world, taxpayer, operator| {
         let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
         assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
-        assert_eq!(found(operator, taxpayer).await, ["unfinished-here mended"]);
+        assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
         state(taxpayer, &irn, "submit", "succeeded").await;
         assert_eq!(standing(taxpayer, &invoice).await, "submitted SUBMITTED");
         assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
@@ -185,7 +185,7 @@ fn a_run_that_an_operator_holds_is_listed_and_stays_held() {
         operator.move_run(id, "resume").await.expect_status(200);
         operator.move_run(id, "pause").await.expect_status(200);
         world.authority.clear_faults();
-        assert_eq!(found(operator, taxpayer).await, ["held-here listed"]);
+        assert_eq!(found(operator, taxpayer).await, ["held_locally listed"]);
         state(taxpayer, &irn, "submit", "paused").await;
         assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
         operator.move_run(id, "resume").await.expect_status(200);
@@ -204,9 +204,9 @@ fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
         assert_eq!(counts(&done), [2, 0, 0, 0, 2]);
         let mut found = findings(&done);
         found.sort();
-        assert_eq!(found, ["not-submitted-here listed", "unknown-here listed"]);
+        assert_eq!(found, ["not_submitted_locally listed", "missing_locally listed"]);
         let one =
-            done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "unknown-here").unwrap();
+            done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "missing_locally").unwrap();
         assert_eq!((&one["irn"], &one["ours"]), (&json!(unknown), &Value::Null));
         assert_eq!(one["theirs"], json!("signed, transmitted, payment PENDING"));
         assert!(one["detail"].as_str().unwrap().contains("ask the taxpayer"));
@@ -215,7 +215,7 @@ fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
         let body = submission(taxpayer, stored["invoice_no"].as_str().unwrap());
         taxpayer.app().submit(&body).await.expect_status(200);
         let found: Vec<_> = self::found(operator, taxpayer).await;
-        assert!(!found.contains(&"not-submitted-here listed".to_owned()), "{found:?}");
+        assert!(!found.contains(&"not_submitted_locally listed".to_owned()), "{found:?}");
     });
 }
 
@@ -237,7 +237,7 @@ fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() 
         assert!(found(operator, taxpayer).await.is_empty(), "nobody has it");
         sent_elsewhere(world, taxpayer, &cancelled);
         sent_elsewhere(world, taxpayer, refused["invoice_reference"].as_str().unwrap());
-        let expected = ["cancelled-here listed", "refused-here listed"];
+        let expected = ["cancelled_locally listed", "refused_locally listed"];
         let mut found = found(operator, taxpayer).await;
         found.sort();
         assert_eq!(found, expected);
@@ -260,7 +260,7 @@ fn a_waiting_run_is_sent_to_ask_at_once() {
         taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
         state(taxpayer, &irn, "submit", "waiting").await;
         world.authority.clear_faults();
-        assert_eq!(found(operator, taxpayer).await, ["unfinished-here mended"]);
+        assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
         state(taxpayer, &irn, "submit", "succeeded").await;
         assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
     });
@@ -276,7 +276,7 @@ fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
         taxpayer.app().transmit(&irn).await.expect_status(500);
         state(taxpayer, &irn, "transmit", "paused").await;
         world.authority.clear_faults();
-        assert_eq!(found(operator, taxpayer).await, ["transmitted-there mended"]);
+        assert_eq!(found(operator, taxpayer).await, ["transmitted_remotely mended"]);
         assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
         state(taxpayer, &irn, "transmit", "succeeded").await;
         assert!(found(operator, taxpayer).await.is_empty());
@@ -285,7 +285,7 @@ fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
         world.notice(&irn, "TRANSMITTED").await.expect_status(200);
         buyer.acknowledge(&irn).await.expect_status(200);
         assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
-        assert_eq!(found(operator, taxpayer).await, ["delivered-there mended"]);
+        assert_eq!(found(operator, taxpayer).await, ["delivered_remotely mended"]);
         assert_eq!(standing(taxpayer, &invoice).await, "transmitted ACKNOWLEDGED");
         assert!(found(operator, taxpayer).await.is_empty());
         assert_eq!(taxpayer.count_of("invoice.transmitted").await, 1);
@@ -301,7 +301,7 @@ fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask() {
             "unique_no": here["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "in cash",
         });
         taxpayer.pay(&body).await.expect_status(200);
-        assert_eq!(found(operator, taxpayer).await, ["payment-behind-there listed"]);
+        assert_eq!(found(operator, taxpayer).await, ["payment_behind_remotely listed"]);
         taxpayer.app().pay(here["irn"].as_str().unwrap(), "PAID").await.expect_status(200);
         assert!(found(operator, taxpayer).await.is_empty());
 
@@ -324,7 +324,7 @@ fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask() {
             state(taxpayer, &irn, "update-payment-status", "paused").await;
             world.authority.clear_faults();
             assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PENDING"));
-            assert_eq!(found(operator, taxpayer).await, ["payment-unfinished-here mended"]);
+            assert_eq!(found(operator, taxpayer).await, ["payment_unfinished_locally mended"]);
         }
         world.authority.clear_faults();
         state(taxpayer, &irn, "update-payment-status", "succeeded").await;
@@ -372,7 +372,7 @@ fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
         assert_eq!((&one["state"], &one["agreed"]), (&json!("done"), &json!(1)));
         let gauge = async || {
             let page = world.anonymous().get("/metrics").await.text;
-            let has_gauge = page.contains("einvoice_reconciliation_findings{kind=\"unknown-here\"} 1");
+            let has_gauge = page.contains("einvoice_reconciliation_findings{kind=\"missing_locally\"} 1");
             (has_gauge && page.contains("einvoice_reconciliation_age_seconds ")).then_some(())
         };
         eventually("the metric of it", gauge).await;

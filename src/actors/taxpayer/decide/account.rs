@@ -17,7 +17,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::verification::Verification;
-use crate::domain::party::{Place, ProfileChange, Taxpayer};
+use crate::domain::party::{BusinessLocation, ProfileChange, Taxpayer};
 use crate::webhook::Secret;
 
 impl Onboarding {
@@ -34,7 +34,7 @@ impl Onboarding {
             service_id: self.service_id.clone(),
             business_id: self.business_id.clone(),
             address: self.address.clone(),
-            place: Place::default(),
+            place: BusinessLocation::default(),
             subscription: Subscription::Active,
             verification: Verification::Pending,
             created_at: now,

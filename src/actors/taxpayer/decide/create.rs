@@ -9,7 +9,7 @@ use crate::actors::taxpayer::decide::matching;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::{Draft, Identity, Invoice};
+use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
@@ -29,7 +29,7 @@ pub(super) fn add(desk: &mut Desk, cause: CommandId, draft: &Draft) -> Result<Cr
         return Ok(Created { invoice: twin.clone(), duplicate: Some(compare(draft, twin)) });
     }
     let customer = matching::customer(desk, &draft.customer, draft.category);
-    let identity = Identity {
+    let identity = InvoiceIdentity {
         id: desk.next_invoice_id(),
         taxpayer_id: desk.id,
         provisional_qr: provisional_qr(&irn),

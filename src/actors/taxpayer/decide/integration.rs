@@ -5,7 +5,7 @@ use crate::actors::taxpayer::command::{IntegrationOrder, RenewedToken, Reply};
 use crate::actors::taxpayer::decide::account::announce;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::integration::origin::Origin;
-use crate::domain::integration::{AuthType, Integration, Kinds};
+use crate::domain::integration::{AuthType, Integration, IntegrationSummary};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::CommandId;
@@ -80,7 +80,7 @@ fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
 }
 
 fn words(integration: &Integration) -> String {
-    let Kinds { erp_system, auth_type, data_format } = integration.kinds();
+    let IntegrationSummary { erp_system, auth_type, data_format } = integration.kinds();
     let erp = erp_system.as_deref().unwrap_or("no system named");
     let origin = integration.origin.as_ref().map(|origin| format!(", for {origin}")).unwrap_or_default();
     let networks: Vec<_> = integration.allowed_networks.iter().map(ToString::to_string).collect();

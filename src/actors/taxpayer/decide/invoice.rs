@@ -7,7 +7,7 @@ use crate::actors::taxpayer::decide::payment;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::lifecycle::Move;
+use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
@@ -22,7 +22,7 @@ pub(super) fn set_status(
 ) -> Result<Reply, Refusal> {
     let before = desk.invoice(which)?;
     let previous = before.status;
-    let mut invoice = before.clone().moved(Move::Set(status), desk.now)?;
+    let mut invoice = before.clone().moved(Transition::Set(status), desk.now)?;
     if status == SettableStatus::Cancelled && call_off(desk, &invoice) {
         invoice.authority.status = AuthorityStatus::Pending;
     }

@@ -9,8 +9,8 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::operator_action::RunMove;
-use crate::domain::pipeline::{Operation, Request, Run, Verdict};
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Operation, Run, RunRequest, StepResult};
 
 const CANCELLED: &str = "the run was cancelled by an operator";
 
@@ -18,17 +18,17 @@ pub(super) fn move_run(desk: &mut Desk, cause: CommandId, order: &RunOrder) -> R
     let before = desk.runs.iter().find(|run| run.id == order.run).cloned().ok_or(Refusal::RunNotFound)?;
     let run = before.clone().moved(order.to, desk.now)?;
     match order.to {
-        RunMove::Pause => show_invoice(desk, &run, AuthorityStatus::Failed),
-        RunMove::Resume | RunMove::Retry => {
+        OperatorAction::Pause => show_invoice(desk, &run, AuthorityStatus::Failed),
+        OperatorAction::Resume | OperatorAction::Retry => {
             let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
-            permit(desk, &Request { operation, irn, document })?;
+            permit(desk, &RunRequest { operation, irn, document })?;
             show_invoice(desk, &run, AuthorityStatus::Queued);
             desk.changes.due_runs.insert(run.id);
         }
-        RunMove::Cancel if run.operation == Operation::Payment => {
-            payment::follow(desk, cause, &run, &Verdict::Pause { error: CANCELLED.to_owned() });
+        OperatorAction::Cancel if run.operation == Operation::Payment => {
+            payment::follow(desk, cause, &run, &StepResult::Pause { error: CANCELLED.to_owned() });
         }
-        RunMove::Cancel => stop(desk, cause, &run, (AuthorityStatus::Failed, CANCELLED)),
+        OperatorAction::Cancel => stop(desk, cause, &run, (AuthorityStatus::Failed, CANCELLED)),
     }
     desk.changes.audit.push(entry(desk, order, (&before, &run)));
     desk.put_run(run.clone());
@@ -47,10 +47,10 @@ fn show_invoice(desk: &mut Desk, run: &Run, status: AuthorityStatus) {
 
 fn entry(desk: &Desk, order: &RunOrder, (before, after): (&Run, &Run)) -> AuditEntry {
     let action = match order.to {
-        RunMove::Pause => AuditAction::PauseRun,
-        RunMove::Resume => AuditAction::ResumeRun,
-        RunMove::Retry => AuditAction::RetryRun,
-        RunMove::Cancel => AuditAction::CancelRun,
+        OperatorAction::Pause => AuditAction::PauseRun,
+        OperatorAction::Resume => AuditAction::ResumeRun,
+        OperatorAction::Retry => AuditAction::RetryRun,
+        OperatorAction::Cancel => AuditAction::CancelRun,
     };
     let entry = AuditEntry::ordered(&order.by, action, &order.run, desk.now).of_taxpayer(desk.id);
     entry.between(Some(before.state.to_string()), Some(after.state.to_string()))

@@ -9,8 +9,8 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::payment::{Notice, PaymentOrder, Posting};
-use crate::domain::pipeline::{Operation, Request, Run, RunState, Verdict};
+use crate::domain::payment::{PaymentChange, Posting, RelayedPayment};
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payment_row;
 
 /// What the ledger keeps beside an amount.
@@ -51,7 +51,7 @@ pub(super) fn post(
 
 /// Whether the books could follow; what they say already needs no move.
 pub(super) fn permit(desk: &Desk, document: &Value, invoice: Option<&Invoice>) -> Result<(), Refusal> {
-    let (Some(invoice), Some(order)) = (invoice, PaymentOrder::of(document)) else { return Ok(()) };
+    let (Some(invoice), Some(order)) = (invoice, RelayedPayment::of(document)) else { return Ok(()) };
     if invoice.payment.status == order.payment_status.reads_as() {
         return Ok(());
     }
@@ -59,9 +59,9 @@ pub(super) fn permit(desk: &Desk, document: &Value, invoice: Option<&Invoice>) -
 }
 
 /// Whether a payment was relayed in these words and stays for good: with the authority PAID is final.
-pub(super) fn stays(desk: &Desk, run: &Run, request: &Request) -> bool {
+pub(super) fn stays(desk: &Desk, run: &Run, request: &RunRequest) -> bool {
     let is_paid = || {
-        let order = PaymentOrder::of(&run.document);
+        let order = RelayedPayment::of(&run.document);
         order.is_some_and(|order| order.payment_status == RelayedPaymentStatus::Paid)
     };
     let follows = || {
@@ -74,32 +74,32 @@ pub(super) fn stays(desk: &Desk, run: &Run, request: &Request) -> bool {
 
 /// The books follow what the authority has. A refusal is told to whoever asked; when nobody asks any more, an
 /// event tells that it was given up.
-pub(super) fn follow(desk: &mut Desk, cause: CommandId, run: &Run, verdict: &Verdict) {
-    let Some(order) = PaymentOrder::of(&run.document) else { return };
+pub(super) fn follow(desk: &mut Desk, cause: CommandId, run: &Run, verdict: &StepResult) {
+    let Some(order) = RelayedPayment::of(&run.document) else { return };
     match verdict {
-        Verdict::Done { .. } | Verdict::Unchanged(_) => {
-            let was_sent = matches!(verdict, Verdict::Done { .. });
+        StepResult::Done { .. } | StepResult::Unchanged(_) => {
+            let was_sent = matches!(verdict, StepResult::Done { .. });
             match desk.invoice_with_irn(&run.irn).cloned() {
                 Some(invoice) => take(desk, cause, invoice, (&order, was_sent)),
                 None if was_sent => tell(desk, cause, run, (EventKind::PaymentStatusUpdated, about(&order))),
                 None => {}
             }
         }
-        Verdict::Pause { error } => {
+        StepResult::Pause { error } => {
             let extra = json!({ "operation": run.operation, "error": error });
             tell(desk, cause, run, (EventKind::InvoiceFailed, extra));
         }
-        Verdict::Refused { .. } | Verdict::Wait { .. } | Verdict::Hold { .. } => {}
+        StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Hold { .. } => {}
     }
 }
 
 /// The invoice takes what the authority has, also where it was changed meanwhile and could not be asked to now:
 /// its workflow status stays then.
-fn take(desk: &mut Desk, cause: CommandId, invoice: Invoice, (order, was_sent): (&PaymentOrder, bool)) {
+fn take(desk: &mut Desk, cause: CommandId, invoice: Invoice, (order, was_sent): (&RelayedPayment, bool)) {
     if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
         return;
     }
-    let (previous, notice) = (invoice.status, Notice::from(order.payment_status));
+    let (previous, notice) = (invoice.status, PaymentChange::from(order.payment_status));
     let taken = invoice.clone().paid(notice, desk.now).or_else(|_| {
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((Invoice { payment, updated_at: desk.now, ..invoice }, posting))
@@ -124,7 +124,7 @@ pub(super) fn take_signed(desk: &mut Desk, cause: CommandId, run: &Run) {
     post(desk, cause, (invoice.status, &invoice), posting, Note::default());
 }
 
-fn about(order: &PaymentOrder) -> Value {
+fn about(order: &RelayedPayment) -> Value {
     json!({
         "payment_status": order.payment_status, "amount": Value::Null, "reference": Value::Null,
         "remark": order.remark, "amount_paid": Value::Null, "payable_amount": Value::Null,

@@ -10,15 +10,15 @@ use crate::actors::taxpayer::desk::Desk;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::lifecycle::{Move, Stage};
+use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::{Operation, Request, Run, RunState, Step, Verdict};
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
 
 /// Opens a run, joins the one that is open, or goes on with one that had ended without success.
-pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal> {
+pub(super) fn open(desk: &mut Desk, request: &RunRequest) -> Result<Reply, Refusal> {
     let request = &request.clone().spelled(spelling(desk, request));
     permit(desk, request)?;
     let run = match desk.run(request.operation, &request.irn).cloned() {
@@ -57,7 +57,7 @@ pub(super) fn open(desk: &mut Desk, request: &Request) -> Result<Reply, Refusal>
 }
 
 /// What was submitted keeps its deadline in all that is done with it later.
-fn deadline(desk: &Desk, request: &Request) -> Timestamp {
+fn deadline(desk: &Desk, request: &RunRequest) -> Timestamp {
     let submitted = desk.run(Operation::Submit, &request.irn);
     if let Some(run) = submitted.filter(|run| request.operation != run.operation) {
         return run.deadline_at;
@@ -67,17 +67,19 @@ fn deadline(desk: &Desk, request: &Request) -> Timestamp {
 }
 
 /// One IRN has one spelling with the authority: the stored invoice's, else that of its submission.
-fn spelling(desk: &Desk, request: &Request) -> Irn {
+fn spelling(desk: &Desk, request: &RunRequest) -> Irn {
     let stored = desk.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
     let submitted = || desk.run(Operation::Submit, &request.irn).map(|run| &run.irn);
     stored.or_else(submitted).unwrap_or(&request.irn).clone()
 }
 
 /// Whether the operation makes sense for this IRN at all.
-pub(super) fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
+pub(super) fn permit(desk: &Desk, request: &RunRequest) -> Result<(), Refusal> {
     let invoice = desk.invoice_with_irn(&request.irn);
     match request.operation {
-        Operation::Submit => invoice.map_or(Ok(()), |invoice| invoice.status.after(Move::Submit).map(drop)),
+        Operation::Submit => {
+            invoice.map_or(Ok(()), |invoice| invoice.status.after(Transition::Submit).map(drop))
+        }
         Operation::Transmit => {
             let submission = desk.run(Operation::Submit, &request.irn);
             let signed = submission.is_some_and(|run| run.state == RunState::Succeeded);
@@ -88,7 +90,7 @@ pub(super) fn permit(desk: &Desk, request: &Request) -> Result<(), Refusal> {
             }
         }
         Operation::Report => {
-            let reported = |invoice: &Invoice| invoice.status.after(Move::Reach(Stage::Reported));
+            let reported = |invoice: &Invoice| invoice.status.after(Transition::Reach(Stage::Reported));
             invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
         }
         Operation::Payment => payment::permit(desk, &request.document, invoice),
@@ -139,7 +141,7 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
     }
     let invoice = desk.invoice_with_irn(&run.irn).cloned();
     match &outcome.verdict {
-        Verdict::Done { .. } => match (outcome.step.stage(), invoice) {
+        StepResult::Done { .. } => match (outcome.step.stage(), invoice) {
             (Some(stage), Some(invoice))
                 if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
             {
@@ -153,14 +155,14 @@ fn apply(desk: &mut Desk, cause: CommandId, run: &Run, outcome: &StepOutcome) ->
             }
             (None, _) => {}
         },
-        Verdict::Unchanged(_) => {}
-        Verdict::Wait { .. } | Verdict::Hold { .. } => {
+        StepResult::Unchanged(_) => {}
+        StepResult::Wait { .. } | StepResult::Hold { .. } => {
             if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show(desk, invoice, (run.operation, AuthorityStatus::Queued));
             }
         }
-        Verdict::Refused { error } => stop(desk, cause, run, (AuthorityStatus::Rejected, error)),
-        Verdict::Pause { error } => stop(desk, cause, run, (AuthorityStatus::Failed, error)),
+        StepResult::Refused { error } => stop(desk, cause, run, (AuthorityStatus::Rejected, error)),
+        StepResult::Pause { error } => stop(desk, cause, run, (AuthorityStatus::Failed, error)),
     }
     Ok(())
 }

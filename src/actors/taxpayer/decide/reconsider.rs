@@ -6,7 +6,7 @@ use crate::actors::taxpayer::decide::pipeline::{permit, show};
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::{Operation, Request, RunState};
+use crate::domain::pipeline::{Operation, RunRequest, RunState};
 
 pub(super) fn reconsider(desk: &mut Desk, order: &Reconsideration) -> Result<Reply, Refusal> {
     let run = desk.runs.iter().find(|run| run.id == order.run).cloned().ok_or(Refusal::RunNotFound)?;
@@ -17,7 +17,7 @@ pub(super) fn reconsider(desk: &mut Desk, order: &Reconsideration) -> Result<Rep
         _ => return Ok(Reply::Run(Box::new(run))),
     };
     let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
-    permit(desk, &Request { operation, irn, document })?;
+    permit(desk, &RunRequest { operation, irn, document })?;
     match desk.invoice_with_irn(&run.irn).cloned() {
         Some(invoice) if operation != Operation::Payment => {
             show(desk, invoice, (operation, AuthorityStatus::Queued));

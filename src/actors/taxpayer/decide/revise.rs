@@ -8,8 +8,8 @@ use crate::actors::taxpayer::decide::matching;
 use crate::actors::taxpayer::desk::Desk;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::lifecycle::Move;
-use crate::domain::invoice::revision::{Revision, Rewritten};
+use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::invoice::revision::{RevisedParts, Revision};
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
@@ -26,14 +26,14 @@ pub(super) fn revise(
     revision: &Revision,
 ) -> Result<Reply, Refusal> {
     let before = desk.invoice(which)?.clone();
-    before.status.after(Move::Edit)?;
+    before.status.after(Transition::Edit)?;
     let overtaken = overtaken(desk, &before)?;
     let (mut lines, payment) = check(desk, &before, revision)?;
     let customer = matching::customer(desk, &revision.customer, revision.category);
     let shown = matching::shown(&customer, &revision.customer);
     matching::note_items(desk, &mut lines);
     desk.put_customer(customer);
-    let rewritten = Rewritten { customer: shown, lines, payment };
+    let rewritten = RevisedParts { customer: shown, lines, payment };
     let mut invoice = before.revised(revision, rewritten, desk.now);
     let withdrawn = overtaken.is_some();
     if let Some(run) = overtaken {
