@@ -47,23 +47,23 @@ const POSTGRES_PORT: u16 = 5_432;
 pub struct Settings {
     pub environment: Environment,
     pub data_dir: PathBuf,
-    pub http: Http,
-    pub database: Database,
-    pub authority: Authority,
-    pub sandbox: Sandbox,
-    pub pipeline: Pipeline,
-    pub deadlines: Deadlines,
-    pub reconcile: Reconcile,
-    pub webhooks: Webhooks,
-    pub secrets: Secrets,
-    pub rate_limit: RateLimit,
-    pub cluster: Cluster,
-    pub metrics: Metrics,
-    pub checkpoints: Checkpoints,
-    pub accounts: Accounts,
-    pub taxpayers: Taxpayers,
-    pub options: Options,
-    pub log: Log,
+    pub http: HttpSettings,
+    pub database: DatabaseSettings,
+    pub authority: AuthoritySettings,
+    pub sandbox: SandboxSettings,
+    pub pipeline: PipelineSettings,
+    pub deadlines: DeadlinesSettings,
+    pub reconcile: ReconcileSettings,
+    pub webhooks: WebhooksSettings,
+    pub secrets: SecretsSettings,
+    pub rate_limit: RateLimitSettings,
+    pub cluster: ClusterSettings,
+    pub metrics: MetricsSettings,
+    pub checkpoints: CheckpointsSettings,
+    pub accounts: AccountsSettings,
+    pub taxpayers: TaxpayersSettings,
+    pub options: OptionsSettings,
+    pub log: LogSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -75,7 +75,7 @@ pub enum Environment {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Http {
+pub struct HttpSettings {
     pub bind: SocketAddr,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::address_or_nothing")]
     pub ops_bind: Option<SocketAddr>,
@@ -101,7 +101,7 @@ pub enum ForwardedHeader {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Database {
+pub struct DatabaseSettings {
     /// Secret for the password in it. Empty is the file in `data_dir`: ask [`Settings::database_url`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
     pub url: SecretString,
@@ -123,7 +123,7 @@ pub enum AuthorityMode {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Authority {
+pub struct AuthoritySettings {
     pub mode: AuthorityMode,
     pub allow_remote_in_development: bool,
     /// Present in mode remote.
@@ -151,13 +151,13 @@ pub struct Authority {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sandbox {
+pub struct SandboxSettings {
     pub bind: SocketAddr,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pipeline {
+pub struct PipelineSettings {
     pub wait_s: u64,
     pub retry_initial_ms: u64,
     pub retry_max_s: u64,
@@ -167,7 +167,7 @@ pub struct Pipeline {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Deadlines {
+pub struct DeadlinesSettings {
     pub b2b_h: u64,
     pub b2c_h: u64,
     pub b2g_h: u64,
@@ -175,7 +175,7 @@ pub struct Deadlines {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reconcile {
+pub struct ReconcileSettings {
     /// 0: on demand only.
     pub every_s: u64,
     pub days: u32,
@@ -183,7 +183,7 @@ pub struct Reconcile {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Webhooks {
+pub struct WebhooksSettings {
     /// As written: ask [`Settings::allowed_networks`] for what it means here.
     pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
@@ -196,7 +196,7 @@ pub struct Webhooks {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Secrets {
+pub struct SecretsSettings {
     /// Base64 of 32 bytes, or empty before [`Settings::with_local_secrets`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub encryption_key: SecretString,
@@ -210,7 +210,7 @@ pub struct Secrets {
 /// In each of them 0 lifts the limit.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct RateLimit {
+pub struct RateLimitSettings {
     pub requests_per_s: u32,
     pub burst: u32,
     pub rotate_per_min: u32,
@@ -221,20 +221,20 @@ pub struct RateLimit {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cluster {
+pub struct ClusterSettings {
     pub lease_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Metrics {
+pub struct MetricsSettings {
     pub public: bool,
     pub public_on_network: bool,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checkpoints {
+pub struct CheckpointsSettings {
     /// None is no checkpoints, and in development a file in `data_dir` once [`Settings::with_local_secrets`] was asked.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub file: Option<PathBuf>,
@@ -247,13 +247,13 @@ pub struct Checkpoints {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accounts {
+pub struct AccountsSettings {
     pub verification: VerificationPolicy,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Taxpayers {
+pub struct TaxpayersSettings {
     pub commands_per_taxpayer_max: usize,
     pub commands_max: usize,
     pub active_max: usize,
@@ -262,13 +262,13 @@ pub struct Taxpayers {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Options {
+pub struct OptionsSettings {
     pub erp_systems: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
+pub struct LogSettings {
     pub level: LogLevel,
     pub format: LogFormat,
 }

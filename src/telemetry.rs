@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, stderr};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::config::{Log, LogFormat, LogLevel};
+use crate::config::{LogFormat, LogLevel, LogSettings};
 
 /// The variable that says in detail what is logged, and wins over the setting.
 const VARIABLE: &str = "RUST_LOG";
@@ -15,7 +15,7 @@ const VARIABLE: &str = "RUST_LOG";
 const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
 /// Starts logging. Once is enough: a second call, as in tests, changes nothing.
-pub fn init(log: &Log) {
+pub fn init(log: &LogSettings) {
     let detail = std::env::var(VARIABLE).unwrap_or_default();
     let (filter, complaint) = filter(log.level, &detail);
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn logging_can_be_started_twice() {
-        let log = Log { level: LogLevel::Off, format: LogFormat::Auto };
+        let log = LogSettings { level: LogLevel::Off, format: LogFormat::Auto };
         init(&log);
         init(&log);
     }

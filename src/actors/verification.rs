@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::actors::taxpayer::command::FoundOut;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::authority::{Authority, Entity, Failure as AuthorityFailure};
+use crate::authority::{Authority, AuthorityFailure, Entity};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
@@ -146,7 +146,7 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
             Some(Verification::Unverified(UnverifiedReason::BusinessUnknown))
         }
         Err(failure) => {
-            failure.burns_attempt().then_some(Verification::Unverified(UnverifiedReason::NoAnswer))
+            failure.counts_as_attempt().then_some(Verification::Unverified(UnverifiedReason::NoAnswer))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::actors::checkpoint::CheckpointError;
 use crate::actors::taxpayer::door::Failure;
-use crate::authority::{BuildError, CryptoError};
+use crate::authority::{AuthorityBuildError, CryptoError};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::checkpoint::InvalidCheckpointKey;
 use crate::store::db::error::StoreError;
@@ -21,16 +21,14 @@ pub enum StartError {
     Database { place: String, source: StoreError },
     #[error("the keys of secrets.encryption_key and secrets.encryption_keys cannot be used")]
     EncryptionKey(#[from] InvalidEncryptionKey),
-    #[error("the client of the authority cannot be built")]
-    Authority(#[from] BuildError),
+    #[error(transparent)]
+    Authority(#[from] AuthorityBuildError),
     #[error("the webhook client cannot be built")]
     Webhooks(#[from] webhook::BuildError),
     #[error("the file {} cannot be read", .path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error("the keys of {from} cannot be used")]
     CryptoKeys { from: String, source: CryptoError },
-    #[error("the file {} of authority.extra_ca_file holds no readable PEM certificate", .0.display())]
-    ExtraCa(PathBuf),
     #[error("cannot listen on {bind}")]
     Bind { bind: SocketAddr, source: std::io::Error },
     #[error("the server has failed")]

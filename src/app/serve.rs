@@ -115,7 +115,7 @@ fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) ->
     }
 }
 
-fn trusted_proxies(settings: &config::Http) -> http::TrustedProxies {
+fn trusted_proxies(settings: &config::HttpSettings) -> http::TrustedProxies {
     let header = match settings.forwarded_header {
         config::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
         config::ForwardedHeader::Forwarded => http::ForwardedHeader::Forwarded,

@@ -8,7 +8,7 @@ use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
-use crate::authority::{self, Authority, BuildError, CryptoKeys, RetryPolicy};
+use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::config::{AuthorityMode, Settings};
 use crate::domain::kernel::clock::SharedClock;
 
@@ -50,11 +50,12 @@ fn client(
     sandbox: Option<&Sandbox>,
     clock: &SharedClock,
 ) -> Result<Authority, StartError> {
-    let made = Authority::new(authority_settings(settings, sandbox)?, clock.clone());
-    made.map_err(|error| match (error, &settings.authority.extra_ca_file) {
-        (BuildError::ExtraCa, Some(path)) => StartError::ExtraCa(path.clone()),
-        (error, _) => error.into(),
-    })
+    let base_url = match sandbox {
+        Some(sandbox) => sandbox.base_url().parse().ok(),
+        None => settings.authority.base_url.clone(),
+    };
+    let base_url = base_url.ok_or(StartError::NoAuthority)?;
+    Ok(Authority::new(&base_url, &settings.authority, clock.clone())?)
 }
 
 /// Starts the simulator with the key pair of the settings.
@@ -71,24 +72,6 @@ pub(super) async fn start_sandbox(
         seed,
     });
     started.await.map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
-}
-
-fn authority_settings(
-    settings: &Settings,
-    sandbox: Option<&Sandbox>,
-) -> Result<authority::Settings, StartError> {
-    let base_url = match sandbox {
-        Some(sandbox) => sandbox.base_url().parse().ok(),
-        None => settings.authority.base_url.clone(),
-    };
-    Ok(authority::Settings {
-        base_url: base_url.ok_or(StartError::NoAuthority)?,
-        api_key: settings.authority.api_key.clone(),
-        api_secret: settings.authority.api_secret.clone(),
-        extra_ca_pem: settings.authority.extra_ca_file.as_deref().map(read).transpose()?,
-        timeout: Duration::from_secs(settings.authority.timeout_s),
-        max_concurrent_calls: settings.authority.max_concurrent_calls,
-    })
 }
 
 /// The platform's keys for QR codes; the simulator has its own.

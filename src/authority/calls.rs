@@ -1,45 +1,57 @@
 //! The upstream calls, one method each. Each is tried once.
 //!
-//! Here stands what the authority calls things: paths, names of fields, and which answer counts as a
-//! success.
+//! This file holds the authority's names: paths, fields, and which answer counts as a success.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::call::{Call, segment};
-use super::classify::{says_not_ok, says_ok};
-use super::client::Authority;
-use super::download::EncryptedDocument;
-use super::failure::Failure;
-use super::operation::{Operation, ResourceList};
-use super::wire::{
+use crate::authority::client::Authority;
+use crate::authority::crypto::download::EncryptedDocument;
+use crate::authority::operation::{Operation, ResourceList};
+use crate::authority::transport::answer::AuthorityAnswer;
+use crate::authority::transport::classify::{says_not_ok, says_ok};
+use crate::authority::transport::failure::AuthorityFailure;
+use crate::authority::transport::request::{AuthorityRequest, path_segment};
+use crate::authority::wire::{
     Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, PullQuery, SearchPage, SearchQuery,
 };
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: whether this IRN may be used. A signed one is `Unknown`: ask `confirm`.
-    pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), Failure> {
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. A signed IRN gives `Unknown`: ask
+    /// `confirm`.
+    pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
-        self.send(Call::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate").body(&body), ok)
-            .await
+        self.send(
+            AuthorityRequest::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate").body(&body),
+            expect_ok,
+        )
+        .await
     }
 
-    /// `POST /invoice/validate`: whether the document is sound. The authority names one fault at a time.
-    pub async fn validate(&self, document: &Value) -> Result<(), Failure> {
-        self.send(Call::new(Operation::Validate, Method::POST, "/invoice/validate").body(document), ok).await
+    /// `POST /invoice/validate`: checks a document. The authority names one fault at a time.
+    pub async fn validate(&self, document: &Value) -> Result<(), AuthorityFailure> {
+        self.send(
+            AuthorityRequest::new(Operation::Validate, Method::POST, "/invoice/validate").body(document),
+            expect_ok,
+        )
+        .await
     }
 
     /// `POST /invoice/sign`. `Unknown` covers a duplicate too: ask `confirm`.
-    pub async fn sign(&self, document: &Value) -> Result<(), Failure> {
-        self.send(Call::new(Operation::Sign, Method::POST, "/invoice/sign").body(document), ok).await
+    pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
+        self.send(
+            AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").body(document),
+            expect_ok,
+        )
+        .await
     }
 
     /// `GET /invoice/confirm/{irn}`. `NotFound` when it is not signed.
-    pub async fn confirm(&self, irn: &str) -> Result<Confirmation, Failure> {
-        let path = format!("/invoice/confirm/{}", safe(irn)?);
-        self.send(Call::new(Operation::Confirm, Method::GET, &path).about(irn), shape).await
+    pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
+        let path = format!("/invoice/confirm/{}", path_part(irn)?);
+        self.send(AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn), parse_data)
+            .await
     }
 
     /// `PATCH /invoice/update/{irn}`. The status is one of the authority's words: PARTIAL, PAID, REJECTED.
@@ -48,114 +60,134 @@ impl Authority {
         irn: &str,
         payment_status: &str,
         reference: Option<&str>,
-    ) -> Result<(), Failure> {
-        let path = format!("/invoice/update/{}", safe(irn)?);
+    ) -> Result<(), AuthorityFailure> {
+        let path = format!("/invoice/update/{}", path_part(irn)?);
         let body = match reference {
             Some(reference) => json!({ "payment_status": payment_status, "reference": reference }),
             None => json!({ "payment_status": payment_status }),
         };
-        let call = Call::new(Operation::UpdatePayment, Method::PATCH, &path).about(irn).body(&body);
-        self.send(call, ok).await
+        let request =
+            AuthorityRequest::new(Operation::UpdatePayment, Method::PATCH, &path).for_irn(irn).body(&body);
+        self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`. False when the answer is not `ok: true` or is a 5xx.
-    pub async fn system_healthy(&self) -> Result<bool, Failure> {
-        let call = Call::new(Operation::SystemHealth, Method::GET, "/invoice/transmit/self-health-check");
-        self.send(call, |answer| Some(says_ok(&answer))).await
+    /// `GET /invoice/transmit/self-health-check`. Returns false if the answer is not `ok: true` or is a 5xx.
+    pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
+        let request = AuthorityRequest::new(
+            Operation::SystemHealth,
+            Method::GET,
+            "/invoice/transmit/self-health-check",
+        );
+        self.send(request, |answer| Some(says_ok(&answer))).await
     }
 
     /// `GET /invoice/transmit/lookup/{irn}`: both sides and whether their access points are online.
-    pub async fn lookup(&self, irn: &str) -> Result<Parties, Failure> {
-        let path = format!("/invoice/transmit/lookup/{}", safe(irn)?);
-        let call = Call::new(Operation::Lookup, Method::GET, &path).about(irn);
-        self.send(call, |answer| Parties::read(&answer.data)).await
+    pub async fn lookup(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
+        let path = format!("/invoice/transmit/lookup/{}", path_part(irn)?);
+        let request = AuthorityRequest::new(Operation::Lookup, Method::GET, &path).for_irn(irn);
+        self.send(request, |answer| Parties::read(&answer.data)).await
     }
 
     /// `POST /invoice/transmit/{irn}`: sends it to the other access point.
-    pub async fn transmit(&self, irn: &str) -> Result<(), Failure> {
-        let path = format!("/invoice/transmit/{}", safe(irn)?);
+    pub async fn transmit(&self, irn: &str) -> Result<(), AuthorityFailure> {
+        let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({});
-        self.send(Call::new(Operation::Transmit, Method::POST, &path).about(irn).body(&body), ok).await
+        self.send(
+            AuthorityRequest::new(Operation::Transmit, Method::POST, &path).for_irn(irn).body(&body),
+            expect_ok,
+        )
+        .await
     }
 
     /// `PATCH /invoice/transmit/{irn}`: confirms its receipt. A second time is no failure.
-    pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, Failure> {
-        let path = format!("/invoice/transmit/{}", safe(irn)?);
+    pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
+        let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
-        let call = Call::new(Operation::Acknowledge, Method::PATCH, &path).about(irn).body(&body);
-        let result = self.send(call, |answer| (!says_not_ok(&answer)).then(|| said(&answer))).await;
+        let request =
+            AuthorityRequest::new(Operation::Acknowledge, Method::PATCH, &path).for_irn(irn).body(&body);
+        let result = self.send(request, |answer| (!says_not_ok(&answer)).then(|| message_of(&answer))).await;
         match result {
             Ok(message) => Ok(Acknowledgement { already: says_already(&message), message }),
-            Err(Failure::Refused { message, .. }) if says_already(&message) => {
+            Err(AuthorityFailure::Refused { message, .. }) if says_already(&message) => {
                 Ok(Acknowledgement { message, already: true })
             }
             Err(failure) => Err(failure),
         }
     }
 
-    /// `GET /invoice/transmit/pull`: the invoices on their way to this access point.
-    pub async fn pull(&self, query: &PullQuery) -> Result<Vec<InTransit>, Failure> {
-        let call = Call::new(Operation::Pull, Method::GET, "/invoice/transmit/pull")
+    /// `GET /invoice/transmit/pull`: lists the invoices in transit to this access point.
+    pub async fn pull(&self, query: &PullQuery) -> Result<Vec<InTransit>, AuthorityFailure> {
+        let request = AuthorityRequest::new(Operation::Pull, Method::GET, "/invoice/transmit/pull")
             .query("confirmed", query.confirmed)
             .query("from", query.from.as_deref())
             .query("to", query.to.as_deref());
-        self.send(call, |answer| InTransit::list(&answer.data)).await
+        self.send(request, |answer| InTransit::list(&answer.data)).await
     }
 
-    /// `GET /invoice/{business_id}`: a page of what the authority holds of this taxpayer.
-    pub async fn search(&self, business_id: &str, query: &SearchQuery) -> Result<SearchPage, Failure> {
-        let call = Call::new(Operation::Search, Method::GET, &format!("/invoice/{}", safe(business_id)?))
-            .query("irn", query.irn.as_deref())
-            .query("payment_status", query.payment_status.as_deref())
-            .query("entry_status", query.entry_status.as_deref())
-            .query("size", query.size)
-            .query("page", query.page);
-        self.send(call, shape).await
+    /// `GET /invoice/{business_id}`: returns a page of the authority's invoices of this taxpayer.
+    pub async fn search(
+        &self,
+        business_id: &str,
+        query: &SearchQuery,
+    ) -> Result<SearchPage, AuthorityFailure> {
+        let request = AuthorityRequest::new(
+            Operation::Search,
+            Method::GET,
+            &format!("/invoice/{}", path_part(business_id)?),
+        )
+        .query("irn", query.irn.as_deref())
+        .query("payment_status", query.payment_status.as_deref())
+        .query("entry_status", query.entry_status.as_deref())
+        .query("size", query.size)
+        .query("page", query.page);
+        self.send(request, parse_data).await
     }
 
     /// `GET /invoice/download/{irn}`. `NotFound` when it is not signed.
-    pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, Failure> {
-        let path = format!("/invoice/download/{}", safe(irn)?);
-        self.send(Call::new(Operation::Download, Method::GET, &path).about(irn), shape).await
+    pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
+        let path = format!("/invoice/download/{}", path_part(irn)?);
+        self.send(AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn), parse_data)
+            .await
     }
 
     /// `POST /vat/postpayment`. The answer's body is open: any that does not say `ok: false` is a success.
-    pub async fn report(&self, report: &Value) -> Result<(), Failure> {
-        let call = Call::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
-        self.send(call, |answer| (!says_not_ok(&answer)).then_some(())).await
+    pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
+        let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
+        self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
     }
 
     /// `GET /entity/{entity_id}`: the businesses of an entity. `NotFound` when there is none with this id.
-    pub async fn entity(&self, id: &str) -> Result<Entity, Failure> {
-        let path = format!("/entity/{}", safe(id)?);
-        self.send(Call::new(Operation::Entity, Method::GET, &path), shape).await
+    pub async fn entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
+        let path = format!("/entity/{}", path_part(id)?);
+        self.send(AuthorityRequest::new(Operation::Entity, Method::GET, &path), parse_data).await
     }
 
-    /// `GET /invoice/resources/{list}`: the data array, unmodified.
-    pub async fn resource(&self, list: ResourceList) -> Result<Value, Failure> {
+    /// `GET /invoice/resources/{list}`: returns the data array, unmodified.
+    pub async fn resource(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
-        let call = Call::new(Operation::Resource, Method::GET, &path).without_keys();
-        self.send(call, |answer| answer.data.is_array().then_some(answer.data)).await
+        let request = AuthorityRequest::new(Operation::Resource, Method::GET, &path).without_keys();
+        self.send(request, |answer| answer.data.is_array().then_some(answer.data)).await
     }
 }
 
-/// What cannot be a path segment is no IRN, and the authority knows none such.
-fn safe(text: &str) -> Result<String, Failure> {
-    segment(text)
-        .ok_or_else(|| Failure::NotFound { message: "this is no invoice reference number".to_owned() })
+/// Encodes a path segment. Text that cannot be one is no IRN, so the authority does not know it.
+fn path_part(text: &str) -> Result<String, AuthorityFailure> {
+    path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
+        message: "this is no invoice reference number".to_owned(),
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "readers take the answer, and this one needs none of it")]
-fn ok(answer: Answer) -> Option<()> {
+fn expect_ok(answer: AuthorityAnswer) -> Option<()> {
     says_ok(&answer).then_some(())
 }
 
-fn shape<T: DeserializeOwned>(answer: Answer) -> Option<T> {
+fn parse_data<T: DeserializeOwned>(answer: AuthorityAnswer) -> Option<T> {
     serde_json::from_value(answer.data).ok()
 }
 
-/// The authority's words to a success.
-fn said(answer: &Answer) -> String {
+/// The authority's message of a success.
+fn message_of(answer: &AuthorityAnswer) -> String {
     let words = answer.message.as_str().or_else(|| answer.data.get("message")?.as_str());
     words.unwrap_or("ACKNOWLEDGED").to_owned()
 }
@@ -167,16 +199,16 @@ fn says_already(message: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::failure::Cause;
-    use super::super::testing::Server;
-    use super::super::wire::Business;
     use super::*;
+    use crate::authority::testing::Server;
+    use crate::authority::transport::failure::Cause;
+    use crate::authority::wire::Business;
 
     const IRN: &str = "INV/1-1A2B3C4D-20260101";
     const OK: &str = r#"{"code":200,"data":{"ok":true}}"#;
 
-    /// The request line and the body of each request.
-    fn asked(server: &Server) -> Vec<(String, String)> {
+    /// Returns the request line and the body of each request.
+    fn requests_of(server: &Server) -> Vec<(String, String)> {
         let split = |request: &String| {
             let (head, body) = request.split_once("\r\n\r\n").unwrap();
             (head.lines().next().unwrap().replace(" HTTP/1.1", ""), body.to_owned())
@@ -189,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_call_that_answers_ok_goes_to_its_place() {
+    async fn each_call_goes_to_its_path() {
         let server = Server::json(201, OK).await;
         let authority = server.authority();
         let check = IrnCheck { invoice_reference: "1".into(), business_id: "b".into(), irn: "i".into() };
@@ -216,7 +248,7 @@ mod tests {
             ("POST /api/v1/vat/postpayment", text),
             ("GET /api/v1/invoice/transmit/self-health-check", ""),
         ];
-        assert_eq!(asked(&server), lines(&expected));
+        assert_eq!(requests_of(&server), lines(&expected));
     }
 
     #[tokio::test]
@@ -234,7 +266,10 @@ mod tests {
             delivered: false,
         };
         assert_eq!(confirmation, expected);
-        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/confirm/INV%2F1-1A2B3C4D-20260101", "")]));
+        assert_eq!(
+            requests_of(&server),
+            lines(&[("GET /api/v1/invoice/confirm/INV%2F1-1A2B3C4D-20260101", "")])
+        );
     }
 
     #[tokio::test]
@@ -246,7 +281,7 @@ mod tests {
         assert_eq!((parties.supplier.online, parties.supplier.access_point), (true, json!("ap")));
         let customer = parties.customer.unwrap();
         assert_eq!((customer.online, customer.name.as_deref()), (false, Some("C")));
-        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")]));
+        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")]));
     }
 
     #[tokio::test]
@@ -264,7 +299,7 @@ mod tests {
             ("GET /api/v1/invoice/transmit/pull", ""),
             ("GET /api/v1/invoice/b%2Fc?irn=a%26b%3Dc%2Fd&size=5", ""),
         ];
-        assert_eq!(asked(&server), lines(&expected));
+        assert_eq!(requests_of(&server), lines(&expected));
     }
 
     #[tokio::test]
@@ -272,7 +307,7 @@ mod tests {
         let server = Server::json(200, r#"{"data":{"iv_hex":"00","pub":"p","data":"d"}}"#).await;
         let document = server.authority().download("I").await.unwrap();
         assert_eq!((document.iv_hex.as_str(), document.public_part.as_str()), ("00", "p"));
-        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/download/I", "")]));
+        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/download/I", "")]));
     }
 
     #[tokio::test]
@@ -283,9 +318,9 @@ mod tests {
         let business = |id: &str, tin: Option<&str>| Business { id: id.into(), tin: tin.map(str::to_owned) };
         let expected = Entity { businesses: vec![business("b", Some("1")), business("c", None)] };
         assert_eq!(server.authority().entity("e/1").await.unwrap(), expected);
-        assert_eq!(asked(&server), lines(&[("GET /api/v1/entity/e%2F1", "")]));
+        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/entity/e%2F1", "")]));
         let server = Server::json(404, r#"{"code":404,"message":"entity not found"}"#).await;
-        assert!(matches!(server.authority().entity("e").await, Err(Failure::NotFound { .. })));
+        assert!(matches!(server.authority().entity("e").await, Err(AuthorityFailure::NotFound { .. })));
     }
 
     #[tokio::test]
@@ -294,24 +329,24 @@ mod tests {
         let server = Server::json(200, &format!(r#"{{"code":200,"data":{rows}}}"#)).await;
         let list = server.authority().resource(ResourceList::ProductCodes).await.unwrap();
         assert_eq!(list.to_string(), rows);
-        assert_eq!(asked(&server), lines(&[("GET /api/v1/invoice/resources/hs-codes", "")]));
+        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/resources/hs-codes", "")]));
         assert!(!server.received()[0].contains("x-api-"));
     }
 
     #[tokio::test]
-    async fn an_acknowledgement_tells_the_first_from_the_second() {
+    async fn a_second_acknowledgement_is_reported_as_such() {
         let server = Server::json(200, r#"{"code":200,"data":{"ok":true},"message":"thank you"}"#).await;
         let first = server.authority().acknowledge("I").await.unwrap();
         assert_eq!(first, Acknowledgement { message: "thank you".into(), already: false });
         let body = r#"{"message":"ACKNOWLEDGED"}"#;
-        assert_eq!(asked(&server), lines(&[("PATCH /api/v1/invoice/transmit/I", body)]));
+        assert_eq!(requests_of(&server), lines(&[("PATCH /api/v1/invoice/transmit/I", body)]));
         let server = Server::json(400, r#"{"code":400,"message":"invoice already acknowledged"}"#).await;
         let second = server.authority().acknowledge("I").await.unwrap();
         assert_eq!(second, Acknowledgement { message: "invoice already acknowledged".into(), already: true });
         let server = Server::json(400, r#"{"code":400,"message":"not for you"}"#).await;
         assert!(matches!(
             server.authority().acknowledge("I").await,
-            Err(Failure::Refused { status: 400, .. })
+            Err(AuthorityFailure::Refused { status: 400, .. })
         ));
     }
 
@@ -319,19 +354,19 @@ mod tests {
     async fn an_irn_that_is_no_path_segment_is_not_sent() {
         let server = Server::json(200, OK).await;
         for irn in ["", ".", ".."] {
-            assert!(matches!(server.authority().confirm(irn).await, Err(Failure::NotFound { .. })));
+            assert!(matches!(server.authority().confirm(irn).await, Err(AuthorityFailure::NotFound { .. })));
         }
         assert!(server.received().is_empty());
     }
 
     #[tokio::test]
-    async fn a_system_that_is_not_ok_or_fails_is_down() {
+    async fn a_system_that_is_not_ok_or_fails_is_unhealthy() {
         for (status, body) in [(200, r#"{"data":{"ok":false}}"#), (200, "{}"), (503, ""), (500, "<html>")] {
             let server = Server::json(status, body).await;
             assert_eq!(server.authority().system_healthy().await, Ok(false), "{status} {body}");
         }
         let server = Server::json(200, "<html>").await;
-        let garbled = Failure::Retryable { reason: Cause::Garbled { status: 200 } };
+        let garbled = AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } };
         assert_eq!(server.authority().system_healthy().await, Err(garbled));
     }
 }

@@ -1,66 +1,52 @@
-//! Construction of the client, and the one path every call takes: leave of limit and breaker, exchange,
-//! judgement, counters, log line.
+//! Construction of the client, and the one path that every call takes: admission, HTTP exchange,
+//! classification, counters, log line.
 //!
-//! Redirects and the system's proxy are off. Secrets stand in sensitive headers and nowhere else.
+//! Redirects and the system's proxy are off. Secrets are in sensitive headers and nowhere else.
 
-use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
 
 use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Certificate, Client, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::account::{Account, Origin};
-use super::answer::Answer;
-use super::breaker::BreakerView;
-use super::call::Call;
-use super::classify;
-use super::download::EncryptedDocument;
-use super::exchange::{Reply, exchange};
-use super::failure::{Cause, Failure};
-use super::gate::Gate;
-use super::keys::CryptoError;
-use super::limits::LimitView;
-use super::operation::Operation;
-use super::tally::{Outcome, Tallies, Tally};
+use crate::authority::admission::breaker::BreakerView;
+use crate::authority::admission::call_limits::LimitView;
+use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::authority::admission::call_stats::{CallCounters, CallOutcome, CallStats};
+use crate::authority::admission::permit::CallAdmission;
+use crate::authority::crypto::download::EncryptedDocument;
+use crate::authority::crypto::keys::CryptoError;
+use crate::authority::operation::Operation;
+use crate::authority::transport::answer::AuthorityAnswer;
+use crate::authority::transport::classify;
+use crate::authority::transport::exchange::{RawResponse, exchange};
+use crate::authority::transport::failure::{AuthorityFailure, Cause};
+use crate::authority::transport::request::AuthorityRequest;
+use crate::config::AuthoritySettings;
 use crate::domain::kernel::clock::SharedClock;
 
 /// The longest wait for a connection; beyond it nothing was sent.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept: shorter than gateways keep theirs, so that few calls meet a closed
-/// one.
+/// How long an unused connection is kept. Gateways keep theirs longer, so that few calls meet a closed one.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The longest wait of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
-/// Where the authority is and who we are to it.
-#[derive(Debug)]
-pub struct Settings {
-    /// The root, without `/api/v1`.
-    pub base_url: Url,
-    /// `x-api-key`, a UUID. Its first group is part of the key of downloads.
-    pub api_key: SecretString,
-    /// `x-api-secret`.
-    pub api_secret: SecretString,
-    /// PEM certificates to trust beside the system's, for deployments that omit their intermediate one.
-    pub extra_ca_pem: Option<Vec<u8>>,
-    /// The time for one whole call, and the longest wait for leave to make it.
-    pub timeout: Duration,
-    /// The most calls of one operation at a time; what is found to be borne may be less.
-    pub max_concurrent_calls: u32,
-}
-
-/// Settings from which no client can be made.
+/// Settings that no client can be built from.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildError {
+pub enum AuthorityBuildError {
     #[error("the authority's base URL must be http or https, with a host, without query and fragment")]
     BaseUrl,
     #[error("the authority's {0} holds characters that no header may hold")]
     Header(&'static str),
-    #[error("the authority's extra CA file holds no readable PEM certificate")]
-    ExtraCa,
+    #[error("the file {} cannot be read", .path.display())]
+    ExtraCaFile { path: PathBuf, source: io::Error },
+    #[error("the file {} of authority.extra_ca_file holds no readable PEM certificate", .0.display())]
+    ExtraCa(PathBuf),
     #[error("the authority's HTTP client cannot be built")]
     Client(#[source] reqwest::Error),
 }
@@ -68,113 +54,122 @@ pub enum BuildError {
 /// A client of the authority. Clones share connections, breakers, limits and counters.
 #[derive(Clone)]
 pub struct Authority {
-    shared: Arc<Shared>,
-    /// For whom the calls are made.
-    account: Account,
+    inner: Arc<ClientInner>,
+    /// The account that the calls are made for.
+    account: CallerAccount,
 }
 
-struct Shared {
+struct ClientInner {
     http: Client,
     root: String,
     api_key: SecretString,
     headers: [(&'static str, HeaderValue); 2],
     timeout: Duration,
     clock: SharedClock,
-    gate: Arc<Gate>,
-    tallies: Tallies,
+    admission: Arc<CallAdmission>,
+    call_counters: CallCounters,
 }
 
 impl Authority {
+    /// Builds a client for the authority at `base_url`, the root without `/api/v1`: that of the settings, or the
+    /// embedded simulator's.
+    ///
     /// # Errors
     /// When a setting cannot be used, or the system has no usable certificates.
-    pub fn new(settings: Settings, clock: SharedClock) -> Result<Self, BuildError> {
+    pub fn new(
+        base_url: &Url,
+        settings: &AuthoritySettings,
+        clock: SharedClock,
+    ) -> Result<Self, AuthorityBuildError> {
+        let timeout = Duration::from_secs(settings.timeout_s);
         let headers = [
             ("x-api-key", sensitive(&settings.api_key, "API key")?),
             ("x-api-secret", sensitive(&settings.api_secret, "API secret")?),
         ];
-        let shared = Arc::new(Shared {
-            root: root(&settings.base_url)?,
-            http: http(&settings)?,
-            api_key: settings.api_key,
+        let inner = Arc::new(ClientInner {
+            root: root(base_url)?,
+            http: http_client(settings, timeout)?,
+            api_key: settings.api_key.clone(),
             headers,
-            timeout: settings.timeout,
-            gate: Gate::new(settings.max_concurrent_calls, settings.timeout, clock.clone()),
+            timeout,
+            admission: CallAdmission::new(settings.max_concurrent_calls, timeout, clock.clone()),
             clock,
-            tallies: Tallies::default(),
+            call_counters: CallCounters::default(),
         });
-        Ok(Self { shared, account: Account::Service })
+        Ok(Self { inner, account: CallerAccount::Service })
     }
 
-    /// The same client, making its calls for an account.
+    /// Returns a client that makes its calls for an account.
     #[must_use]
-    pub fn on_behalf_of(&self, account: Account) -> Self {
-        Self { shared: Arc::clone(&self.shared), account }
+    pub fn on_behalf_of(&self, account: CallerAccount) -> Self {
+        Self { inner: Arc::clone(&self.inner), account }
     }
 
     /// Every breaker, in the order of [`Operation::ALL`].
     pub fn breakers(&self) -> Vec<BreakerView> {
-        self.shared.gate.breaker_views()
+        self.inner.admission.breaker_views()
     }
 
     /// The limit of every operation, in the same order.
     pub fn limits(&self) -> Vec<LimitView> {
-        self.shared.gate.limit_views()
+        self.inner.admission.limit_views()
     }
 
     /// Calls and their time, per operation and outcome, zeros included.
-    pub fn counters(&self) -> Vec<Tally> {
-        self.shared.tallies.all()
+    pub fn call_stats(&self) -> Vec<CallStats> {
+        self.inner.call_counters.all()
     }
 
-    /// Decrypts the download of an IRN with this client's own key. A document of another IRN is refused.
+    /// Decrypts the download of an IRN with this client's API key. Refuses a document of another IRN.
     pub fn decrypt(&self, irn: &str, document: &EncryptedDocument) -> Result<Value, CryptoError> {
-        let document = document.decrypt(&self.shared.api_key)?;
+        let document = document.decrypt(&self.inner.api_key)?;
         let named = document.get("irn").and_then(Value::as_str).unwrap_or_default();
         if named.trim().eq_ignore_ascii_case(irn) {
             return Ok(document);
         }
-        tracing::warn!(irn, "the authority's download of an IRN holds the document of another");
+        tracing::warn!(irn, "downloaded document has another IRN; refusing it");
         Err(CryptoError::OtherDocument)
     }
 
-    /// Whether the authority answers at all: `GET /api` gives `{ "healthy": true }` within 5 s. No limit,
-    /// no breaker, no keys.
+    /// Returns true if `GET /api` gives `{ "healthy": true }` within 5 s. Uses no limit, no breaker and no
+    /// keys.
     pub async fn alive(&self) -> bool {
-        let wait = self.shared.timeout.min(ALIVE_MAX);
-        let request = self.shared.http.get(format!("{}/api", self.shared.root)).timeout(wait);
-        let Ok(reply) = exchange(request.header(ACCEPT, "application/json"), wait, &self.shared.clock).await
+        let wait = self.inner.timeout.min(ALIVE_MAX);
+        let request = self.inner.http.get(format!("{}/api", self.inner.root)).timeout(wait);
+        let Ok(response) =
+            exchange(request.header(ACCEPT, "application/json"), wait, &self.inner.clock).await
         else {
             return false;
         };
-        let body = strict_json::from_untrusted::<Value>(&reply.body).unwrap_or_default();
-        reply.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
+        let body = strict_json::from_untrusted::<Value>(&response.body).unwrap_or_default();
+        response.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
     }
 
-    /// Makes one call and reads its answer. An answer that `read` cannot make sense of is a garbled one.
-    pub(super) async fn send<T>(
+    /// Makes one call and reads its answer. An answer that `read` rejects is malformed.
+    pub(crate) async fn send<T>(
         &self,
-        call: Call<'_>,
-        read: impl FnOnce(Answer) -> Option<T>,
-    ) -> Result<T, Failure> {
-        let operation = call.operation;
-        let origin = Origin::new(self.account, call.irn);
-        let leave = match self.shared.gate.enter(operation, origin).await {
-            Ok(leave) => leave,
+        request: AuthorityRequest<'_>,
+        read: impl FnOnce(AuthorityAnswer) -> Option<T>,
+    ) -> Result<T, AuthorityFailure> {
+        let operation = request.operation;
+        let origin = CallOrigin::new(self.account, request.irn);
+        let permit = match self.inner.admission.acquire(operation, origin).await {
+            Ok(permit) => permit,
             Err(failure) => {
-                let outcome = Outcome::of::<()>(&Err(failure.clone()));
-                self.shared.tallies.count(operation, outcome, Duration::ZERO);
-                self.ask_where_in_doubt(operation).await;
+                let outcome = CallOutcome::of::<()>(&Err(failure.clone()));
+                self.inner.call_counters.count(operation, outcome, Duration::ZERO);
+                self.check_liveness_if_doubtful(operation).await;
                 return Err(failure);
             }
         };
         let started = Instant::now();
-        let irn = call.irn.unwrap_or_default();
-        let reply = exchange(self.request(&call), self.shared.timeout, &self.shared.clock).await;
-        let status = reply.as_ref().ok().map(|reply| reply.status);
-        let result = outcome(operation, reply, read);
-        let (outcome, duration) = (Outcome::of(&result), started.elapsed());
-        leave.settle(&result, duration);
-        self.shared.tallies.count(operation, outcome, duration);
+        let irn = request.irn.unwrap_or_default();
+        let response = exchange(self.http_request(&request), self.inner.timeout, &self.inner.clock).await;
+        let status = response.as_ref().ok().map(|response| response.status);
+        let result = read_response(operation, response, read);
+        let (outcome, duration) = (CallOutcome::of(&result), started.elapsed());
+        permit.settle(&result, duration);
+        self.inner.call_counters.count(operation, outcome, duration);
         tracing::debug!(
             operation = operation.name(),
             irn,
@@ -184,84 +179,90 @@ impl Authority {
             "called the authority"
         );
         if result.is_err() {
-            self.ask_where_in_doubt(operation).await;
+            self.check_liveness_if_doubtful(operation).await;
         }
         result
     }
 
-    /// Where many calls fail and it may be because of a few documents or accounts, a question that is about none of
-    /// them decides.
-    async fn ask_where_in_doubt(&self, operation: Operation) {
-        if self.shared.gate.wants_question(operation) {
+    /// If many calls fail, and a few documents or accounts may be the cause, a call that concerns none of them
+    /// decides.
+    async fn check_liveness_if_doubtful(&self, operation: Operation) {
+        if self.inner.admission.should_check_liveness(operation) {
             let is_alive = self.alive().await;
-            self.shared.gate.hear(operation, is_alive);
+            self.inner.admission.on_liveness(operation, is_alive);
         }
     }
 
-    fn request(&self, call: &Call<'_>) -> RequestBuilder {
-        let url = format!("{}{}", self.shared.root, call.path);
-        let mut request =
-            self.shared.http.request(call.method.clone(), url).header(ACCEPT, "application/json");
-        if call.with_keys {
-            for (name, value) in &self.shared.headers {
-                request = request.header(*name, value);
+    fn http_request(&self, request: &AuthorityRequest<'_>) -> RequestBuilder {
+        let url = format!("{}{}", self.inner.root, request.path);
+        let mut builder =
+            self.inner.http.request(request.method.clone(), url).header(ACCEPT, "application/json");
+        if request.with_keys {
+            for (name, value) in &self.inner.headers {
+                builder = builder.header(*name, value);
             }
         }
-        match call.body {
-            Some(body) => request.json(body),
-            None => request,
+        match request.body {
+            Some(body) => builder.json(body),
+            None => builder,
         }
     }
 }
 
 impl fmt::Debug for Authority {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Authority").field("root", &self.shared.root).finish_non_exhaustive()
+        formatter.debug_struct("Authority").field("root", &self.inner.root).finish_non_exhaustive()
     }
 }
 
-fn outcome<T>(
+fn read_response<T>(
     operation: Operation,
-    reply: Result<Reply, Cause>,
-    read: impl FnOnce(Answer) -> Option<T>,
-) -> Result<T, Failure> {
-    let reply = reply.map_err(|cause| classify::failure(operation, cause))?;
-    let answer = classify::judge(operation, &reply)?;
-    read(answer).ok_or_else(|| classify::failure(operation, Cause::Garbled { status: reply.status }))
+    response: Result<RawResponse, Cause>,
+    read: impl FnOnce(AuthorityAnswer) -> Option<T>,
+) -> Result<T, AuthorityFailure> {
+    let response = response.map_err(|cause| classify::failure_for(operation, cause))?;
+    let answer = classify::classify_response(operation, &response)?;
+    read(answer).ok_or_else(|| classify::failure_for(operation, Cause::Malformed { status: response.status }))
 }
 
-fn http(settings: &Settings) -> Result<Client, BuildError> {
-    let extra = match &settings.extra_ca_pem {
-        Some(pem) => Certificate::from_pem_bundle(pem).map_err(|_| BuildError::ExtraCa)?,
-        None => Vec::new(),
-    };
-    if settings.extra_ca_pem.is_some() && extra.is_empty() {
-        return Err(BuildError::ExtraCa);
-    }
+fn http_client(settings: &AuthoritySettings, timeout: Duration) -> Result<Client, AuthorityBuildError> {
+    let extra = settings.extra_ca_file.as_deref().map(read_certificates).transpose()?.unwrap_or_default();
     Client::builder()
         .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
-        .timeout(settings.timeout)
-        .connect_timeout(CONNECT_MAX.min(settings.timeout / 2))
+        .timeout(timeout)
+        .connect_timeout(CONNECT_MAX.min(timeout / 2))
         .pool_idle_timeout(IDLE_MAX)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .no_proxy()
         .tls_certs_merge(extra)
         .build()
-        .map_err(BuildError::Client)
+        .map_err(AuthorityBuildError::Client)
 }
 
-/// The base URL as text, without a slash at its end.
-fn root(base: &Url) -> Result<String, BuildError> {
+fn read_certificates(path: &Path) -> Result<Vec<Certificate>, AuthorityBuildError> {
+    let pem = fs::read(path)
+        .map_err(|source| AuthorityBuildError::ExtraCaFile { path: path.to_owned(), source })?;
+    let certificates = Certificate::from_pem_bundle(&pem).unwrap_or_default();
+    if certificates.is_empty() {
+        Err(AuthorityBuildError::ExtraCa(path.to_owned()))
+    } else {
+        Ok(certificates)
+    }
+}
+
+/// Returns the base URL as text, without a trailing slash.
+fn root(base: &Url) -> Result<String, AuthorityBuildError> {
     let usable = matches!(base.scheme(), "http" | "https")
         && base.has_host()
         && base.query().is_none()
         && base.fragment().is_none();
-    usable.then(|| base.as_str().trim_end_matches('/').to_owned()).ok_or(BuildError::BaseUrl)
+    usable.then(|| base.as_str().trim_end_matches('/').to_owned()).ok_or(AuthorityBuildError::BaseUrl)
 }
 
-fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, BuildError> {
-    let mut value = HeaderValue::from_str(secret.expose_secret()).map_err(|_| BuildError::Header(name))?;
+fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, AuthorityBuildError> {
+    let mut value =
+        HeaderValue::from_str(secret.expose_secret()).map_err(|_| AuthorityBuildError::Header(name))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -273,30 +274,32 @@ mod tests {
     use jiff::Timestamp;
     use tokio::io::AsyncWriteExt;
 
-    use super::super::breaker::BreakerState;
-    use super::super::opening::Held;
-    use super::super::operation::ResourceList;
-    use super::super::testing::{PUBLIC_PART, Reaction, Server, authority, encrypted, http};
     use super::*;
+    use crate::authority::admission::breaker::BreakerState;
+    use crate::authority::admission::open_breaker::HeldCallers;
+    use crate::authority::operation::ResourceList;
+    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypted, http, settings};
     use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::TaxpayerId;
 
-    /// An address at which nothing listens.
+    /// Returns an address that nothing listens on.
     fn closed() -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
 
-    fn build(base_url: &str, secret: &str, extra_ca_pem: Option<&[u8]>) -> Result<Authority, BuildError> {
-        let settings = Settings {
-            base_url: base_url.parse().unwrap(),
+    fn build(
+        base_url: &str,
+        secret: &str,
+        extra_ca_file: Option<&Path>,
+    ) -> Result<Authority, AuthorityBuildError> {
+        let settings = AuthoritySettings {
             api_key: secret.into(),
             api_secret: secret.into(),
-            extra_ca_pem: extra_ca_pem.map(<[u8]>::to_vec),
-            timeout: Duration::from_secs(1),
-            max_concurrent_calls: 64,
+            extra_ca_file: extra_ca_file.map(Path::to_owned),
+            ..settings(1, 64)
         };
-        Authority::new(settings, Arc::new(SystemClock))
+        Authority::new(&base_url.parse().unwrap(), &settings, Arc::new(SystemClock))
     }
 
     #[tokio::test]
@@ -304,14 +307,14 @@ mod tests {
         for base_url in [closed(), "http://nowhere.invalid".to_owned()] {
             let failure = authority(&base_url, Arc::new(SystemClock)).sign(&Value::Null).await.unwrap_err();
             assert!(
-                matches!(failure, Failure::Retryable { reason: Cause::Unreachable { .. } }),
+                matches!(failure, AuthorityFailure::Retryable { reason: Cause::Unreachable { .. } }),
                 "{failure:?}"
             );
         }
     }
 
     #[tokio::test]
-    async fn a_connection_without_trust_is_told_from_none() {
+    async fn a_tls_failure_is_reported_separately() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let authority =
             authority(&format!("https://{}", listener.local_addr().unwrap()), Arc::new(SystemClock));
@@ -324,7 +327,7 @@ mod tests {
         let failure = result.unwrap_err();
         let sentence = "the authority could not be reached: no trusted TLS connection could be made";
         assert_eq!(failure.to_string(), sentence);
-        assert!(matches!(failure, Failure::Retryable { .. }));
+        assert!(matches!(failure, AuthorityFailure::Retryable { .. }));
     }
 
     #[tokio::test]
@@ -355,7 +358,7 @@ mod tests {
             "details":"invoicerequest.invoice.issuedate must be a date","public_message":"the invoice is unsound"}}"#;
         let server = Server::json(400, body).await;
         let failure = server.authority().validate(&Value::Null).await.unwrap_err();
-        let Failure::Refused { status, message, field_path, authority_error } = failure else {
+        let AuthorityFailure::Refused { status, message, field_path, authority_error } = failure else {
             panic!("{failure}")
         };
         assert_eq!((status, message.as_str()), (400, "invoicerequest.invoice.issuedate must be a date"));
@@ -364,27 +367,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn throttling_tells_how_long_to_wait() {
-        let server = Server::start(Reaction::Bytes(http(429, "retry-after: 7\r\n", ""))).await;
+    async fn throttling_reports_how_long_to_wait() {
+        let server = Server::start(Behaviour::Bytes(http(429, "retry-after: 7\r\n", ""))).await;
         let failure = server.authority().sign(&Value::Null).await.unwrap_err();
-        assert_eq!(failure, Failure::Throttled { retry_after: Some(Duration::from_secs(7)) });
+        assert_eq!(failure, AuthorityFailure::Throttled { retry_after: Some(Duration::from_secs(7)) });
     }
 
     #[tokio::test]
     async fn redirects_are_not_followed() {
         let target = Server::json(200, r#"{"data":[]}"#).await;
         let headers = format!("location: http://{}/\r\n", target.address);
-        let server = Server::start(Reaction::Bytes(http(307, &headers, ""))).await;
+        let server = Server::start(Behaviour::Bytes(http(307, &headers, ""))).await;
         let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
-        assert_eq!(failure, Failure::Retryable { reason: Cause::Misrouted { status: 307 } });
+        assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Redirected { status: 307 } });
         assert!(target.received().is_empty());
     }
 
     #[tokio::test]
     async fn an_endless_answer_is_cut_off() {
-        let server = Server::start(Reaction::Endless).await;
+        let server = Server::start(Behaviour::Endless).await;
         let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
-        assert_eq!(failure, Failure::Retryable { reason: Cause::Garbled { status: 200 } });
+        assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } });
     }
 
     #[tokio::test]
@@ -396,37 +399,40 @@ mod tests {
             authority.confirm("I").await.unwrap_err();
         }
         let failure = authority.confirm("J").await.unwrap_err();
-        assert_eq!(failure, Failure::BreakerOpen { retry_after: Duration::from_secs(5) });
-        assert!(!failure.burns_attempt());
-        assert_eq!(server.received().len(), 21, "with the question whether the authority answers at all");
+        assert_eq!(failure, AuthorityFailure::BreakerOpen { retry_after: Duration::from_secs(5) });
+        assert!(!failure.counts_as_attempt());
+        assert_eq!(server.received().len(), 21, "including the liveness check");
         clock.advance(Duration::from_secs(5));
-        assert!(matches!(authority.confirm("J").await, Err(Failure::Retryable { .. })));
+        assert!(matches!(authority.confirm("J").await, Err(AuthorityFailure::Retryable { .. })));
         assert_eq!(server.received().len(), 22);
         let view = authority.breakers().swap_remove(Operation::Confirm as usize);
         assert_eq!((view.state, view.openings), (BreakerState::Open, 1));
-        let counted: Vec<_> = authority.counters().into_iter().filter(|tally| tally.calls > 0).collect();
-        let counted: Vec<_> = counted.iter().map(|tally| (tally.outcome, tally.calls)).collect();
-        assert_eq!(counted, [(Outcome::Retryable, 21), (Outcome::BreakerOpen, 1)]);
+        let counted: Vec<_> = authority.call_stats().into_iter().filter(|stats| stats.calls > 0).collect();
+        let counted: Vec<_> = counted.iter().map(|stats| (stats.outcome, stats.calls)).collect();
+        assert_eq!(counted, [(CallOutcome::Retryable, 21), (CallOutcome::BreakerOpen, 1)]);
     }
 
     #[tokio::test]
-    async fn a_document_that_fails_again_and_again_holds_back_nobody_while_the_authority_answers() {
+    async fn one_failing_document_opens_no_breaker_for_others_while_the_authority_answers() {
         let healthy = ("GET /api ", http(200, "", r#"{"healthy":true}"#));
-        let server = Server::start(Reaction::ByPath(vec![healthy, ("/confirm/", http(500, "", ""))])).await;
+        let server = Server::start(Behaviour::ByPath(vec![healthy, ("/confirm/", http(500, "", ""))])).await;
         let authority = server.authority();
-        let attacker = authority.on_behalf_of(Account::Taxpayer(TaxpayerId(1)));
+        let attacker = authority.on_behalf_of(CallerAccount::Taxpayer(TaxpayerId(1)));
         for _ in 0..40 {
-            assert!(matches!(attacker.confirm("I").await, Err(Failure::Retryable { .. })));
+            assert!(matches!(attacker.confirm("I").await, Err(AuthorityFailure::Retryable { .. })));
         }
         for number in 0..20 {
             attacker.confirm(&format!("I{number}")).await.unwrap_err();
         }
-        assert!(matches!(attacker.confirm("I").await, Err(Failure::BreakerOpen { .. })));
+        assert!(matches!(attacker.confirm("I").await, Err(AuthorityFailure::BreakerOpen { .. })));
         let view = authority.breakers().swap_remove(Operation::Confirm as usize);
-        assert_eq!(view.held, Held::Accounts(vec![Account::Taxpayer(TaxpayerId(1))]));
+        assert_eq!(view.held, HeldCallers::Accounts(vec![CallerAccount::Taxpayer(TaxpayerId(1))]));
         assert!(!view.is_outage);
-        let other = authority.on_behalf_of(Account::Taxpayer(TaxpayerId(2)));
-        assert!(matches!(other.confirm("J").await, Err(Failure::Retryable { .. })), "it is called");
+        let other = authority.on_behalf_of(CallerAccount::Taxpayer(TaxpayerId(2)));
+        assert!(
+            matches!(other.confirm("J").await, Err(AuthorityFailure::Retryable { .. })),
+            "its calls are made"
+        );
         let asked = server.received().iter().filter(|request| request.starts_with("GET /api ")).count();
         assert_eq!(asked, 1, "once every 5 s at most");
     }
@@ -448,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_that_holds_the_document_of_another_irn_is_none() {
+    fn a_download_with_the_document_of_another_irn_is_refused() {
         let authority = authority(&closed(), Arc::new(SystemClock));
         for (plain, is_ours) in [
             (r#"{"irn":"INV1-94AD90FB-20260115"}"#, true),
@@ -468,11 +474,14 @@ mod tests {
     #[test]
     fn settings_that_cannot_be_used_are_named() {
         for base_url in ["ftp://host", "http://host?a=b", "http://host#a", "mailto:a@b"] {
-            assert!(matches!(build(base_url, "k", None), Err(BuildError::BaseUrl)), "{base_url}");
+            assert!(matches!(build(base_url, "k", None), Err(AuthorityBuildError::BaseUrl)), "{base_url}");
         }
-        assert!(matches!(build("http://host", "a\nb", None), Err(BuildError::Header("API key"))));
+        assert!(matches!(build("http://host", "a\nb", None), Err(AuthorityBuildError::Header("API key"))));
         for pem in [&b""[..], b"no pem", b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"] {
-            assert!(matches!(build("http://host", "k", Some(pem)), Err(BuildError::ExtraCa)));
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), pem).unwrap();
+            let built = build("http://host", "k", Some(file.path()));
+            assert!(matches!(built, Err(AuthorityBuildError::ExtraCa(path)) if path == file.path()));
         }
         assert!(build("https://host", "k", None).is_ok());
     }

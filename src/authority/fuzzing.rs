@@ -1,19 +1,19 @@
-//! The entry point of a fuzz target in `fuzz/`: compiled for it and for the tests, never for the service.
+//! The entry point of a fuzz target in `fuzz/`. Compiled for it and for the tests, never for the service.
 
 use serde::de::DeserializeOwned;
 
-use super::answer::Answer;
-use super::classify;
-use super::download::EncryptedDocument;
-use super::exchange::Reply;
-use super::keys::CryptoKeys;
-use super::operation::Operation;
-use super::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
+use crate::authority::crypto::download::EncryptedDocument;
+use crate::authority::crypto::keys::CryptoKeys;
+use crate::authority::operation::Operation;
+use crate::authority::transport::answer::AuthorityAnswer;
+use crate::authority::transport::classify;
+use crate::authority::transport::exchange::RawResponse;
+use crate::authority::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
 
-/// Reads an answer of the authority as that of each operation and status, and as the file of its keys.
+/// Reads bytes as an answer to each operation and status, and as a key file.
 pub fn answer(text: &[u8]) {
     drop(CryptoKeys::parse(text));
-    let Some(answer) = Answer::parse(text) else { return };
+    let Some(answer) = AuthorityAnswer::parse(text) else { return };
     assert!(!answer.sentence(400).is_empty(), "there is always something to show");
     drop((answer.field_path(), answer.authority_error()));
     drop((InTransit::list(&answer.data), Parties::read(&answer.data)));
@@ -25,12 +25,15 @@ pub fn answer(text: &[u8]) {
     }
     for operation in Operation::ALL {
         for status in [200, 202, 400, 401, 404, 409, 422, 429, 500, 503] {
-            drop(classify::judge(operation, &Reply { status, retry_after: None, body: text.to_vec() }));
+            drop(classify::classify_response(
+                operation,
+                &RawResponse { status, retry_after: None, body: text.to_vec() },
+            ));
         }
     }
 }
 
-fn shape<T: DeserializeOwned>(answer: &Answer) {
+fn shape<T: DeserializeOwned>(answer: &AuthorityAnswer) {
     drop(serde_json::from_value::<T>(answer.data.clone()));
 }
 

@@ -1,68 +1,43 @@
-//! Floor 1: the client of the tax authority.
+//! The client of the tax authority.
 //!
-//! One method per upstream call, each tried once: what failed is classed, and whoever called decides when to
-//! try again. An effect is never reported as failed unless it certainly did not happen; otherwise it is
-//! `Unknown`. Deliberately absent: retrying loops, caching, and any knowledge of invoices beyond their IRN.
+//! One method per upstream call, each tried once: failures are classified, and the caller decides when to retry. An
+//! effect is reported as failed only if it certainly did not happen; otherwise it is `Unknown`. Deliberately absent:
+//! retry loops, caching, and any knowledge of invoices beyond their IRN.
 //!
-//! | Concept | File |
+//! | Concept | Module |
 //! |---|---|
-//! | Client and its settings | `client` |
-//! | One method per upstream call | `calls` |
-//! | Which calls there are, and which have an effect | `operation` |
-//! | A request before it is sent, its path safely encoded | `call` |
-//! | One HTTP exchange, bounded in time and size | `exchange` |
-//! | What an answer says, and the sentence worth showing | `answer` |
-//! | Shapes of what the authority returns | `wire` |
-//! | Classes of failure and the table behind them | `failure`, `classify` |
+//! | The client | `client` |
+//! | One method per upstream call; the shapes of their data | `calls`, `wire` |
+//! | The operations, and which of them have an effect | `operation` |
+//! | Request, HTTP exchange, answer, and the classification of failures | `transport` |
+//! | Concurrency limits, queue, circuit breakers, call statistics | `admission` |
+//! | Key files, QR codes, decryption of downloads | `crypto` |
 //! | Delays between tries | `retry` |
-//! | For whom a call is made | `account` |
-//! | Circuit breakers: closed, open, and the calls they judge by | `breaker`, `breakers`, `opening`, `window` |
-//! | How many calls at a time, and the queue of those who wait | `limit`, `limits`, `wait_queue` |
-//! | Leave to call: a place, then the breaker's | `gate` |
-//! | Counters for metrics | `tally` |
-//! | Key files, the QR text, the decryption of downloads | `keys`, `qr`, `download` |
 
-mod account;
-mod answer;
-#[cfg(test)]
-mod answers_page;
-mod breaker;
-mod breakers;
-mod call;
+mod admission;
 mod calls;
-mod classify;
 mod client;
-mod download;
-mod exchange;
-mod failure;
+mod crypto;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod gate;
-mod keys;
-mod limit;
-mod limits;
-mod opening;
 mod operation;
-mod qr;
 mod retry;
-mod tally;
 #[cfg(test)]
 pub(crate) mod testing;
-mod wait_queue;
-mod window;
+mod transport;
 mod wire;
 
-pub use account::Account;
-pub use breaker::{BreakerState, BreakerView};
-pub use client::{Authority, BuildError, Settings};
-pub use download::EncryptedDocument;
-pub use failure::{AuthorityError, Cause, Failure, FieldFault, Kind};
-pub use keys::{CryptoError, CryptoKeys};
-pub use limits::LimitView;
-pub use opening::Held;
+pub use admission::breaker::{BreakerState, BreakerView};
+pub use admission::call_limits::LimitView;
+pub use admission::call_origin::CallerAccount;
+pub use admission::call_stats::{CallOutcome, CallStats};
+pub use admission::open_breaker::HeldCallers;
+pub use client::{Authority, AuthorityBuildError};
+pub use crypto::download::EncryptedDocument;
+pub use crypto::keys::{CryptoError, CryptoKeys};
 pub use operation::{Operation, ResourceList};
 pub use retry::RetryPolicy;
-pub use tally::{Outcome, Tally};
+pub use transport::failure::{AuthorityError, AuthorityFailure, Cause, CauseKind, FieldFault};
 pub use wire::{
     Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, Party, PullQuery, SearchPage,
     SearchQuery,

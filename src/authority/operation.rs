@@ -1,7 +1,7 @@
-//! The calls the authority offers, by name, and what a failure of each may have left behind.
-//! Deliberately absent: where they are and what they take, which `calls` knows.
+//! The operations of the authority, and what a failure of each may have left behind. Paths and bodies are in
+//! `calls`.
 
-/// One kind of upstream call. Each has a breaker and counters of its own.
+/// One kind of upstream call. Each has its own breaker and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     ValidateIrn,
@@ -21,14 +21,14 @@ pub enum Operation {
     Entity,
 }
 
-/// What a call that was not answered may have done.
+/// The effect that a call without an answer may have had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nature {
-    /// Nothing: it only reads.
+pub(crate) enum EffectKind {
+    /// None: it only reads.
     Read,
-    /// Nothing, but a refusal may mean that the IRN is signed already.
+    /// None, but a refusal may mean that the IRN is signed already.
     Claim,
-    /// Its effect.
+    /// It may have taken effect.
     Effect,
 }
 
@@ -52,7 +52,7 @@ impl Operation {
         Self::Entity,
     ];
 
-    /// The name in logs, metrics and the operators' pages.
+    /// The name in logs, metrics and operators' pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::ValidateIrn => "validate_irn",
@@ -73,13 +73,13 @@ impl Operation {
         }
     }
 
-    pub(super) fn nature(self) -> Nature {
+    pub(crate) fn nature(self) -> EffectKind {
         match self {
             Self::Sign | Self::UpdatePayment | Self::Transmit | Self::Acknowledge | Self::Report => {
-                Nature::Effect
+                EffectKind::Effect
             }
-            Self::ValidateIrn => Nature::Claim,
-            _ => Nature::Read,
+            Self::ValidateIrn => EffectKind::Claim,
+            _ => EffectKind::Read,
         }
     }
 }
@@ -132,7 +132,7 @@ impl ResourceList {
         }
     }
 
-    /// The list with this name in our paths.
+    /// Returns the list with this name in our paths.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|list| list.name() == name)
     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_stands_at_its_own_discriminant() {
+    fn every_operation_is_at_the_index_of_its_discriminant() {
         for (index, operation) in Operation::ALL.into_iter().enumerate() {
             assert_eq!(operation as usize, index);
         }

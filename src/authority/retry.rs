@@ -1,7 +1,7 @@
 //! Delays between tries: exponential with full jitter, never sooner than a Retry-After, bounded by time.
 //!
-//! The one home of the crate `backoff`, which computes the growing interval and nothing else: nobody sleeps
-//! here, and chance is an argument.
+//! The only user of the crate `backoff`, which computes the growing interval and nothing else: nothing sleeps
+//! here, and randomness is an argument.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use backoff::SystemClock;
 use backoff::backoff::Backoff;
 use backoff::exponential::ExponentialBackoffBuilder;
 
-/// After this many doublings any interval has met its bound.
+/// After this many doublings any interval has reached its bound.
 const DOUBLINGS_MAX: u32 = 64;
 
-/// When to try again, and when to stop. `pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`.
+/// When to try again, and when to give up. `pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The longest delay after the first failed try.
@@ -24,11 +24,11 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The delay after `attempts` failed tries, or None when the time is used up.
+    /// Returns the delay after `attempts` failed tries, or `None` if the time is used up.
     ///
-    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32:
-    /// the delay is that fraction of the interval. A `retry_after` wins, and the jitter then spreads the
-    /// tries over `initial` beyond it, so that all who were told the same moment do not come at once.
+    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32: the
+    /// delay is that fraction of the interval. A `retry_after` takes precedence; the jitter then spreads the
+    /// tries over `initial` after it, so that callers given the same moment do not all return at once.
     pub fn delay(
         &self,
         attempts: u32,
@@ -43,7 +43,8 @@ impl RetryPolicy {
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
     }
 
-    /// The longest delay after `attempts` tries: `initial`, doubled for each try but the first, up to `max`.
+    /// Returns the longest delay after `attempts` tries: `initial`, doubled for each try but the first, up to
+    /// `max`.
     fn interval(&self, attempts: u32) -> Duration {
         let mut intervals = ExponentialBackoffBuilder::<SystemClock>::new()
             .with_initial_interval(self.initial.min(self.max))
@@ -60,7 +61,7 @@ impl RetryPolicy {
     }
 }
 
-/// `jitter` of `u32::MAX` parts of the interval.
+/// Returns `jitter / u32::MAX` of the interval.
 fn fraction(interval: Duration, jitter: u32) -> Duration {
     let nanos = interval.as_nanos().saturating_mul(u128::from(jitter)) / u128::from(u32::MAX);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_after_wins() {
+    fn a_retry_after_takes_precedence() {
         let wait = Some(Duration::from_mins(2));
         let delay = |jitter| POLICY.delay(1, Duration::ZERO, wait, jitter).unwrap();
         assert_eq!(delay(0), Duration::from_mins(2));

@@ -1,5 +1,5 @@
-//! A tiny HTTP server for tests that answers canned bytes, and may as well drop, stall or garble; and test
-//! keys.
+//! A small HTTP server for tests that answers with canned bytes and can drop, stall or corrupt answers; and
+//! test keys.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,59 +12,61 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::client::{Authority, Settings};
+use crate::authority::client::Authority;
+use crate::config::{AuthoritySettings, Settings};
 use crate::domain::kernel::clock::{SharedClock, SystemClock};
 
-/// What the server does with a request.
+/// How the server handles a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Reaction {
+pub(crate) enum Behaviour {
     /// Writes these bytes and closes the connection.
     Bytes(Vec<u8>),
-    /// Closes the connection without a word.
+    /// Closes the connection without an answer.
     Drop,
-    /// Says nothing for longer than any test waits.
+    /// Sends nothing for longer than any test waits.
     Stall,
-    /// Writes these bytes, then says nothing more.
+    /// Writes these bytes, then sends nothing more.
     BytesThenStall(Vec<u8>),
-    /// Writes a header, then body bytes without end.
+    /// Writes a header, then an endless body.
     Endless,
-    /// Takes its time.
-    Work(Workshop),
-    /// Writes the bytes beside the first part of a request line that fits; closes the connection where none does.
+    /// Takes time for each request.
+    Busy(BusyServer),
+    /// Writes the bytes of the first entry whose text the request line contains; closes the connection if there
+    /// is none.
     ByPath(Vec<(&'static str, Vec<u8>)>),
-    /// The same, but each of several that fit is written once before the last of them is written again and again.
+    /// Like `ByPath`, but writes the bytes of each matching entry once, in order, and repeats the last.
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
-/// Works on so many requests at a time, each for as long. More wait with it or, where it turns away, get a 429.
+/// Handles `workers` requests at a time, each for `work`. The rest wait or get a 429.
 #[derive(Debug, Clone)]
-pub(crate) struct Workshop {
-    desks: Arc<Semaphore>,
+pub(crate) struct BusyServer {
+    workers: Arc<Semaphore>,
     work: Duration,
-    turns_away: bool,
+    rejects: bool,
     reply: Vec<u8>,
     present: Arc<AtomicUsize>,
-    /// The most requests that were with it at a time.
+    /// The highest number of concurrent requests.
     peak: Arc<AtomicUsize>,
 }
 
-impl Workshop {
-    pub(super) fn new(desks: usize, work: Duration, turns_away: bool, body: &str) -> Self {
-        let desks = Arc::new(Semaphore::new(desks));
+impl BusyServer {
+    pub(crate) fn new(workers: usize, work: Duration, rejects: bool, body: &str) -> Self {
+        let workers = Arc::new(Semaphore::new(workers));
         let (present, peak) = (Arc::default(), Arc::default());
-        Self { desks, work, turns_away, reply: http(200, "", body), present, peak }
+        Self { workers, work, rejects, reply: http(200, "", body), present, peak }
     }
 
-    pub(super) fn peak(&self) -> usize {
+    pub(crate) fn peak(&self) -> usize {
         self.peak.load(Ordering::SeqCst)
     }
 
     async fn answer(&self, stream: &mut TcpStream) {
         let present = self.present.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(present, Ordering::SeqCst);
-        let desk =
-            if self.turns_away { self.desks.try_acquire().ok() } else { self.desks.acquire().await.ok() };
-        let reply = match &desk {
+        let worker =
+            if self.rejects { self.workers.try_acquire().ok() } else { self.workers.acquire().await.ok() };
+        let reply = match &worker {
             Some(_) => {
                 tokio::time::sleep(self.work).await;
                 self.reply.clone()
@@ -72,7 +74,7 @@ impl Workshop {
             None => http(429, "", ""),
         };
         self.present.fetch_sub(1, Ordering::SeqCst);
-        drop(desk);
+        drop(worker);
         stream.write_all(&reply).await.unwrap_or_default();
     }
 }
@@ -84,23 +86,23 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers every request in the same way.
-    pub(crate) async fn start(reaction: Reaction) -> Self {
+    /// Handles every request in the same way.
+    pub(crate) async fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let received = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&received);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, reaction.clone(), Arc::clone(&log)));
+                tokio::spawn(serve(stream, behaviour.clone(), Arc::clone(&log)));
             }
         });
         Self { address, received }
     }
 
-    /// Answers every request with a status and a body of JSON.
+    /// Answers every request with a status and a JSON body.
     pub(crate) async fn json(status: u16, body: &str) -> Self {
-        Self::start(Reaction::Bytes(http(status, "", body))).await
+        Self::start(Behaviour::Bytes(http(status, "", body))).await
     }
 
     pub(crate) fn received(&self) -> Vec<String> {
@@ -115,33 +117,32 @@ impl Server {
         authority(&format!("http://{}", self.address), clock)
     }
 
-    /// A client that waits a second only.
-    pub(crate) fn hasty_authority(&self) -> Authority {
-        self.sparing_authority(64)
+    /// Returns a client with a timeout of one second.
+    pub(crate) fn impatient_authority(&self) -> Authority {
+        self.limited_authority(64)
     }
 
-    /// A hasty client that makes at most so many calls at a time.
-    pub(crate) fn sparing_authority(&self, calls_max: u32) -> Authority {
-        let base_url = format!("http://{}", self.address);
-        within((Duration::from_secs(1), calls_max), &base_url, Arc::new(SystemClock))
+    /// Returns a client with a timeout of one second and this limit of concurrent calls.
+    pub(crate) fn limited_authority(&self, max_concurrent_calls: u32) -> Authority {
+        let base_url = format!("http://{}", self.address).parse().unwrap();
+        Authority::new(&base_url, &settings(1, max_concurrent_calls), Arc::new(SystemClock)).unwrap()
     }
 }
 
-/// A client that waits longer than a busy machine takes.
+/// Returns a client with a timeout that a busy machine does not reach.
 pub(crate) fn authority(base_url: &str, clock: SharedClock) -> Authority {
-    within((Duration::from_secs(30), 64), base_url, clock)
+    Authority::new(&base_url.parse().unwrap(), &settings(30, 64), clock).unwrap()
 }
 
-fn within((timeout, max_concurrent_calls): (Duration, u32), base_url: &str, clock: SharedClock) -> Authority {
-    let settings = Settings {
-        base_url: base_url.parse().unwrap(),
+/// The default settings with test keys and these limits.
+pub(crate) fn settings(timeout_s: u64, max_concurrent_calls: u32) -> AuthoritySettings {
+    AuthoritySettings {
         api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
         api_secret: SecretString::from("the-secret"),
-        extra_ca_pem: None,
-        timeout,
+        timeout_s,
         max_concurrent_calls,
-    };
-    Authority::new(settings, clock).unwrap()
+        ..Settings::load(None, std::iter::empty()).unwrap().authority
+    }
 }
 
 /// A whole HTTP response. `headers` are complete lines.
@@ -153,13 +154,13 @@ pub(crate) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, behaviour: Behaviour, log: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
     let line = request.lines().next().unwrap_or_default().to_owned();
     let earlier = log.lock().unwrap().clone();
     log.lock().unwrap().push(request);
-    match reaction {
-        Reaction::InTurn(answers) => {
+    match behaviour {
+        Behaviour::InTurn(answers) => {
             let fitting: Vec<_> = answers.iter().filter(|(part, _)| line.contains(part)).collect();
             let part = fitting.first().map_or("", |(part, _)| *part);
             let first_line = |request: &&String| request.lines().next().unwrap_or_default().contains(part);
@@ -167,27 +168,27 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, log: Arc<Mutex<Vec<Str
             let bytes = fitting.get(turn).map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
             stream.write_all(bytes).await.unwrap_or_default();
         }
-        Reaction::ByPath(answers) => {
+        Behaviour::ByPath(answers) => {
             let found = answers.iter().find(|(part, _)| line.contains(part));
             let bytes = found.map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
             stream.write_all(bytes).await.unwrap_or_default();
         }
-        Reaction::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
-        Reaction::Drop => {}
-        Reaction::Stall => tokio::time::sleep(Duration::from_mins(1)).await,
-        Reaction::BytesThenStall(bytes) => {
+        Behaviour::Bytes(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
+        Behaviour::Drop => {}
+        Behaviour::Stall => tokio::time::sleep(Duration::from_mins(1)).await,
+        Behaviour::BytesThenStall(bytes) => {
             stream.write_all(&bytes).await.unwrap_or_default();
             tokio::time::sleep(Duration::from_mins(1)).await;
         }
-        Reaction::Work(workshop) => workshop.answer(&mut stream).await,
-        Reaction::Endless => {
+        Behaviour::Busy(server) => server.answer(&mut stream).await,
+        Behaviour::Endless => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
             while stream.write_all(&[b' '; 16_384]).await.is_ok() {}
         }
     }
 }
 
-/// Reads until the head is complete and as many body bytes as it announces have come.
+/// Reads until the head is complete and the announced body has arrived.
 async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];
@@ -211,7 +212,7 @@ fn announced(head: &str) -> usize {
 /// The first 24 characters of the key of a download.
 pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
 
-/// The initialisation vector and the bytes of a download that [`authority`] can read.
+/// Returns the initialisation vector and the bytes of a download that [`authority`] can read.
 pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
     let key = format!("{PUBLIC_PART}0a1b2c3d");
     let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();

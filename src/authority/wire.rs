@@ -1,6 +1,5 @@
-//! Shapes of what the authority takes and returns, by its own field names. A missing field that is not an
-//! `Option` makes the whole answer unreadable, because a guess would be told to a caller as the authority's
-//! word.
+//! The shapes of the authority's data, with its own field names. A missing field that is not an `Option` makes
+//! the whole answer unreadable, because a guess would reach a caller as the authority's word.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,16 +40,17 @@ pub struct Party {
     pub name: Option<String>,
     /// The access point as the authority describes it.
     pub access_point: Value,
-    /// Whether its access point takes invoices at present. Where the authority does not say so the transmission shows.
+    /// False if the access point takes no invoices at present. If the authority does not say, the transmission
+    /// will show.
     pub online: bool,
 }
 
-/// What the authority said to an acknowledgement.
+/// The authority's answer to an acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// The authority's own words.
     pub message: String,
-    /// Whether it had been acknowledged before; the authority then refuses, harmlessly.
+    /// True if it had been acknowledged before; the authority then refuses, harmlessly.
     pub already: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct PullQuery {
     pub to: Option<String>,
 }
 
-/// One invoice on its way to this access point.
+/// One invoice in transit to this access point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InTransit {
     pub irn: String,
@@ -99,14 +99,14 @@ pub struct Entity {
 /// One business of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Business {
-    /// What we call the business id.
+    /// Our business id.
     pub id: String,
     pub tin: Option<String>,
 }
 
 impl Parties {
     /// Reads `supplier` and `customer`, or the same as `accounting_supplier_party` and `accounting_customer_party`.
-    pub(super) fn read(data: &Value) -> Option<Self> {
+    pub(crate) fn read(data: &Value) -> Option<Self> {
         let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
         Some(Self {
             supplier: side(["supplier", "accounting_supplier_party"])?,
@@ -130,7 +130,7 @@ impl Party {
 
 impl InTransit {
     /// Reads a list of IRNs, bare or as objects with `irn`, in an array or below `items` or `invoices`.
-    pub(super) fn list(data: &Value) -> Option<Vec<Self>> {
+    pub(crate) fn list(data: &Value) -> Option<Vec<Self>> {
         let below = |name: &str| data.get(name)?.as_array();
         let entries = data.as_array().or_else(|| below("items")).or_else(|| below("invoices"))?;
         entries.iter().map(Self::read).collect()
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn irns_in_transit_are_read_bare_and_as_objects() {
         let bare = InTransit { irn: "A".into(), message: None };
-        let told = InTransit { irn: "A".into(), message: Some("TRANSMITTING".into()) };
+        let with_message = InTransit { irn: "A".into(), message: Some("TRANSMITTING".into()) };
         assert_eq!(InTransit::list(&json!(["A"])), Some(vec![bare]));
         let entry = json!({"irn": "A", "message": "TRANSMITTING"});
-        assert_eq!(InTransit::list(&json!([entry])), Some(vec![told.clone()]));
-        assert_eq!(InTransit::list(&json!({"items": [entry]})), Some(vec![told.clone()]));
-        assert_eq!(InTransit::list(&json!({"invoices": [entry]})), Some(vec![told]));
+        assert_eq!(InTransit::list(&json!([entry])), Some(vec![with_message.clone()]));
+        assert_eq!(InTransit::list(&json!({"items": [entry]})), Some(vec![with_message.clone()]));
+        assert_eq!(InTransit::list(&json!({"invoices": [entry]})), Some(vec![with_message]));
         assert_eq!(InTransit::list(&json!([])), Some(vec![]));
         for unreadable in [json!(null), json!({}), json!([1]), json!([{}]), json!("A")] {
             assert_eq!(InTransit::list(&unreadable), None, "{unreadable}");

@@ -11,7 +11,7 @@ use crate::actors::delivery::TestDeliveryError;
 use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::door::Failure;
-use crate::authority::{CryptoError, Failure as AuthorityFailure};
+use crate::authority::{AuthorityFailure, CryptoError};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::code::Code;

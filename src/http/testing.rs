@@ -19,7 +19,8 @@ use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::Desktop;
 use crate::actors::taxpayer::door::Taxpayers;
 use crate::actors::wake::Wakers;
-use crate::authority::{Authority, Settings as Upstream};
+use crate::authority::Authority;
+use crate::authority::testing::authority;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::endpoint_health::CircuitPolicy;
@@ -116,7 +117,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
         verification: VerificationPolicy::Warn,
     };
     let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, AdmissionLimits::default()));
-    let authority = nobody(&clock);
+    let authority = unreachable_authority(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
     let delivery = Arc::new(DeliveryDeps {
@@ -170,16 +171,8 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
 }
 
 /// An authority that refuses connections.
-fn nobody(clock: &SharedClock) -> Authority {
-    let settings = Upstream {
-        base_url: "http://127.0.0.1:9".parse().unwrap(),
-        api_key: "b0a1c2d3-0000".into(),
-        api_secret: "secret".into(),
-        extra_ca_pem: None,
-        timeout: Duration::from_secs(1),
-        max_concurrent_calls: 64,
-    };
-    Authority::new(settings, clock.clone()).unwrap()
+fn unreachable_authority(clock: &SharedClock) -> Authority {
+    authority("http://127.0.0.1:9", clock.clone())
 }
 
 fn now() -> Timestamp {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::authority::{Authority, CryptoError, Failure as AuthorityFailure};
+use crate::authority::{Authority, AuthorityFailure, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::actors::inbound::desk::Inbound;
 use crate::actors::taxpayer::door::Failure;
-use crate::authority::{Account, Failure as AuthorityFailure};
+use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
@@ -86,7 +86,7 @@ impl Inbound {
 
     /// Whether an unanswered call took effect is asked for at once.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
-        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let unknown = match authority.acknowledge(irn.as_str()).await {
             Ok(_) => return Ok(()),
             Err(unknown @ AuthorityFailure::Unknown { .. }) => unknown,
@@ -98,7 +98,7 @@ impl Inbound {
 
     /// What the authority has of it now, if that can be had and read.
     async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
-        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let sealed = authority.download(irn.as_str()).await.ok()?;
         let document = authority.decrypt(irn.as_str(), &sealed).ok()?;
         Some(SupplierDocument::of(irn, document).ok()?.document)

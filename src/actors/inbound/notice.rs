@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
-use crate::authority::Account;
+use crate::authority::CallerAccount;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -98,7 +98,7 @@ impl Inbound {
         if sent.is_acknowledged {
             return Ok(true);
         }
-        let authority = self.authority.on_behalf_of(Account::Taxpayer(sent.taxpayer_id));
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(sent.taxpayer_id));
         let confirmation = authority.confirm(sent.irn.as_str()).await?;
         let is_delivered = confirmation.delivered;
         let is_transmitted = confirmation.transmitted || is_delivered;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::inbound::desk::{Inbound, Unresolved};
-use crate::authority::{Failure as AuthorityFailure, PullQuery};
+use crate::authority::{AuthorityFailure, PullQuery};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::actors::waiters::Waiters;
-use crate::authority::{Account, Authority, Confirmation, CryptoError, Failure as AuthorityFailure};
+use crate::authority::{Authority, AuthorityFailure, CallerAccount, Confirmation, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -119,7 +119,7 @@ impl Pipeline {
     }
 
     fn authority_for(&self, taxpayer: TaxpayerId) -> Authority {
-        self.authority.on_behalf_of(Account::Taxpayer(taxpayer))
+        self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer))
     }
 
     /// The authority knows one spelling of an IRN: that of its submission or of the stored invoice.

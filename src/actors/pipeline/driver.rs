@@ -15,7 +15,7 @@ use crate::actors::pipeline::steps::Caller;
 use crate::actors::pipeline::verdict::verdict;
 use crate::actors::taxpayer::command::StepOutcome;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::authority::{Account, Authority, CryptoKeys, RetryPolicy};
+use crate::authority::{Authority, CallerAccount, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult};
@@ -120,7 +120,7 @@ impl Gear {
     async fn step(&self, lease: &Lease, intent: Intent) -> Result<Run, Stop> {
         let Intent { run, step, attempt_id, resuming } = intent;
         let started = Instant::now();
-        let authority = self.authority.on_behalf_of(Account::Taxpayer(run.taxpayer_id));
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(run.taxpayer_id));
         let caller = Caller { authority: &authority, keys: self.keys.as_ref(), store: &self.store };
         let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
         let verdict = verdict(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());

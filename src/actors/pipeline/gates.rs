@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use crate::authority::{Account, Authority, BreakerView, Held, Operation};
+use crate::authority::{Authority, BreakerView, CallerAccount, HeldCallers, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
 use crate::store::lanes::fair_queue::BlockedStep;
@@ -30,25 +30,25 @@ pub(super) fn opens_at(authority: &Authority, step: Step, taxpayer: TaxpayerId, 
 
 fn shut_gate(step: Step, view: &BreakerView) -> Option<BlockedStep> {
     let taxpayers = match &view.held {
-        Held::Nobody => return None,
-        Held::Everybody => None,
-        Held::Accounts(accounts) => Some(accounts.iter().filter_map(taxpayer).collect()),
+        HeldCallers::Nobody => return None,
+        HeldCallers::Everybody => None,
+        HeldCallers::Accounts(accounts) => Some(accounts.iter().filter_map(taxpayer).collect()),
     };
     Some(BlockedStep { gate: step.as_str(), taxpayers })
 }
 
 fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     match &view.held {
-        Held::Nobody => false,
-        Held::Everybody => true,
-        Held::Accounts(accounts) => accounts.contains(&Account::Taxpayer(taxpayer)),
+        HeldCallers::Nobody => false,
+        HeldCallers::Everybody => true,
+        HeldCallers::Accounts(accounts) => accounts.contains(&CallerAccount::Taxpayer(taxpayer)),
     }
 }
 
-fn taxpayer(account: &Account) -> Option<i64> {
+fn taxpayer(account: &CallerAccount) -> Option<i64> {
     match account {
-        Account::Taxpayer(id) => Some(id.0),
-        Account::Service | Account::Integrator(_) => None,
+        CallerAccount::Taxpayer(id) => Some(id.0),
+        CallerAccount::Service | CallerAccount::Integrator(_) => None,
     }
 }
 

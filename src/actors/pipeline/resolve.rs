@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::actors::pipeline::steps::{Caller, Trouble};
 use crate::actors::pipeline::witness::Sighting;
-use crate::authority::Failure;
+use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
@@ -43,7 +43,7 @@ impl Caller<'_> {
                 let copy = self.authority.decrypt(run.irn.as_str(), &document);
                 Ok(copy.map_err(|error| error.to_string()))
             }
-            Err(Failure::Refused { message, .. }) => Ok(Err(message)),
+            Err(AuthorityFailure::Refused { message, .. }) => Ok(Err(message)),
             Err(failure) => Err(Trouble::Call(failure)),
         }
     }
@@ -64,7 +64,7 @@ fn unreadable(reason: &str) -> Trouble {
 
 /// How a call whose answer left its outcome open ended. Where it did not happen, or nobody could tell, the failure
 /// stands: the question is asked again before the call is made again.
-pub(super) fn settle(unknown: Failure, known: Known) -> Result<ResolvedBy, Trouble> {
+pub(super) fn settle(unknown: AuthorityFailure, known: Known) -> Result<ResolvedBy, Trouble> {
     match known {
         Ok(Some(by)) => Ok(by),
         Ok(None) | Err(Trouble::Call(_)) => Err(unknown.into()),
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
     use crate::actors::pipeline::steps::Outcome;
-    use crate::authority::testing::{PUBLIC_PART, Reaction, Server, encrypted, http};
+    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypted, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunRequest, Step};
@@ -174,7 +174,7 @@ mod tests {
         (step, resuming): (Step, bool),
         answers: Vec<Answer>,
     ) -> (String, Vec<String>) {
-        call_at(&Server::start(Reaction::ByPath(answers)).await, test, run, (step, resuming)).await
+        call_at(&Server::start(Behaviour::ByPath(answers)).await, test, run, (step, resuming)).await
     }
 
     async fn call_at(
@@ -193,8 +193,8 @@ mod tests {
             }
             Outcome::Failed(Trouble::Refused(error)) => format!("refused: {error}"),
             Outcome::Failed(Trouble::NeedsOperator(_)) => "an operator is needed".to_owned(),
-            Outcome::Failed(Trouble::Call(Failure::Unknown { .. })) => "unknown".to_owned(),
-            Outcome::Failed(Trouble::Call(Failure::Retryable { .. })) => "retryable".to_owned(),
+            Outcome::Failed(Trouble::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
+            Outcome::Failed(Trouble::Call(AuthorityFailure::Retryable { .. })) => "retryable".to_owned(),
             Outcome::Failed(trouble) => format!("{trouble:?}"),
         };
         let path = |request: &String| request.split(' ').nth(1).unwrap().replace("/api/v1/invoice/", "");
@@ -257,7 +257,7 @@ mod tests {
         ] {
             let told = format!("{answers:?}");
             let answers = answers.into_iter().chain([no()]).collect();
-            let server = Server::start(Reaction::InTurn(answers)).await;
+            let server = Server::start(Behaviour::InTurn(answers)).await;
             let (word, paths) = call_at(&server, &test, &run(Operation::Submit), (Step::Sign, true)).await;
             assert_eq!(word, expected, "{told} {paths:?}");
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::actors::pipeline::resolve::settle;
 use crate::actors::pipeline::witness::Sighting;
-use crate::authority::{Authority, Cause, CryptoKeys, Failure, IrnCheck};
+use crate::authority::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
 use crate::store::db::database::Store;
@@ -32,14 +32,14 @@ pub(super) enum Trouble {
     AccessPoint(String),
     /// It cannot be told without somebody who looks.
     NeedsOperator(String),
-    Call(Failure),
+    Call(AuthorityFailure),
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
+impl From<AuthorityFailure> for Trouble {
+    fn from(failure: AuthorityFailure) -> Self {
         match failure {
-            Failure::Refused { message, .. } => Self::Refused(message),
-            Failure::Retryable { reason: Cause::Offline { message } } => Self::AccessPoint(message),
+            AuthorityFailure::Refused { message, .. } => Self::Refused(message),
+            AuthorityFailure::Retryable { reason: Cause::Offline { message } } => Self::AccessPoint(message),
             other => Self::Call(other),
         }
     }
@@ -87,7 +87,9 @@ impl Caller<'_> {
             irn: run.irn.to_string(),
         };
         match self.authority.validate_irn(&check).await {
-            Err(unknown @ Failure::Unknown { .. }) => settle(unknown, self.signed(run).await).map(known),
+            Err(unknown @ AuthorityFailure::Unknown { .. }) => {
+                settle(unknown, self.signed(run).await).map(known)
+            }
             answer => answered(answer),
         }
     }
@@ -102,7 +104,7 @@ impl Caller<'_> {
         }
         let by = match self.authority.sign(&run.document).await {
             Ok(()) => ResolvedBy::Answer,
-            Err(unknown @ Failure::Unknown { .. }) => settle(unknown, self.signed(run).await)?,
+            Err(unknown @ AuthorityFailure::Unknown { .. }) => settle(unknown, self.signed(run).await)?,
             Err(refusal) if refusal.is_final() && is_asked_first => {
                 self.signed(run).await?.ok_or_else(|| Trouble::from(refusal))?
             }
@@ -113,7 +115,8 @@ impl Caller<'_> {
 
     /// Signed it is; whether the authority says so is a matter of time, and no answer to it refuses the invoice.
     async fn confirm(&self, run: &Run) -> Checked {
-        let unheard = || Failure::NotFound { message: "the authority does not know the IRN".to_owned() };
+        let unheard =
+            || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
         match self.happened(run, |_| true).await?.ok_or_else(|| Trouble::Call(unheard()))? {
             ResolvedBy::Confirm => Ok(done()),
             by => Ok(known(by)),
@@ -164,7 +167,7 @@ impl Caller<'_> {
             return Ok(known(by));
         }
         match self.authority.transmit(run.irn.as_str()).await {
-            Err(unknown @ Failure::Unknown { .. }) => {
+            Err(unknown @ AuthorityFailure::Unknown { .. }) => {
                 settle(unknown, self.happened(run, was_sent).await).map(known)
             }
             answer => answered(answer),
@@ -188,7 +191,7 @@ impl Caller<'_> {
             None => {}
         }
         match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
-            Err(unknown @ Failure::Unknown { .. }) => {
+            Err(unknown @ AuthorityFailure::Unknown { .. }) => {
                 settle(unknown, self.happened(run, stands).await).map(known)
             }
             answer => answered(answer),
@@ -203,16 +206,16 @@ fn was_sent(sighting: &Sighting) -> bool {
 /// What was signed and is not known any more will not be known by waiting.
 fn settled(trouble: Trouble) -> Trouble {
     match trouble {
-        Trouble::Call(Failure::NotFound { message }) => Trouble::Refused(message),
+        Trouble::Call(AuthorityFailure::NotFound { message }) => Trouble::Refused(message),
         other => other,
     }
 }
 
 /// Where an earlier try may have arrived, the word that it has is as good as a yes.
-fn reported(answer: Result<(), Failure>, resuming: bool) -> Checked {
+fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> Checked {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {
-        Err(Failure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done()),
+        Err(AuthorityFailure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done()),
         answer => answered(answer),
     }
 }
@@ -225,7 +228,7 @@ fn known(by: ResolvedBy) -> Outcome {
     Outcome::Done { by, qr_code: None }
 }
 
-fn answered(answer: Result<(), Failure>) -> Checked {
+fn answered(answer: Result<(), AuthorityFailure>) -> Checked {
     answer.map(|()| done()).map_err(Trouble::from)
 }
 
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn a_report_that_is_there_already_is_done_only_where_it_may_be_ours() {
         let refused = |message: &str| {
-            Err(Failure::Refused {
+            Err(AuthorityFailure::Refused {
                 status: 409,
                 message: message.to_owned(),
                 field_path: None,

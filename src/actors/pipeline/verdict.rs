@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::actors::pipeline::steps::{Outcome, Trouble};
-use crate::authority::{Failure, RetryPolicy};
+use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
 /// The verdict on an outcome of the run's present step.
@@ -26,7 +26,7 @@ pub(super) fn verdict(
         Outcome::Failed(trouble) => trouble,
     };
     if let Trouble::Call(failure) = &trouble
-        && !failure.burns_attempt()
+        && !failure.counts_as_attempt()
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
         return StepResult::Hold { error: failure.to_string(), until: later(now, wait) };
@@ -52,7 +52,9 @@ fn explain(trouble: Trouble, run: &Run) -> (WaitReason, String, Option<Duration>
             (WaitReason::HealthCheckDown, "the authority's health check is down".to_owned(), None)
         }
         Trouble::AccessPoint(error) => (WaitReason::AccessPointOffline, error, None),
-        Trouble::Call(failure @ Failure::NotFound { .. }) if run.next_step() == Some(Step::Confirm) => {
+        Trouble::Call(failure @ AuthorityFailure::NotFound { .. })
+            if run.next_step() == Some(Step::Confirm) =>
+        {
             (WaitReason::AuthorityUnavailable, format!("signed, but not found yet: {failure}"), None)
         }
         Trouble::Call(failure) => {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::actors::pipeline::steps::Caller;
-use crate::authority::{Confirmation, Failure, SearchQuery};
+use crate::authority::{AuthorityFailure, Confirmation, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
@@ -56,10 +56,10 @@ impl Caller<'_> {
         &self,
         run: &Run,
         happened: impl Fn(&Sighting) -> bool,
-    ) -> Result<Option<Sighting>, Failure> {
+    ) -> Result<Option<Sighting>, AuthorityFailure> {
         let silence = match self.authority.confirm(run.irn.as_str()).await {
             Ok(confirmation) => return Ok(Some(Sighting::from(confirmation)).filter(happened)),
-            Err(Failure::NotFound { .. }) => return Ok(None),
+            Err(AuthorityFailure::NotFound { .. }) => return Ok(None),
             Err(failure) => failure,
         };
         match self.search(run).await.filter(happened) {

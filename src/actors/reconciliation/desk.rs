@@ -7,7 +7,7 @@ use jiff::tz::Offset;
 
 use crate::actors::reconciliation::door::Reconciliations;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
-use crate::authority::{Authority, Failure as AuthorityFailure};
+use crate::authority::{Authority, AuthorityFailure};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;

@@ -10,7 +10,7 @@ use jiff::tz::Offset;
 use serde_json::Value;
 
 use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
-use crate::authority::{Account, SearchPage, SearchQuery};
+use crate::authority::{CallerAccount, SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
 use crate::domain::reconciliation::RemoteRecord;
 use crate::domain::reconciliation::day::day_of;
@@ -45,7 +45,7 @@ impl Reconciler {
     /// Reads one page after the other, until they are older than the day before: whose midnight the authority's days
     /// begin at is not certain.
     pub(super) async fn listed(&self, taxpayer: &Taxpayer, day: Date) -> Result<Listed, BrokenOff> {
-        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
         let (mut listed, wanted) = (Listed::default(), Wanted { day, zone: self.schedule.zone });
         for page in 1..=PAGES_MAX {
             let query = SearchQuery { size: Some(PAGE_LINES), page: Some(page), ..SearchQuery::default() };

@@ -8,7 +8,7 @@ use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
 use crate::actors::reconciliation::search::Listed;
 use crate::actors::taxpayer::command::Reconsideration;
 use crate::actors::taxpayer::door::Failure;
-use crate::authority::{Account, Failure as AuthorityFailure};
+use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
@@ -83,7 +83,7 @@ impl Reconciler {
 
     /// What the authority has of an IRN, if it has it signed.
     async fn confirmed(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Option<RemoteRecord>, BrokenOff> {
-        let authority = self.authority.on_behalf_of(Account::Taxpayer(taxpayer));
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         match authority.confirm(irn.as_str()).await {
             Ok(told) => Ok(Some(RemoteRecord {
                 irn: irn.clone(),

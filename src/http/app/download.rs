@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::actors::pipeline::door::RelayFailure;
-use crate::authority::Failure;
+use crate::authority::AuthorityFailure;
 use crate::domain::access::caller::Caller;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
@@ -19,7 +19,7 @@ pub(crate) async fn download(
     let irn = ident::irn(&irn)?;
     let taxpayer = acting::for_irn(&state, caller, &irn).await?;
     let document = state.pipeline.download(taxpayer.id, &irn).await.map_err(|failure| match failure {
-        RelayFailure::Authority(Failure::NotFound { .. }) => {
+        RelayFailure::Authority(AuthorityFailure::NotFound { .. }) => {
             ApiError::new(Code::InvoiceFileNotFound, "Invoice File not found")
         }
         other => other.into(),

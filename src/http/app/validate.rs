@@ -4,7 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 
-use crate::authority::{Account, Failure};
+use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::access::caller::Caller;
 use crate::domain::party::Taxpayer;
 use crate::http::acting::{self, Hint};
@@ -82,9 +82,9 @@ async fn judge(
     let form = form?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let document = &form.value.document;
-    let authority = state.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));
+    let authority = state.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
     authority.validate(document).await.map_err(|failure| match failure {
-        Failure::Refused { message, .. } | Failure::NotFound { message } => {
+        AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
             outcome::rejected(&message, document)
         }
         other => other.into(),

@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::authority::{Cause, Failure, ResourceList};
+use crate::authority::{AuthorityFailure, Cause, ResourceList};
 use crate::domain::access::caller::Caller;
 use crate::http::code::Code;
 use crate::http::envelope::Answer;
@@ -23,13 +23,13 @@ pub(crate) async fn resources(
 }
 
 /// A list that the authority refuses or lacks is one that cannot be had now: the caller asked for nothing wrong.
-fn unavailable(failure: Failure) -> ApiError {
+fn unavailable(failure: AuthorityFailure) -> ApiError {
     match failure {
-        Failure::Refused { status, .. } => {
-            ApiError::from(Failure::Retryable { reason: Cause::Down { status } })
+        AuthorityFailure::Refused { status, .. } => {
+            ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status } })
         }
-        Failure::NotFound { .. } => {
-            ApiError::from(Failure::Retryable { reason: Cause::Down { status: 404 } })
+        AuthorityFailure::NotFound { .. } => {
+            ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 404 } })
         }
         other => other.into(),
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::authority::{Account, Failure};
+use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::explain::explanation::Patch;
@@ -23,7 +23,7 @@ pub(crate) async fn patch(state: &State, taxpayer: &Taxpayer, body: &Map<String,
         Ok(_) => Vec::new(),
         Err(faults) => faults.iter().map(Wrong::from).collect(),
     };
-    let authority = state.authority.on_behalf_of(Account::Taxpayer(taxpayer.id));
+    let authority = state.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
     let mut suffices = Some(false);
     for _ in 0..QUESTIONS_MAX {
         let is_right = mending.until_right(check);
@@ -34,7 +34,9 @@ pub(crate) async fn patch(state: &State, taxpayer: &Taxpayer, body: &Map<String,
                 suffices = Some(true);
                 break;
             }
-            Err(Failure::Refused { message, .. } | Failure::NotFound { message }) => message,
+            Err(AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message }) => {
+                message
+            }
             // The patch stands, although nobody can say whether it is enough.
             Err(_) => {
                 suffices = None;

@@ -109,13 +109,13 @@ fn incidents(registry: &mut Registry, incidents: &Incidents) {
 fn authority(registry: &mut Registry, authority: &Authority) {
     let calls = Family::<Pairs, Counter>::default();
     let seconds = Family::<Pairs, Counter<f64, AtomicU64>>::default();
-    for tally in authority.counters() {
+    for stats in authority.call_stats() {
         let labels = vec![
-            ("operation", tally.operation.name().to_owned()),
-            ("outcome", tally.outcome.name().to_owned()),
+            ("operation", stats.operation.name().to_owned()),
+            ("outcome", stats.outcome.name().to_owned()),
         ];
-        calls.get_or_create(&labels).inc_by(tally.calls);
-        seconds.get_or_create(&labels).inc_by(tally.duration.as_secs_f64());
+        calls.get_or_create(&labels).inc_by(stats.calls);
+        seconds.get_or_create(&labels).inc_by(stats.duration.as_secs_f64());
     }
     registry.register("authority_calls", "Calls to the authority", calls);
     registry.register("authority_call_seconds", "Time spent in calls to the authority", seconds);

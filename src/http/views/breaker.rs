@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::authority::{Account, BreakerView, Held, LimitView};
+use crate::authority::{BreakerView, CallerAccount, HeldCallers, LimitView};
 use crate::domain::invoice::invoice_view::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -47,10 +47,10 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
 }
 
 fn held_taxpayers(view: &BreakerView) -> Option<Vec<i64>> {
-    let Held::Accounts(accounts) = &view.held else { return None };
+    let HeldCallers::Accounts(accounts) = &view.held else { return None };
     let taxpayers = accounts.iter().filter_map(|account| match account {
-        Account::Taxpayer(id) => Some(id.0),
-        Account::Service | Account::Integrator(_) => None,
+        CallerAccount::Taxpayer(id) => Some(id.0),
+        CallerAccount::Service | CallerAccount::Integrator(_) => None,
     });
     Some(taxpayers.collect())
 }

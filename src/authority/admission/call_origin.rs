@@ -1,20 +1,20 @@
-//! For whom a call is made. Breakers and wait lines tell accounts apart, so that what one of them does costs the
-//! others nothing.
+//! The account and the document of a call. Breakers and queues keep accounts apart, so that one account's calls
+//! cannot block the others'.
 
 use crate::domain::access::caller::Caller;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
 /// The account that a call is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Account {
-    /// This service itself: the pull and the copies of the reference lists.
+pub enum CallerAccount {
+    /// This service itself: the polling of the transit list and the copies of the reference lists.
     Service,
     Taxpayer(TaxpayerId),
     /// An integrator that acts for none of its taxpayers.
     Integrator(IntegratorId),
 }
 
-impl From<Caller> for Account {
+impl From<Caller> for CallerAccount {
     fn from(caller: Caller) -> Self {
         match caller {
             Caller::Taxpayer(id) => Self::Taxpayer(id),
@@ -23,16 +23,16 @@ impl From<Caller> for Account {
     }
 }
 
-/// Where a call comes from: the account, and the document that it is about.
+/// The account and the document of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Origin {
-    pub(super) account: Account,
-    /// `None` for a call that is about no document.
-    pub(super) irn: Option<Box<str>>,
+pub(crate) struct CallOrigin {
+    pub(crate) account: CallerAccount,
+    /// `None` for a call that concerns no document.
+    pub(crate) irn: Option<Box<str>>,
 }
 
-impl Origin {
-    pub(super) fn new(account: Account, irn: Option<&str>) -> Self {
+impl CallOrigin {
+    pub(crate) fn new(account: CallerAccount, irn: Option<&str>) -> Self {
         Self { account, irn: irn.map(Box::from) }
     }
 }

@@ -1,41 +1,41 @@
-//! The calls of one operation within the last 30 s, counted by account. Every method is given the present.
+//! The calls of one operation within the last 30 s, counted by account. Methods take the time as an argument.
 //!
 //! A failure counts once for an IRN: a document that makes the authority fail says nothing about the authority,
-//! however often it is sent. The repetitions are counted apart.
+//! however often it is sent. Repetitions are counted separately.
 
 use std::collections::{HashMap, VecDeque};
 
 use jiff::Timestamp;
 
-use super::account::{Account, Origin};
+use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
 
 const WINDOW_S: i64 = 30;
-/// How long it is known of an IRN that it failed.
+/// How long a failed IRN is remembered.
 const FAILED_FOR_S: i64 = 600;
-/// IRNs of which that is known. Failures of further ones count as repetitions.
+/// The largest number of failed IRNs remembered. Failures of further ones count as repetitions.
 const IRNS_MAX: usize = 10_000;
 
-/// The calls of an account or of all.
+/// The calls of one account, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) answered: u32,
+pub(crate) struct CallCounts {
+    pub(crate) answered: u32,
     /// Failures, each IRN once.
-    pub(super) failed: u32,
+    pub(crate) failed: u32,
     /// Failures of IRNs that had failed before.
-    pub(super) repeated: u32,
+    pub(crate) repeated: u32,
 }
 
-impl Counts {
-    pub(super) fn calls(self) -> u32 {
+impl CallCounts {
+    pub(crate) fn calls(self) -> u32 {
         self.answered.saturating_add(self.failures())
     }
 
-    pub(super) fn failures(self) -> u32 {
+    pub(crate) fn failures(self) -> u32 {
         self.failed.saturating_add(self.repeated)
     }
 
-    /// Whether at least half of the calls failed, where an IRN counts once.
-    pub(super) fn mostly_failed(self) -> bool {
+    /// Returns true if at least half of the calls failed, each IRN counted once.
+    pub(crate) fn mostly_failed(self) -> bool {
         self.failed > 0 && self.failed >= self.answered
     }
 
@@ -48,7 +48,7 @@ impl Counts {
 
 /// When a call about an IRN failed, in seconds.
 #[derive(Debug, Clone, Copy)]
-struct Failed {
+struct FailedIrn {
     /// When its failure was last counted.
     counted: i64,
     last: i64,
@@ -56,56 +56,56 @@ struct Failed {
 
 /// The calls of one second.
 #[derive(Debug)]
-struct Second {
+struct SecondCounts {
     number: i64,
-    total: Counts,
-    accounts: HashMap<Account, Counts>,
+    total: CallCounts,
+    accounts: HashMap<CallerAccount, CallCounts>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct CallWindow {
-    seconds: VecDeque<Second>,
-    failed_irns: HashMap<Box<str>, Failed>,
+pub(crate) struct CallWindow {
+    seconds: VecDeque<SecondCounts>,
+    failed_irns: HashMap<Box<str>, FailedIrn>,
 }
 
 impl CallWindow {
-    pub(super) fn record_answer(&mut self, origin: &Origin, now: Timestamp) {
+    pub(crate) fn record_answer(&mut self, origin: &CallOrigin, now: Timestamp) {
         self.forget(origin);
-        self.record(origin.account, Counts { answered: 1, ..Counts::default() }, now);
+        self.record(origin.account, CallCounts { answered: 1, ..CallCounts::default() }, now);
     }
 
-    pub(super) fn record_failure(&mut self, origin: &Origin, now: Timestamp) {
-        let failure = Counts { failed: 1, ..Counts::default() };
+    pub(crate) fn record_failure(&mut self, origin: &CallOrigin, now: Timestamp) {
+        let failure = CallCounts { failed: 1, ..CallCounts::default() };
         let counts = match &origin.irn {
             Some(irn) if !self.counts_anew(irn, now.as_second()) => {
-                Counts { repeated: 1, ..Counts::default() }
+                CallCounts { repeated: 1, ..CallCounts::default() }
             }
             _ => failure,
         };
         self.record(origin.account, counts, now);
     }
 
-    /// Whether a call about this document has failed lately, and none was answered since.
-    pub(super) fn has_failed(&self, origin: &Origin, now: Timestamp) -> bool {
+    /// Returns true if a call about this document failed lately and none was answered since.
+    pub(crate) fn has_failed(&self, origin: &CallOrigin, now: Timestamp) -> bool {
         let failed = origin.irn.as_ref().and_then(|irn| self.failed_irns.get(irn));
         failed.is_some_and(|failed| is_within(FAILED_FOR_S, failed.last, now.as_second()))
     }
 
-    /// A call about this document was answered.
-    pub(super) fn forget(&mut self, origin: &Origin) {
+    /// Takes note that a call about this document was answered.
+    pub(crate) fn forget(&mut self, origin: &CallOrigin) {
         if let Some(irn) = &origin.irn {
             self.failed_irns.remove(irn);
         }
     }
 
-    pub(super) fn total(&self, now: Timestamp) -> Counts {
-        let mut total = Counts::default();
+    pub(crate) fn total(&self, now: Timestamp) -> CallCounts {
+        let mut total = CallCounts::default();
         self.current(now).for_each(|second| total.add(second.total));
         total
     }
 
-    pub(super) fn by_account(&self, now: Timestamp) -> HashMap<Account, Counts> {
-        let mut accounts: HashMap<Account, Counts> = HashMap::new();
+    pub(crate) fn by_account(&self, now: Timestamp) -> HashMap<CallerAccount, CallCounts> {
+        let mut accounts: HashMap<CallerAccount, CallCounts> = HashMap::new();
         for second in self.current(now) {
             for (account, counts) in &second.accounts {
                 accounts.entry(*account).or_default().add(*counts);
@@ -114,17 +114,21 @@ impl CallWindow {
         accounts
     }
 
-    /// Forgets the calls. An IRN that failed stays known: it counts once, also after this.
-    pub(super) fn clear(&mut self) {
+    /// Forgets the calls. Failed IRNs stay known: they still count once.
+    pub(crate) fn clear(&mut self) {
         self.seconds.clear();
     }
 
-    fn record(&mut self, account: Account, counts: Counts, now: Timestamp) {
+    fn record(&mut self, account: CallerAccount, counts: CallCounts, now: Timestamp) {
         let number = now.as_second();
         if self.seconds.back().is_none_or(|second| second.number != number) {
             self.seconds.retain(|second| is_within(WINDOW_S, second.number, number));
             self.failed_irns.retain(|_, failed| is_within(FAILED_FOR_S, failed.last, number));
-            self.seconds.push_back(Second { number, total: Counts::default(), accounts: HashMap::new() });
+            self.seconds.push_back(SecondCounts {
+                number,
+                total: CallCounts::default(),
+                accounts: HashMap::new(),
+            });
         }
         if let Some(second) = self.seconds.back_mut() {
             second.total.add(counts);
@@ -132,27 +136,27 @@ impl CallWindow {
         }
     }
 
-    fn current(&self, now: Timestamp) -> impl Iterator<Item = &Second> {
+    fn current(&self, now: Timestamp) -> impl Iterator<Item = &SecondCounts> {
         let number = now.as_second();
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Notes that an IRN failed. False where its failure was counted within the window.
+    /// Records a failure of an IRN. Returns false if one was counted within the window already.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
-            *failed = Failed { counted: if is_new { now } else { failed.counted }, last: now };
+            *failed = FailedIrn { counted: if is_new { now } else { failed.counted }, last: now };
             return is_new;
         }
         let has_room = self.failed_irns.len() < IRNS_MAX;
         if has_room {
-            self.failed_irns.insert(irn.into(), Failed { counted: now, last: now });
+            self.failed_irns.insert(irn.into(), FailedIrn { counted: now, last: now });
         }
         has_room
     }
 }
 
-/// A second of the future is one from before the clock was set back: it does not count.
+/// A second in the future predates a clock that was set back and does not count.
 fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }
@@ -166,12 +170,12 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn origin(taxpayer: i64, irn: &str) -> Origin {
-        Origin::new(Account::Taxpayer(TaxpayerId(taxpayer)), Some(irn))
+    fn origin(taxpayer: i64, irn: &str) -> CallOrigin {
+        CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(irn))
     }
 
-    fn counts(answered: u32, failed: u32, repeated: u32) -> Counts {
-        Counts { answered, failed, repeated }
+    fn counts(answered: u32, failed: u32, repeated: u32) -> CallCounts {
+        CallCounts { answered, failed, repeated }
     }
 
     #[test]
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_failed_is_known_for_longer_until_it_is_answered() {
+    fn a_failed_document_is_remembered_until_it_is_answered() {
         let mut window = CallWindow::default();
         window.record_failure(&origin(1, "A"), at(0));
         window.record_failure(&origin(1, "B"), at(0));
@@ -203,28 +207,28 @@ mod tests {
     }
 
     #[test]
-    fn a_call_about_no_document_counts_each_time() {
+    fn a_call_without_a_document_counts_each_time() {
         let mut window = CallWindow::default();
         for _ in 0..3 {
-            window.record_failure(&Origin::new(Account::Service, None), at(0));
+            window.record_failure(&CallOrigin::new(CallerAccount::Service, None), at(0));
         }
         assert_eq!(window.total(at(0)), counts(0, 3, 0));
     }
 
     #[test]
-    fn accounts_are_counted_apart() {
+    fn accounts_are_counted_separately() {
         let mut window = CallWindow::default();
         window.record_answer(&origin(1, "A"), at(0));
         window.record_failure(&origin(2, "B"), at(5));
         window.record_answer(&origin(1, "A"), at(20));
         let accounts = window.by_account(at(29));
-        let of = |id| accounts[&Account::Taxpayer(TaxpayerId(id))];
+        let of = |id| accounts[&CallerAccount::Taxpayer(TaxpayerId(id))];
         assert_eq!((of(1), of(2)), (counts(2, 0, 0), counts(0, 1, 0)));
         assert_eq!(window.by_account(at(45)).len(), 1, "the rest is older than the window");
     }
 
     #[test]
-    fn what_was_counted_before_the_clock_was_set_back_does_not_count() {
+    fn calls_counted_before_the_clock_was_set_back_do_not_count() {
         let mut window = CallWindow::default();
         window.record_failure(&origin(1, "A"), at(600));
         assert_eq!(window.total(at(0)), counts(0, 0, 0));

@@ -1,17 +1,17 @@
-//! What an answer of the authority says: its envelope, and the one sentence of it that is worth showing.
+//! The envelope of the authority's answers, and the sentence of it that is worth showing.
 //!
-//! A failure's words may stand in `message`, `error` (a string), `error.public_message`, `error.details` or
-//! `error.errors[]`; any of them may be absent. Source: the authority's envelope,
-//! `{ code, data, message, error: { id, handler, details, public_message, errors[] } }`.
+//! The reason for a failure may be in `message`, `error` (a string), `error.public_message`, `error.details` or
+//! `error.errors[]`; any of them may be absent. Source: the authority's envelope, `{ code, data, message,
+//! error: { id, handler, details, public_message, errors[] } }`.
 
 use serde_json::{Map, Value, json};
 
-use super::failure::{AuthorityError, FieldFault};
+use crate::authority::transport::failure::{AuthorityError, FieldFault};
 
 /// The longest sentence that is passed on, in characters.
 const SENTENCE_CHARS_MAX: usize = 2_000;
 
-/// Sentences that say nothing, in lower case and without a full stop.
+/// Sentences without information, in lower case and without a full stop.
 const EMPTY_PHRASES: [&str; 9] = [
     "",
     "error",
@@ -24,29 +24,29 @@ const EMPTY_PHRASES: [&str; 9] = [
     "something went wrong",
 ];
 
-/// The envelope, each part as it came; absent parts are null.
+/// The envelope, each part unchanged; absent parts are null.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    pub(super) data: Value,
-    pub(super) message: Value,
-    pub(super) error: Value,
+pub(crate) struct AuthorityAnswer {
+    pub(crate) data: Value,
+    pub(crate) message: Value,
+    pub(crate) error: Value,
 }
 
-impl Answer {
-    /// Reads an envelope. None when the text is no JSON object.
-    pub(super) fn parse(body: &[u8]) -> Option<Self> {
+impl AuthorityAnswer {
+    /// Reads an envelope. Returns `None` if the text is no JSON object.
+    pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let mut envelope: Map<String, Value> = strict_json::from_untrusted(body).ok()?;
         let mut part = |name: &str| envelope.remove(name).unwrap_or_default();
         Some(Self { data: part("data"), message: part("message"), error: part("error") })
     }
 
-    /// An answer that says no.
-    pub(super) fn not_ok() -> Self {
+    /// Returns an answer that says no.
+    pub(crate) fn not_ok() -> Self {
         Self { data: json!({ "ok": false }), ..Self::default() }
     }
 
-    /// The sentence to show: one that names a field before one that says something before any at all.
-    pub(super) fn sentence(&self, status: u16) -> String {
+    /// Returns the sentence to show: preferably one that names a field, then one with information, then any.
+    pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
         let chosen = candidates
             .iter()
@@ -59,36 +59,36 @@ impl Answer {
         )
     }
 
-    /// The authority's path of the field at fault.
-    pub(super) fn field_path(&self) -> Option<String> {
+    /// Returns the authority's path of the field at fault.
+    pub(crate) fn field_path(&self) -> Option<String> {
         let listed = self.fields().into_iter().map(|fault| fault.field).find(|field| !field.is_empty());
         listed.or_else(|| self.candidates().iter().find_map(|text| field_path_in(text)))
     }
 
-    pub(super) fn authority_error(&self) -> Option<AuthorityError> {
+    pub(crate) fn authority_error(&self) -> Option<AuthorityError> {
         let text = |name: &str| text_of(self.error.get(name)?);
         let error = AuthorityError { id: text("id"), handler: text("handler"), fields: self.fields() };
         (error != AuthorityError::default()).then_some(error)
     }
 
-    /// Whether any of its texts holds these lower-case words.
-    pub(super) fn contains(&self, words: &str) -> bool {
+    /// Returns true if any of its texts contains these lower-case words.
+    pub(crate) fn contains(&self, words: &str) -> bool {
         self.candidates().iter().any(|text| normalised(text).contains(words))
     }
 
-    /// Whether it is about a field of what was sent.
-    pub(super) fn names_field(&self) -> bool {
+    /// Returns true if it concerns a field of the request.
+    pub(crate) fn names_field(&self) -> bool {
         let is_request = |path: &str| path.split('.').next().is_some_and(|first| first.ends_with("request"));
         let listed = self.fields().iter().any(|fault| !fault.field.is_empty());
         listed || self.field_path().is_some_and(|path| is_request(&path))
     }
 
-    /// Whether it gives no reason at all.
-    pub(super) fn is_wordless(&self) -> bool {
+    /// Returns true if it gives no reason at all.
+    pub(crate) fn is_wordless(&self) -> bool {
         self.candidates().is_empty()
     }
 
-    /// Every text that might be the reason, the most telling first.
+    /// Returns every text that may be the reason, the most specific first.
     fn candidates(&self) -> Vec<String> {
         let listed = self.fields().iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
         let error = |name: &str| self.error.get(name);
@@ -116,7 +116,7 @@ impl Answer {
 }
 
 impl FieldFault {
-    /// Both parts in one sentence; a message that names its field already stands alone.
+    /// Both parts in one sentence; a message that names its field is used alone.
     fn sentence(&self) -> String {
         if self.field.is_empty() || self.message.starts_with(&self.field) {
             return self.message.clone();
@@ -125,7 +125,7 @@ impl FieldFault {
     }
 }
 
-/// A string as it is, or a list of strings in one line.
+/// A string unchanged, or a list of strings in one line.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
@@ -152,7 +152,7 @@ fn normalised(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The first word that is a dotted, lower-case path of names and indexes.
+/// Returns the first word that is a dotted, lower-case path of names and indexes.
 fn field_path_in(text: &str) -> Option<String> {
     text.split_whitespace()
         .map(|word| word.trim_end_matches(':'))
@@ -175,12 +175,12 @@ fn is_field_path(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn answer(value: &Value) -> Answer {
-        Answer::parse(value.to_string().as_bytes()).unwrap()
+    fn answer(value: &Value) -> AuthorityAnswer {
+        AuthorityAnswer::parse(value.to_string().as_bytes()).unwrap()
     }
 
     #[test]
-    fn the_sentence_that_says_something_is_chosen() {
+    fn the_most_informative_sentence_is_chosen() {
         let path = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be one of the list";
         let cases = [
             (
@@ -249,10 +249,10 @@ mod tests {
     #[test]
     fn only_a_json_object_is_an_envelope() {
         for text in ["", "[1,2,3]", "null", "\"text\"", "<xml/>", "{\"code\":", "\u{0}"] {
-            assert!(Answer::parse(text.as_bytes()).is_none(), "{text}");
+            assert!(AuthorityAnswer::parse(text.as_bytes()).is_none(), "{text}");
         }
-        assert!(Answer::parse(b" {}").is_some());
-        assert!(Answer::parse(b"\xef\xbb\xbf{}").is_some());
+        assert!(AuthorityAnswer::parse(b" {}").is_some());
+        assert!(AuthorityAnswer::parse(b"\xef\xbb\xbf{}").is_some());
     }
 
     #[test]

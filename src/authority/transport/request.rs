@@ -1,46 +1,46 @@
-//! A request before it is sent.
+//! A request to the authority before it is sent.
 //!
-//! Whatever comes from outside becomes one path segment or one value of the query, and cannot leave it.
+//! Text from outside becomes one path segment or one query value, and cannot escape it.
 
 use reqwest::Method;
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use super::operation::Operation;
+use crate::authority::operation::Operation;
 
-/// What to ask: the operation, where, and with what.
+/// The operation, its path and its body.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
-    pub(super) operation: Operation,
-    pub(super) method: Method,
-    /// Below the root, encoded, with its query: `/api/v1/invoice/transmit/pull?confirmed=false`.
-    pub(super) path: String,
-    pub(super) body: Option<&'a Value>,
-    /// The IRN it is about, for the log.
-    pub(super) irn: Option<&'a str>,
-    /// Reference lists are asked without the keys.
-    pub(super) with_keys: bool,
+pub(crate) struct AuthorityRequest<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) method: Method,
+    /// The path below the root, encoded, with its query: `/api/v1/invoice/transmit/pull?confirmed=false`.
+    pub(crate) path: String,
+    pub(crate) body: Option<&'a Value>,
+    /// The IRN it concerns, for the log and the breaker.
+    pub(crate) irn: Option<&'a str>,
+    /// Reference lists are requested without the keys.
+    pub(crate) with_keys: bool,
 }
 
-impl<'a> Call<'a> {
-    /// A call of `path`, which stands below `/api/v1` and is encoded already.
-    pub(super) fn new(operation: Operation, method: Method, path: &str) -> Self {
+impl<'a> AuthorityRequest<'a> {
+    /// A request for `path`, which is relative to `/api/v1` and encoded already.
+    pub(crate) fn new(operation: Operation, method: Method, path: &str) -> Self {
         let path = format!("/api/v1{path}");
         Self { operation, method, path, body: None, irn: None, with_keys: true }
     }
 
-    pub(super) fn about(mut self, irn: &'a str) -> Self {
+    pub(crate) fn for_irn(mut self, irn: &'a str) -> Self {
         self.irn = Some(irn);
         self
     }
 
-    pub(super) fn body(mut self, body: &'a Value) -> Self {
+    pub(crate) fn body(mut self, body: &'a Value) -> Self {
         self.irn = self.irn.or_else(|| body.get("irn").and_then(Value::as_str));
         self.body = Some(body);
         self
     }
 
-    pub(super) fn query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
+    pub(crate) fn query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
             let pair = Serializer::new(String::new()).append_pair(name, &value.to_string()).finish();
             self.path.push(if self.path.contains('?') { '&' } else { '?' });
@@ -49,15 +49,15 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(super) fn without_keys(mut self) -> Self {
+    pub(crate) fn without_keys(mut self) -> Self {
         self.with_keys = false;
         self
     }
 }
 
-/// The text as one path segment (RFC 3986: all but the unreserved characters percent-encoded).
-/// None for a segment that a URL would drop or climb from: empty, `.` and `..`.
-pub(super) fn segment(text: &str) -> Option<String> {
+/// Returns the text as one path segment (RFC 3986: all but the unreserved characters percent-encoded). Returns
+/// `None` for a segment that a URL would drop or climb from: empty, `.` and `..`.
+pub(crate) fn path_segment(text: &str) -> Option<String> {
     if matches!(text, "" | "." | "..") {
         return None;
     }
@@ -82,7 +82,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_stays_one_segment(text in "(?s).*") {
-            if let Some(encoded) = segment(&text) {
+            if let Some(encoded) = path_segment(&text) {
                 let url = reqwest::Url::parse(&format!("http://host/a/{encoded}")).unwrap();
                 assert_eq!(url.path(), format!("/a/{encoded}"));
                 assert_eq!(url.query(), None);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_cannot_be_left() {
+    fn a_segment_cannot_be_escaped() {
         let cases = [
             ("INV1-1A2B3C4D-20260101", Some("INV1-1A2B3C4D-20260101")),
             ("../../admin", Some("..%2F..%2Fadmin")),
@@ -104,7 +104,7 @@ mod tests {
             ("..", None),
         ];
         for (text, encoded) in cases {
-            assert_eq!(segment(text).as_deref(), encoded, "{text:?}");
+            assert_eq!(path_segment(text).as_deref(), encoded, "{text:?}");
         }
     }
 }

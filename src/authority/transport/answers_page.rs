@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::classify::{CLASSES, Class, Meaning, PHRASES, STATUSES};
-use super::failure::Kind;
-use super::operation::Operation;
+use crate::authority::operation::Operation;
+use crate::authority::transport::classify::{AnswerClass, CLASSES, FailureClass, PHRASES, STATUSES};
+use crate::authority::transport::failure::CauseKind;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations.md");
 const BEGIN: &str = "<!-- written by a test: answers -->\n";
@@ -23,26 +23,26 @@ fn the_table_of_answers_is_that_of_the_code() {
         std::fs::write(FILE, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
         return;
     }
-    let advice = "docs/operations.md is old: EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page";
+    let advice = "docs/operations.md is out of date: EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page";
     assert_eq!(written, table, "{advice}");
 }
 
 fn table() -> String {
     let mut table = HEAD.to_owned();
     for (meaning, classes, deed) in [
-        (Meaning::Success, ["done"; 3], "continues"),
+        (AnswerClass::Success, ["done"; 3], "continues"),
         (
-            Meaning::Refused,
+            AnswerClass::Refused,
             ["refused"; 3],
             "ends the run as refused, in the authority's words; from `confirm` and the search it counts as no answer",
         ),
         (
-            Meaning::Absent,
+            AnswerClass::Absent,
             ["not found"; 3],
             "treats it as unsigned, in an answer to `confirm`; Send, Report and the payment update end as refused; other steps wait and retry",
         ),
         (
-            Meaning::Throttled,
+            AnswerClass::Throttled,
             ["throttled"; 3],
             "waits as long as Retry-After says, otherwise as after a failure, and calls again",
         ),
@@ -65,41 +65,41 @@ fn row(table: &mut String, answer: &str, classes: [&str; 3], deed: &str) {
     writeln!(table, "| {answer} | {} | {deed} |", classes.join(" | ")).unwrap();
 }
 
-fn word(class: Class) -> &'static str {
+fn word(class: FailureClass) -> &'static str {
     match class {
-        Class::Retryable => "retryable",
-        Class::Unknown => "unknown",
+        FailureClass::Retryable => "retryable",
+        FailureClass::Unknown => "unknown",
     }
 }
 
-fn cause(kind: Kind) -> String {
+fn cause(kind: CauseKind) -> String {
     match kind {
-        Kind::Unreachable => "none: no connection was made".to_owned(),
-        Kind::TimedOut => "none within `authority.timeout_s`".to_owned(),
-        Kind::Cut => "none: the connection was closed or reset after the request, or in the midst of the answer".to_owned(),
-        Kind::Garbled => "one that cannot be read under any of those statuses: no JSON, XML, a field missing, `ok: false`, 400 or 422 without a word, too long".to_owned(),
-        Kind::Down => format!("{}, 500 and above", answer(Meaning::Down)),
-        Kind::Ambiguous => answer(Meaning::Ambiguous),
-        Kind::Offline => answer(Meaning::Offline),
-        Kind::KeyRefused => answer(Meaning::KeyRefused),
-        Kind::Misrouted => answer(Meaning::Misrouted),
+        CauseKind::Unreachable => "none: no connection was made".to_owned(),
+        CauseKind::TimedOut => "none within `authority.timeout_s`".to_owned(),
+        CauseKind::ConnectionReset => "none: the connection was closed or reset after the request, or in the midst of the answer".to_owned(),
+        CauseKind::Malformed => "one that cannot be read under any of those statuses: no JSON, XML, a field missing, `ok: false`, 400 or 422 without a word, too long".to_owned(),
+        CauseKind::Down => format!("{}, 500 and above", answer(AnswerClass::Down)),
+        CauseKind::Ambiguous => answer(AnswerClass::Ambiguous),
+        CauseKind::Offline => answer(AnswerClass::Offline),
+        CauseKind::KeyRefused => answer(AnswerClass::KeyRefused),
+        CauseKind::Redirected => answer(AnswerClass::Redirected),
     }
 }
 
-fn deed(kind: Kind, [_, claim, effect]: [Class; 3]) -> &'static str {
+fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str {
     match (kind, claim, effect) {
-        (Kind::Offline, ..) => "waits until the access point is back; nothing is signed again",
-        (Kind::KeyRefused | Kind::Misrouted, ..) => "waits and calls again; mend `authority.*`",
-        (_, Class::Retryable, Class::Retryable) => "waits and calls again",
-        (_, Class::Retryable, Class::Unknown) => {
+        (CauseKind::Offline, ..) => "waits until the access point is back; nothing is signed again",
+        (CauseKind::KeyRefused | CauseKind::Redirected, ..) => "waits and calls again; mend `authority.*`",
+        (_, FailureClass::Retryable, FailureClass::Retryable) => "waits and calls again",
+        (_, FailureClass::Retryable, FailureClass::Unknown) => {
             "after an effect, resolves the unknown outcome; otherwise waits and calls again"
         }
-        (_, Class::Unknown, _) => "finds out whether it is a duplicate or the authority was busy",
+        (_, FailureClass::Unknown, _) => "finds out whether it is a duplicate or the authority was busy",
     }
 }
 
-/// The statuses and the words of a meaning, as the tables have them.
-fn answer(meaning: Meaning) -> String {
+/// The statuses and the words of a class, as in the tables.
+fn answer(meaning: AnswerClass) -> String {
     let statuses = STATUSES.iter().filter(|(.., of)| *of == meaning);
     let statuses: Vec<_> = statuses.map(|(first, last, _)| span(*first, *last)).collect();
     let phrases = PHRASES.iter().filter(|phrase| phrase.meaning == meaning);
@@ -108,7 +108,8 @@ fn answer(meaning: Meaning) -> String {
         let whose = phrase.operation.map_or("", of);
         format!("{} with the words \u{201c}{}\u{201d}{whose}", statuses.join(", "), phrase.words)
     });
-    let other = if meaning == Meaning::Refused { vec!["with other words".to_owned()] } else { Vec::new() };
+    let other =
+        if meaning == AnswerClass::Refused { vec!["with other words".to_owned()] } else { Vec::new() };
     let statuses = if statuses.is_empty() { Vec::new() } else { vec![statuses.join(", ")] };
     statuses
         .into_iter()

@@ -1,13 +1,13 @@
 //! The text of the QR code: the IRN, the moment and the certificate, encrypted for the authority.
 //!
-//! It differs at each run (the padding is random): make it once and store it.
+//! It differs each time because the padding is random: make it once and store it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::keys::{CryptoError, CryptoKeys};
+use crate::authority::crypto::keys::{CryptoError, CryptoKeys};
 
 /// The plain text, in the order the authority gives.
 #[derive(Serialize)]
@@ -38,8 +38,8 @@ impl CryptoKeys {
 mod tests {
     use aws_lc_rs::rsa::{Pkcs1PrivateDecryptingKey, PrivateDecryptingKey};
 
-    use super::super::testing::{CERTIFICATE, PRIVATE_KEY, PUBLIC_KEY_PEM};
     use super::*;
+    use crate::authority::testing::{CERTIFICATE, PRIVATE_KEY, PUBLIC_KEY_PEM};
 
     const IRN: &str = "INV0001-94ND90NR-20260101";
 

@@ -1,18 +1,18 @@
-//! Those who wait for a place at one operation. Accounts take turns: next is the account with the fewest places, of
-//! several that which had no turn for longest; within an account whoever came first.
+//! The queue for slots of one operation. Accounts take turns: the account with the fewest slots goes first,
+//! then the one served longest ago; within an account, first come, first served.
 //!
-//! The queue is bounded, for an account and for all: whoever stands behind so many would hardly be served in time,
-//! and each holds a document in memory. A full queue makes room for an account with few at the cost of the one with
-//! the most.
+//! The queue is bounded, per account and in total: a call behind so many others would hardly be served in time,
+//! and each holds a document in memory. A full queue makes room for an account with few calls at the cost of
+//! the one with the most.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::account::Account;
+use crate::authority::admission::call_origin::CallerAccount;
 
-/// Those who wait for one operation.
-pub(super) const WAITING_MAX: usize = 1_000;
-/// Those of them that are of one account.
-pub(super) const WAITING_OF_ACCOUNT_MAX: usize = WAITING_MAX / 4;
+/// The longest queue of one operation.
+pub(crate) const WAITING_MAX: usize = 1_000;
+/// The longest queue of one account.
+pub(crate) const WAITING_PER_ACCOUNT_MAX: usize = WAITING_MAX / 4;
 
 #[derive(Debug)]
 struct Waiter<T> {
@@ -20,38 +20,38 @@ struct Waiter<T> {
     waiter: T,
 }
 
-/// Whoever has joined.
+/// The result of joining the queue.
 #[derive(Debug)]
-pub(super) struct Joined<T> {
-    /// To leave with.
-    pub(super) number: u64,
-    /// Whoever had to go for it.
-    pub(super) displaced: Option<T>,
+pub(crate) struct Joined<T> {
+    /// Identifies the waiter to `leave`.
+    pub(crate) number: u64,
+    /// The waiter that was displaced to make room.
+    pub(crate) displaced: Option<T>,
 }
 
 #[derive(Debug)]
-pub(super) struct WaitQueue<T> {
-    /// None of them is empty.
-    accounts: HashMap<Account, VecDeque<Waiter<T>>>,
+pub(crate) struct WaitQueue<T> {
+    /// No queue in it is empty.
+    accounts: HashMap<CallerAccount, VecDeque<Waiter<T>>>,
     /// The same accounts, in the order of their turns.
-    turns: VecDeque<Account>,
+    turns: VecDeque<CallerAccount>,
     waiting: usize,
     next_number: u64,
 }
 
 impl<T> WaitQueue<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { accounts: HashMap::new(), turns: VecDeque::new(), waiting: 0, next_number: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// None where there is no room.
-    pub(super) fn join(&mut self, account: Account, waiter: T) -> Option<Joined<T>> {
+    /// Returns `None` if there is no room.
+    pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<Joined<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
-        if own >= WAITING_OF_ACCOUNT_MAX {
+        if own >= WAITING_PER_ACCOUNT_MAX {
             return None;
         }
         let displaced = if self.waiting < WAITING_MAX { None } else { Some(self.displace(own + 1)?) };
@@ -65,19 +65,23 @@ impl<T> WaitQueue<T> {
         Some(Joined { number, displaced })
     }
 
-    /// Whoever joined with this number goes, unless it was served.
-    pub(super) fn leave(&mut self, account: Account, number: u64) {
-        let Some(line) = self.accounts.get_mut(&account) else { return };
-        let Ok(index) = line.binary_search_by_key(&number, |waiter| waiter.number) else { return };
-        line.remove(index);
+    /// Removes a waiter, unless it was served.
+    pub(crate) fn leave(&mut self, account: CallerAccount, number: u64) {
+        let Some(queue) = self.accounts.get_mut(&account) else { return };
+        let Ok(index) = queue.binary_search_by_key(&number, |waiter| waiter.number) else { return };
+        queue.remove(index);
         self.removed(account);
     }
 
-    /// Takes out whoever is next. `places` says how many places an account has; None where it may have no more.
-    pub(super) fn next(&mut self, places: impl Fn(Account) -> Option<u32>) -> Option<(Account, T)> {
+    /// Removes and returns the next waiter. `slots` returns the number of slots that an account has; `None` if
+    /// it may have no more.
+    pub(crate) fn next(
+        &mut self,
+        slots: impl Fn(CallerAccount) -> Option<u32>,
+    ) -> Option<(CallerAccount, T)> {
         let turns = self.turns.iter().enumerate();
-        let open = turns.filter_map(|(index, account)| Some((places(*account)?, index, *account)));
-        let (_, index, account) = open.min_by_key(|(places, index, _)| (*places, *index))?;
+        let open = turns.filter_map(|(index, account)| Some((slots(*account)?, index, *account)));
+        let (_, index, account) = open.min_by_key(|(slots, index, _)| (*slots, *index))?;
         let waiter = self.accounts.get_mut(&account)?.pop_front()?.waiter;
         self.turns.remove(index);
         self.turns.push_back(account);
@@ -85,16 +89,16 @@ impl<T> WaitQueue<T> {
         Some((account, waiter))
     }
 
-    /// Takes out the last of the account with the most, where it has more than so many.
+    /// Removes the last waiter of the account with the most, if that has more than `most`.
     fn displace(&mut self, most: usize) -> Option<T> {
-        let longest = self.accounts.iter().max_by_key(|(_, line)| line.len());
-        let account = *longest.filter(|(_, line)| line.len() > most)?.0;
+        let longest = self.accounts.iter().max_by_key(|(_, queue)| queue.len());
+        let account = *longest.filter(|(_, queue)| queue.len() > most)?.0;
         let waiter = self.accounts.get_mut(&account)?.pop_back()?.waiter;
         self.removed(account);
         Some(waiter)
     }
 
-    fn removed(&mut self, account: Account) {
+    fn removed(&mut self, account: CallerAccount) {
         self.waiting -= 1;
         if self.accounts.get(&account).is_some_and(VecDeque::is_empty) {
             self.accounts.remove(&account);
@@ -108,11 +112,11 @@ mod tests {
     use super::*;
     use crate::domain::kernel::ids::TaxpayerId;
 
-    fn account(id: i64) -> Account {
-        Account::Taxpayer(TaxpayerId(id))
+    fn account(id: i64) -> CallerAccount {
+        CallerAccount::Taxpayer(TaxpayerId(id))
     }
 
-    /// Takes everybody out, none of whom has a place.
+    /// Serves the whole queue while no account has a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| queue.next(|_| Some(0))).map(|(_, waiter)| waiter).collect()
     }
@@ -129,22 +133,22 @@ mod tests {
     }
 
     #[test]
-    fn the_account_with_the_fewest_places_goes_first_and_one_with_its_share_waits() {
+    fn the_account_with_the_fewest_slots_goes_first_and_one_with_its_share_waits() {
         let mut queue = WaitQueue::new();
         for (id, waiter) in [(1, "a1"), (2, "b1"), (3, "c1")] {
             queue.join(account(id), waiter).unwrap();
         }
-        let places = |of: Account| {
+        let slots = |of: CallerAccount| {
             [(1, None), (2, Some(3)), (3, Some(1))].into_iter().find(|(id, _)| account(*id) == of)?.1
         };
-        assert_eq!(queue.next(places), Some((account(3), "c1")));
-        assert_eq!(queue.next(places), Some((account(2), "b1")));
-        assert_eq!(queue.next(places), None);
+        assert_eq!(queue.next(slots), Some((account(3), "c1")));
+        assert_eq!(queue.next(slots), Some((account(2), "b1")));
+        assert_eq!(queue.next(slots), None);
         assert_eq!(queue.len(), 1);
     }
 
     #[test]
-    fn whoever_leaves_is_not_served() {
+    fn a_waiter_that_left_is_not_served() {
         let mut queue = WaitQueue::new();
         let numbers: Vec<_> = ["a1", "a2", "a3"]
             .into_iter()
@@ -162,7 +166,7 @@ mod tests {
     fn an_account_has_a_share_of_the_queue_and_a_full_one_makes_room_for_others() {
         let mut queue = WaitQueue::new();
         for id in 0..4 {
-            for _ in 0..WAITING_OF_ACCOUNT_MAX {
+            for _ in 0..WAITING_PER_ACCOUNT_MAX {
                 assert!(queue.join(account(id), id).unwrap().displaced.is_none());
             }
             assert!(queue.join(account(id), id).is_none(), "its share is full");
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_goes_for_an_account_that_has_as_many() {
+    fn no_waiter_is_displaced_for_an_account_with_as_many() {
         let mut queue = WaitQueue::new();
         for id in 0..i64::try_from(WAITING_MAX).unwrap() {
             queue.join(account(id), id).unwrap();

@@ -1,7 +1,7 @@
-//! A downloaded document: AES-256 in CFB-128 without padding.
+//! Decrypts downloaded documents: AES-256 in CFB-128 without padding.
 //!
-//! The key is `pub` followed by the first dash group of the API key. There is no tag: a wrong key shows only
-//! in that the plain text is no JSON object, and that is an error of its own.
+//! The key is `pub` followed by the first dash group of the API key. There is no authentication tag: with a
+//! wrong key the plain text is no JSON object, and that is a separate error.
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::keys::CryptoError;
+use crate::authority::crypto::keys::CryptoError;
 
 /// URL-safe base64, padded or not.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -33,7 +33,7 @@ pub struct EncryptedDocument {
 }
 
 impl EncryptedDocument {
-    /// The document as JSON. `api_key` is the `x-api-key` with which it was downloaded.
+    /// Decrypts the document. `api_key` is the `x-api-key` that it was downloaded with.
     pub fn decrypt(&self, api_key: &SecretString) -> Result<Value, CryptoError> {
         let iv = hex::decode(self.iv_hex.trim()).map_err(|_| CryptoError::Iv)?;
         let iv: [u8; 16] = iv.try_into().map_err(|_| CryptoError::Iv)?;
@@ -54,8 +54,8 @@ impl EncryptedDocument {
 mod tests {
     use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 
-    use super::super::testing::{PUBLIC_PART, encrypted};
     use super::*;
+    use crate::authority::testing::{PUBLIC_PART, encrypted};
 
     const API_KEY: &str = "0a1b2c3d-0000-4000-8000-000000000000";
     fn document(iv_hex: &str, data: String) -> EncryptedDocument {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_download_is_named() {
+    fn the_fault_of_a_download_is_named() {
         let (iv, bytes) = encrypted(b"{\"irn\":\"X\"}");
         let sound = document(&iv, URL_SAFE.encode(&bytes));
         let decrypt = |document: &EncryptedDocument, key: &str| document.decrypt(&key.into()).err();

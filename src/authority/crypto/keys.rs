@@ -1,4 +1,4 @@
-//! A taxpayer's key file: the RSA public key and the certificate from which QR texts are made.
+//! The key file of the authority: the RSA public key and the certificate that QR texts are made from.
 //!
 //! Two forms are in use: a PEM block followed by the certificate as base64 text, and JSON
 //! `{ "public_key": base64 of the PEM, "certificate": base64 }`.
@@ -14,7 +14,7 @@ use serde::Deserialize;
 const RSA_ALGORITHM: [u8; 15] =
     [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 
-/// What is wrong with a key file, or with something encrypted.
+/// A fault of a key file, or of something encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CryptoError {
     #[error("the key file is neither PEM followed by a certificate nor JSON with public_key and certificate")]
@@ -68,11 +68,11 @@ impl CryptoKeys {
         Ok(keys)
     }
 
-    pub(super) fn certificate(&self) -> &str {
+    pub(crate) fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    pub(super) fn encrypting_key(&self) -> Result<Pkcs1PublicEncryptingKey, CryptoError> {
+    pub(crate) fn encrypting_key(&self) -> Result<Pkcs1PublicEncryptingKey, CryptoError> {
         let key = PublicEncryptingKey::from_der(&self.public_key).map_err(|_| CryptoError::PublicKey)?;
         Pkcs1PublicEncryptingKey::new(key).map_err(|_| CryptoError::PublicKey)
     }
@@ -96,7 +96,7 @@ fn json_form(text: &str) -> Result<(String, String), CryptoError> {
     Ok((pem, form.certificate))
 }
 
-/// The PEM block, and whatever stands around it.
+/// The PEM block, and the text around it.
 fn pem_form(text: &str) -> Option<(String, String)> {
     let start = text.find("-----BEGIN")?;
     let last_line = start + text[start..].find("-----END")?;
@@ -104,7 +104,7 @@ fn pem_form(text: &str) -> Option<(String, String)> {
     Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
 }
 
-/// The block's key as `SubjectPublicKeyInfo`; an `RSA PUBLIC KEY` block is wrapped into one.
+/// Returns the block's key as `SubjectPublicKeyInfo`; wraps the key of an `RSA PUBLIC KEY` block into one.
 fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;
@@ -147,8 +147,8 @@ fn without_blanks(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{CERTIFICATE, PUBLIC_KEY_PEM, RSA_PUBLIC_KEY_PEM};
     use super::*;
+    use crate::authority::testing::{CERTIFICATE, PUBLIC_KEY_PEM, RSA_PUBLIC_KEY_PEM};
 
     fn json(public_key: &str, certificate: &str) -> Vec<u8> {
         serde_json::json!({ "public_key": public_key, "certificate": certificate }).to_string().into_bytes()
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_key_file_is_named() {
+    fn the_fault_of_a_key_file_is_named() {
         let cases = [
             (b"".to_vec(), CryptoError::KeyFileForm),
             (b"\xff\xfe".to_vec(), CryptoError::KeyFileForm),

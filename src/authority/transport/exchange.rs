@@ -1,6 +1,7 @@
-//! One HTTP exchange: a request out, a bounded reply back, or the cause that there is none.
+//! One HTTP exchange: sends a request and returns the bounded response, or the cause that there is none.
 //!
-//! The line that matters runs between causes where nothing was sent and those where something may have been.
+//! The distinction that matters is between causes where nothing was sent and causes where something may have
+//! been.
 
 use std::error::Error as _;
 use std::io;
@@ -11,34 +12,34 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 
-use super::failure::Cause;
+use crate::authority::transport::failure::Cause;
 use crate::domain::kernel::clock::SharedClock;
 
-/// The longest body read, in bytes: the product list is the largest the authority has.
-pub(super) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The longest body read, in bytes; the product list is the authority's longest.
+pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A whole reply.
+/// A complete response.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct RawResponse {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Vec<u8>,
 }
 
-/// Sends and reads to the end. `timeout` is the client's own, named in the cause.
-pub(super) async fn exchange(
+/// Sends the request and reads the response to its end. `timeout` is the client's own, named in the cause.
+pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,
     clock: &SharedClock,
-) -> Result<Reply, Cause> {
+) -> Result<RawResponse, Cause> {
     let response = request.send().await.map_err(|error| cause(&error, timeout))?;
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), clock.now());
-    let body = body(response, timeout).await?.ok_or(Cause::Garbled { status })?;
-    Ok(Reply { status, retry_after, body })
+    let body = body(response, timeout).await?.ok_or(Cause::Malformed { status })?;
+    Ok(RawResponse { status, retry_after, body })
 }
 
-/// The body, or None when it is longer than the limit.
+/// Returns the body, or `None` if it exceeds the limit.
 async fn body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8>>, Cause> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error, timeout))? {
@@ -62,11 +63,11 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     } else if error.is_timeout() {
         Cause::TimedOut { after: timeout }
     } else {
-        Cause::Cut
+        Cause::ConnectionReset
     }
 }
 
-/// Whether TLS failed: its library reports invalid data, or an early end, inside errors of input and output.
+/// Returns true if TLS failed: its library reports invalid data, or an early end, inside I/O errors.
 fn is_handshake(error: &reqwest::Error) -> bool {
     fn tells(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
@@ -76,7 +77,7 @@ fn is_handshake(error: &reqwest::Error) -> bool {
     sources.any(|source| source.downcast_ref().is_some_and(tells))
 }
 
-/// Retry-After in seconds, or as a date read against the reply's own Date, or against our clock where the reply has none
+/// Reads Retry-After in seconds, or as a date relative to the response's Date, or to our clock if it has none
 /// (RFC 9110, 10.2.3).
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_in_a_reply_without_a_date_is_read_against_our_clock() {
+    fn a_retry_after_date_without_date_header_is_relative_to_our_clock() {
         let mut headers = headers("Wed, 21 Oct 2015 07:29:30 GMT");
         headers.remove(DATE);
         let now = "2015-10-21T07:28:00Z".parse().unwrap();

@@ -1,15 +1,15 @@
-//! The ways a call can fail, told apart by what the caller may do next.
+//! The failures of a call, distinguished by what the caller may do next.
 //!
 //! `Refused` and `NotFound` are the authority's decision about this document. `Retryable` and `Throttled`
-//! certainly changed nothing. `BreakerOpen`, `Paced` and `Crowded` are ours: no request left this process.
+//! certainly changed nothing. `BreakerOpen`, `RateLimited` and `QueueFull` are ours: no request was sent.
 //! `Unknown` may have taken effect: ask `confirm` before sending again.
 
 use std::time::Duration;
 
 /// Why a call did not succeed. Its text is a sentence that may be shown to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The authority looked at the document and said no. `message` is its own sentence.
+pub enum AuthorityFailure {
+    /// The authority refused the document. `message` is its own sentence.
     #[error("{message}")]
     Refused {
         /// The HTTP status, 400 to 499.
@@ -23,7 +23,7 @@ pub enum Failure {
     /// The authority does not know this IRN, or has not signed it.
     #[error("{message}")]
     NotFound { message: String },
-    /// Nothing happened, or nothing that matters: the same call may be made again later.
+    /// Nothing happened: the same call may be made again later.
     #[error("{reason}")]
     Retryable { reason: Cause },
     /// HTTP 429.
@@ -32,18 +32,19 @@ pub enum Failure {
     /// The call may have taken effect.
     #[error("{reason}; whether the call took effect is not known")]
     Unknown { reason: Cause },
-    /// The call was not made, because too many before it failed. No attempt is used up.
+    /// The call was not made, because too many before it failed. Does not count as an attempt.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
-    /// The call was not made, because the authority asked for fewer of its kind. No attempt is used up.
+    /// The call was not made, because the authority asked for fewer of its kind. Does not count as an attempt.
     #[error("calls of this kind are held back because the authority asks to be called less often{}", again_in(Some(*.retry_after)))]
-    Paced { retry_after: Duration },
-    /// The call was not made, because others took all the places for too long. No attempt is used up.
+    RateLimited { retry_after: Duration },
+    /// The call was not made, because the queue for its operation was full or too slow. Does not count as an
+    /// attempt.
     #[error("more calls of this kind wait than the authority bears at a time{}", again_in(Some(*.retry_after)))]
-    Crowded { retry_after: Duration },
+    QueueFull { retry_after: Duration },
 }
 
-/// What stood between the call and a usable answer.
+/// Why there is no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     #[error("the authority could not be reached: {problem}")]
@@ -51,47 +52,47 @@ pub enum Cause {
     #[error("the authority did not answer within {} s", .after.as_secs())]
     TimedOut { after: Duration },
     #[error("the authority closed the connection before it had answered")]
-    Cut,
-    /// No JSON, not the promised shape, or longer than the limit.
+    ConnectionReset,
+    /// No JSON, not the expected shape, or longer than the limit.
     #[error("the authority gave an answer that cannot be read (HTTP {status})")]
-    Garbled { status: u16 },
+    Malformed { status: u16 },
     /// A 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// The words that mean either a duplicate or a busy server, or that an earlier try took effect.
+    /// Words that mean a duplicate or a busy server, or that an earlier try took effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
-    /// The other side cannot take the invoice at present; it stays signed.
+    /// The receiving access point is offline; the invoice stays signed.
     #[error("{message}")]
     Offline { message: String },
-    /// Our own credentials are at fault, never the document.
+    /// Our credentials are at fault, never the document.
     #[error("the authority does not accept this service's credentials: {message}")]
     KeyRefused { message: String },
     /// A redirect, which is never followed: the base URL is at fault.
     #[error("the authority points to another address (HTTP {status}), which is not followed")]
-    Misrouted { status: u16 },
+    Redirected { status: u16 },
 }
 
-/// A [`Cause`] without its particulars.
+/// A [`Cause`] without its details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum CauseKind {
     Unreachable,
     TimedOut,
-    Cut,
-    Garbled,
+    ConnectionReset,
+    Malformed,
     Down,
     Ambiguous,
     Offline,
     KeyRefused,
-    Misrouted,
+    Redirected,
 }
 
-/// What the authority adds to a refusal, for the log and for support.
+/// The details of a refusal, for the log and for support.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorityError {
     /// The authority's reference of this error.
     pub id: Option<String>,
-    /// The part of the authority that raised it, as in `invoice_actions`.
+    /// The part of the authority that raised it, such as `invoice_actions`.
     pub handler: Option<String>,
     pub fields: Vec<FieldFault>,
 }
@@ -103,31 +104,31 @@ pub struct FieldFault {
     pub message: String,
 }
 
-impl Failure {
-    /// The wait that the authority asks for, or whoever held the call back.
+impl AuthorityFailure {
+    /// Returns the wait that the authority, or our own admission, asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } => *retry_after,
             Self::BreakerOpen { retry_after }
-            | Self::Paced { retry_after }
-            | Self::Crowded { retry_after } => Some(*retry_after),
+            | Self::RateLimited { retry_after }
+            | Self::QueueFull { retry_after } => Some(*retry_after),
             _ => None,
         }
     }
 
-    /// Whether a request left this process for it: a call that was held back burns no attempt.
-    pub fn burns_attempt(&self) -> bool {
-        !matches!(self, Self::BreakerOpen { .. } | Self::Paced { .. } | Self::Crowded { .. })
+    /// Returns true if a request was sent: a call that was held back does not count.
+    pub fn counts_as_attempt(&self) -> bool {
+        !matches!(self, Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. })
     }
 
-    /// Whether the authority decided, so that the same call would fail in the same way again.
+    /// Returns true if the authority decided, so that the same call would fail in the same way again.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::NotFound { .. })
     }
 
-    /// Whether the time ran out, which the reference endpoints answer with 504 instead of 502.
+    /// Returns true on a timeout, which the reference endpoints answer with 504 instead of 502.
     pub fn timed_out(&self) -> bool {
-        matches!(self.cause().map(Cause::kind), Some(Kind::TimedOut))
+        matches!(self.cause().map(Cause::kind), Some(CauseKind::TimedOut))
     }
 
     pub fn cause(&self) -> Option<&Cause> {
@@ -139,17 +140,17 @@ impl Failure {
 }
 
 impl Cause {
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> CauseKind {
         match self {
-            Self::Unreachable { .. } => Kind::Unreachable,
-            Self::TimedOut { .. } => Kind::TimedOut,
-            Self::Cut => Kind::Cut,
-            Self::Garbled { .. } => Kind::Garbled,
-            Self::Down { .. } => Kind::Down,
-            Self::Ambiguous { .. } => Kind::Ambiguous,
-            Self::Offline { .. } => Kind::Offline,
-            Self::KeyRefused { .. } => Kind::KeyRefused,
-            Self::Misrouted { .. } => Kind::Misrouted,
+            Self::Unreachable { .. } => CauseKind::Unreachable,
+            Self::TimedOut { .. } => CauseKind::TimedOut,
+            Self::ConnectionReset => CauseKind::ConnectionReset,
+            Self::Malformed { .. } => CauseKind::Malformed,
+            Self::Down { .. } => CauseKind::Down,
+            Self::Ambiguous { .. } => CauseKind::Ambiguous,
+            Self::Offline { .. } => CauseKind::Offline,
+            Self::KeyRefused { .. } => CauseKind::KeyRefused,
+            Self::Redirected { .. } => CauseKind::Redirected,
         }
     }
 }
@@ -166,12 +167,12 @@ mod tests {
     fn failures_read_as_sentences() {
         let timed_out = Cause::TimedOut { after: Duration::from_secs(30) };
         let sentences = [
-            Failure::Retryable { reason: timed_out.clone() }.to_string(),
-            Failure::Unknown { reason: timed_out }.to_string(),
-            Failure::Throttled { retry_after: None }.to_string(),
-            Failure::BreakerOpen { retry_after: Duration::from_millis(10) }.to_string(),
-            Failure::Paced { retry_after: Duration::from_secs(7) }.to_string(),
-            Failure::Crowded { retry_after: Duration::from_secs(5) }.to_string(),
+            AuthorityFailure::Retryable { reason: timed_out.clone() }.to_string(),
+            AuthorityFailure::Unknown { reason: timed_out }.to_string(),
+            AuthorityFailure::Throttled { retry_after: None }.to_string(),
+            AuthorityFailure::BreakerOpen { retry_after: Duration::from_millis(10) }.to_string(),
+            AuthorityFailure::RateLimited { retry_after: Duration::from_secs(7) }.to_string(),
+            AuthorityFailure::QueueFull { retry_after: Duration::from_secs(5) }.to_string(),
         ];
         assert_eq!(
             sentences,
@@ -187,17 +188,17 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_not_made_burns_no_attempt_and_tells_when_to_come_back() {
+    fn a_call_that_was_not_made_counts_as_no_attempt_and_has_a_retry_after() {
         let retry_after = Duration::from_secs(3);
         let held = [
-            Failure::BreakerOpen { retry_after },
-            Failure::Paced { retry_after },
-            Failure::Crowded { retry_after },
+            AuthorityFailure::BreakerOpen { retry_after },
+            AuthorityFailure::RateLimited { retry_after },
+            AuthorityFailure::QueueFull { retry_after },
         ];
         for failure in held {
-            assert!(!failure.burns_attempt() && !failure.is_final(), "{failure:?}");
+            assert!(!failure.counts_as_attempt() && !failure.is_final(), "{failure:?}");
             assert_eq!(failure.retry_after(), Some(retry_after), "{failure:?}");
         }
-        assert!(Failure::Throttled { retry_after: Some(retry_after) }.burns_attempt());
+        assert!(AuthorityFailure::Throttled { retry_after: Some(retry_after) }.counts_as_attempt());
     }
 }

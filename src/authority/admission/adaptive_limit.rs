@@ -1,0 +1,539 @@
+//! The limit of concurrent calls of one operation, as a pure state machine: methods take the time as an
+//! argument, and nothing waits here.
+//!
+//! The limit grows by one for every `limit` good answers while it is reached. It falls to seven tenths when the
+//! authority signals overload, or when answers take clearly longer than they do without load. That unloaded
+//! time is measured again and again, so that neither a queue of our own making counts as the authority's normal
+//! time, nor a permanently slower authority as an overloaded one. Calls that started before a fall do not
+//! affect the limit after it: a burst of failures counts once.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// The limit at the start of a process.
+const START: u32 = 16;
+/// With at most this many concurrent calls the response time is the authority's own. Slowness alone never
+/// lowers the limit below this.
+const UNLOADED_CALLS: u32 = 4;
+/// The fewest successes that a mean is taken of.
+const SAMPLES_MIN: u32 = 16;
+/// Successes in a measurement. It is small because other calls wait meanwhile.
+const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
+/// A measurement without enough successes ends after this many answers of any kind.
+const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
+/// Means taken before the unloaded time is measured again.
+const MEASURE_EVERY: u32 = 64;
+/// Tolerance of a mean above the usual time, in microseconds: quick answers vary by more than half.
+const SLACK_US: u64 = 50_000;
+/// The longest pause that one answer can impose on the whole operation.
+const PAUSE_MAX: Duration = Duration::from_mins(1);
+
+/// Load information from a finished call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoadSignal {
+    /// The call succeeded within this time.
+    Succeeded(Duration),
+    /// The authority refused. A refusal counts as success, but is too quick to measure the time that work
+    /// takes.
+    Answered,
+    /// Says nothing about load.
+    Neutral,
+    Overloaded,
+    /// HTTP 429, with the requested wait.
+    Throttled(Option<Duration>),
+}
+
+/// Returned by `start` and passed to `settle` when the call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallStart {
+    epoch: u64,
+}
+
+/// The answers since the last mean.
+#[derive(Debug, Default)]
+struct SampleWindow {
+    samples: u32,
+    micros: u64,
+    /// The highest number of concurrent calls.
+    peak: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct AdaptiveLimit {
+    max: u32,
+    bound: u32,
+    in_flight: u32,
+    /// Grows with every fall of the limit.
+    epoch: u64,
+    /// Good answers since the last change or chance to grow, and whether the limit was reached meanwhile.
+    good: u32,
+    reached: bool,
+    window: SampleWindow,
+    /// The mean time of a success under little load, in microseconds.
+    usual: Option<u64>,
+    /// Answers since the measurement began; `None` while none runs.
+    measuring: Option<u32>,
+    /// Means since the last measurement.
+    unmeasured: u32,
+    not_before: Option<Timestamp>,
+}
+
+impl AdaptiveLimit {
+    /// Allows at most `max` concurrent calls, and at least one. Starts with a measurement.
+    pub(crate) fn new(max: u32) -> Self {
+        let max = max.max(1);
+        Self {
+            max,
+            bound: START.min(max),
+            in_flight: 0,
+            epoch: 0,
+            good: 0,
+            reached: false,
+            window: SampleWindow::default(),
+            usual: None,
+            measuring: Some(0),
+            unmeasured: 0,
+            not_before: None,
+        }
+    }
+
+    /// The number of concurrent calls allowed now.
+    pub(crate) fn capacity(&self) -> u32 {
+        if self.measuring.is_some() { self.bound.min(UNLOADED_CALLS) } else { self.bound }
+    }
+
+    /// The part of the capacity that one account may use.
+    pub(crate) fn share(&self) -> u32 {
+        share(self.capacity())
+    }
+
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Returns the rest of a pause of the whole operation.
+    pub(crate) fn held(&self, now: Timestamp) -> Option<Duration> {
+        Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
+    }
+
+    /// Returns the end of the pause. An end further away than the longest pause predates a clock that was set
+    /// back and is ignored.
+    pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
+        let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
+        self.not_before.filter(|moment| now < *moment && *moment <= latest)
+    }
+
+    /// Starts a call.
+    pub(crate) fn start(&mut self) -> CallStart {
+        self.in_flight = self.in_flight.saturating_add(1);
+        self.reached |= self.in_flight >= self.share();
+        self.window.peak = self.window.peak.max(self.in_flight);
+        CallStart { epoch: self.epoch }
+    }
+
+    /// Takes the signal of a finished call.
+    pub(crate) fn settle(&mut self, call: CallStart, signal: LoadSignal, now: Timestamp) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if let LoadSignal::Throttled(Some(wait)) = signal {
+            let until = now.checked_add(wait.min(PAUSE_MAX)).unwrap_or(Timestamp::MAX);
+            self.not_before = self.not_before(now).max(Some(until));
+        }
+        if call.epoch != self.epoch {
+            return;
+        }
+        match signal {
+            // If calls fail or hang, more than one must still be possible.
+            LoadSignal::Overloaded => self.fall(UNLOADED_CALLS),
+            LoadSignal::Throttled(_) => self.fall(1),
+            LoadSignal::Neutral => self.measured(),
+            LoadSignal::Answered => self.on_success(),
+            LoadSignal::Succeeded(took) => {
+                self.on_success();
+                self.sample(took);
+            }
+        }
+    }
+
+    /// Lowers the limit to seven tenths and by at least one, but not below `floor`.
+    fn fall(&mut self, floor: u32) {
+        let lower = (self.bound.saturating_mul(7) / 10).min(self.bound.saturating_sub(1));
+        self.bound = lower.max(floor.min(self.bound));
+        self.restart_window(self.in_flight);
+    }
+
+    fn restart_window(&mut self, peak: u32) {
+        self.epoch += 1;
+        self.good = 0;
+        self.reached = false;
+        self.window = SampleWindow { peak, ..SampleWindow::default() };
+    }
+
+    /// Counts a good answer. A limit that was not reached does not grow.
+    fn on_success(&mut self) {
+        if self.measuring.is_some() {
+            return self.measured();
+        }
+        self.good += 1;
+        if self.good < self.bound {
+            return;
+        }
+        if self.reached {
+            self.bound = self.bound.saturating_add(1).min(self.max);
+        }
+        self.good = 0;
+        self.reached = false;
+    }
+
+    /// Counts an answer of a measurement. It ends even if nothing succeeds.
+    fn measured(&mut self) {
+        let Some(answers) = &mut self.measuring else { return };
+        *answers += 1;
+        if *answers >= MEASUREMENT_MAX {
+            self.end_measurement();
+        }
+    }
+
+    fn end_measurement(&mut self) {
+        self.measuring = None;
+        self.unmeasured = 0;
+        self.good = 0;
+        self.reached = false;
+    }
+
+    fn sample(&mut self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.window.samples += 1;
+        self.window.micros = self.window.micros.saturating_add(micros);
+        let enough = if self.measuring.is_some() { MEASUREMENT } else { self.bound.max(SAMPLES_MIN) };
+        if self.window.samples < enough {
+            return;
+        }
+        let (mean, peak) = (self.window.micros / u64::from(self.window.samples), self.window.peak);
+        self.window = SampleWindow { peak: self.in_flight, ..SampleWindow::default() };
+        self.apply_mean(mean, peak);
+    }
+
+    /// Uses a mean taken under little load as the usual time. Otherwise lowers the limit if the mean is too far
+    /// above it.
+    fn apply_mean(&mut self, mean: u64, peak: u32) {
+        if peak <= UNLOADED_CALLS {
+            self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
+            return self.end_measurement();
+        }
+        if self.measuring.is_some() {
+            return;
+        }
+        self.unmeasured += 1;
+        let tolerated = |usual: u64| usual.saturating_mul(2).saturating_add(SLACK_US);
+        // Slowness below the limit is not caused by our concurrency.
+        if peak >= share(self.bound) && self.usual.is_some_and(|usual| mean > tolerated(usual)) {
+            self.fall(UNLOADED_CALLS);
+        }
+        if self.unmeasured >= MEASURE_EVERY {
+            self.measuring = Some(0);
+            self.restart_window(0);
+        }
+    }
+}
+
+/// Seven eighths of the capacity, so that one account whose calls hang leaves room for others. For an account
+/// that is alone this is nearly all.
+fn share(capacity: u32) -> u32 {
+    if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use super::*;
+
+    const USUAL: Duration = Duration::from_millis(100);
+    const GOOD: LoadSignal = LoadSignal::Succeeded(USUAL);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    /// Starts `calls` concurrent calls and ends each with the same signal.
+    fn round(limit: &mut AdaptiveLimit, calls: u32, signal: LoadSignal) {
+        let calls_started: Vec<_> = (0..calls).map(|_| limit.start()).collect();
+        for call in calls_started {
+            limit.settle(call, signal, at(0));
+        }
+    }
+
+    /// Starts as many concurrent calls as allowed.
+    fn full_round(limit: &mut AdaptiveLimit, signal: LoadSignal) -> u32 {
+        round(limit, limit.capacity(), signal);
+        limit.capacity()
+    }
+
+    /// Returns a limit of this capacity after its first measurement.
+    fn measured(capacity: u32) -> AdaptiveLimit {
+        let mut limit = AdaptiveLimit::new(10_000);
+        for _ in 0..MEASUREMENT / UNLOADED_CALLS {
+            round(&mut limit, UNLOADED_CALLS, GOOD);
+        }
+        limit.bound = capacity;
+        limit
+    }
+
+    #[test]
+    fn the_limit_starts_with_few_calls_and_continues_with_sixteen() {
+        let mut limit = AdaptiveLimit::new(64);
+        let capacity: Vec<_> = (0..5).map(|_| full_round(&mut limit, GOOD)).collect();
+        assert_eq!(capacity, [4, 16, 17, 18, 19]);
+        assert_eq!(limit.usual, Some(100_000));
+    }
+
+    #[test]
+    fn the_limit_never_exceeds_its_maximum() {
+        for max in [1, 2, 16, 20] {
+            let mut limit = AdaptiveLimit::new(max);
+            let most = (0..200).map(|_| full_round(&mut limit, GOOD)).max();
+            assert_eq!(most, Some(max));
+        }
+        assert_eq!(AdaptiveLimit::new(0).capacity(), 1);
+    }
+
+    #[test]
+    fn a_full_round_changes_the_limit_by_its_signals() {
+        let rows = [
+            (GOOD, 17),
+            (LoadSignal::Answered, 17),
+            (LoadSignal::Neutral, 16),
+            (LoadSignal::Overloaded, 11),
+            (LoadSignal::Throttled(None), 11),
+            (LoadSignal::Throttled(Some(Duration::from_secs(1))), 11),
+        ];
+        for (signal, expected) in rows {
+            assert_eq!(full_round(&mut measured(16), signal), expected, "{signal:?}");
+        }
+    }
+
+    #[test]
+    fn the_limit_falls_to_seven_tenths_by_at_least_one_and_never_below_one() {
+        for (before, after) in [(10_000, 7_000), (64, 44), (10, 7), (4, 2), (3, 2), (2, 1), (1, 1)] {
+            let mut limit = measured(before);
+            round(&mut limit, 1, LoadSignal::Throttled(None));
+            assert_eq!(limit.capacity(), after, "{before}");
+        }
+    }
+
+    #[test]
+    fn failing_or_hanging_calls_leave_some_capacity() {
+        for (before, after) in [(64, 44), (5, 4), (4, 4), (1, 1)] {
+            let mut limit = measured(before);
+            round(&mut limit, 1, LoadSignal::Overloaded);
+            assert_eq!(limit.capacity(), after, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_burst_of_failures_counts_once_and_the_next_one_again() {
+        let mut limit = measured(64);
+        assert_eq!(full_round(&mut limit, LoadSignal::Overloaded), 44);
+        assert_eq!(full_round(&mut limit, LoadSignal::Throttled(None)), 30);
+    }
+
+    #[test]
+    fn answers_to_calls_from_before_a_fall_do_not_raise_the_limit() {
+        let mut limit = measured(16);
+        let old: Vec<_> = (0..15).map(|_| limit.start()).collect();
+        round(&mut limit, 1, LoadSignal::Overloaded);
+        for call in old {
+            limit.settle(call, GOOD, at(0));
+        }
+        assert_eq!((limit.capacity(), limit.good, limit.in_flight()), (11, 0, 0));
+    }
+
+    #[test]
+    fn a_limit_that_is_not_reached_does_not_grow() {
+        let mut limit = measured(16);
+        for _ in 0..1_000 {
+            round(&mut limit, share(16) - 1, GOOD);
+            assert!(limit.measuring.is_some() || limit.capacity() == 16);
+        }
+    }
+
+    #[test]
+    fn one_account_gets_seven_eighths_and_reaches_the_limit_with_them() {
+        let shares = [1, 2, 3, 4, 8, 16, 64].map(share);
+        assert_eq!(shares, [1, 2, 3, 3, 7, 14, 56]);
+        let mut limit = measured(16);
+        for _ in 0..2 {
+            round(&mut limit, share(16), GOOD);
+        }
+        assert_eq!(limit.capacity(), 17);
+    }
+
+    #[test]
+    fn the_limit_recovers_by_one_per_round() {
+        let mut limit = measured(1);
+        let capacity: Vec<_> = (0..5).map(|_| full_round(&mut limit, GOOD)).collect();
+        assert_eq!(capacity, [2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_mean_beyond_twice_the_usual_time_and_some_slack_lowers_the_limit() {
+        for (took_ms, after) in [(100, 17), (250, 17), (251, 11), (30_000, 11)] {
+            let mut limit = measured(16);
+            let slow = LoadSignal::Succeeded(Duration::from_millis(took_ms));
+            // The round raises the limit too; the mean is taken with one more answer.
+            let calls_started: Vec<_> = (0..17).map(|_| limit.start()).collect();
+            for call in calls_started {
+                limit.settle(call, slow, at(0));
+            }
+            assert_eq!(limit.capacity(), after, "{took_ms} ms");
+        }
+    }
+
+    #[test]
+    fn slowness_below_the_limit_changes_nothing() {
+        let mut limit = measured(16);
+        for _ in 0..10 {
+            round(&mut limit, 10, LoadSignal::Succeeded(Duration::from_secs(5)));
+        }
+        assert_eq!(limit.capacity(), 16);
+    }
+
+    #[test]
+    fn quick_refusals_do_not_count_as_the_usual_time() {
+        let mut limit = measured(16);
+        for _ in 0..20 {
+            round(&mut limit, 4, LoadSignal::Answered);
+        }
+        assert_eq!(limit.usual, Some(100_000));
+        assert_eq!(full_round(&mut limit, GOOD), 17);
+    }
+
+    #[test]
+    fn slowness_alone_leaves_some_capacity_and_permanent_slowness_becomes_usual() {
+        let mut limit = measured(64);
+        let slow = LoadSignal::Succeeded(Duration::from_secs(1));
+        let capacity: Vec<_> = (0..400).map(|_| full_round(&mut limit, slow)).collect();
+        assert!(capacity[..60].contains(&UNLOADED_CALLS), "{capacity:?}");
+        assert!(capacity.iter().all(|capacity| *capacity >= UNLOADED_CALLS), "{capacity:?}");
+        assert!(limit.usual.unwrap() > 475_000, "{:?}", limit.usual);
+        assert!(limit.bound > START, "{capacity:?}");
+    }
+
+    #[test]
+    fn the_usual_time_is_measured_again_under_constant_load() {
+        let mut limit = measured(16);
+        let quick = LoadSignal::Succeeded(Duration::from_millis(20));
+        let capacity: Vec<_> = (0..150).map(|_| full_round(&mut limit, quick)).collect();
+        assert!(capacity.contains(&UNLOADED_CALLS), "{capacity:?}");
+        assert!(limit.usual.unwrap() < 100_000);
+        assert!(limit.capacity() > 60, "it goes on where it was: {capacity:?}");
+    }
+
+    #[test]
+    fn a_measurement_where_nothing_succeeds_ends() {
+        for signal in [LoadSignal::Answered, LoadSignal::Neutral] {
+            let mut limit = AdaptiveLimit::new(64);
+            let rounds = (0..100).take_while(|_| full_round(&mut limit, signal) == UNLOADED_CALLS).count();
+            assert_eq!(rounds, 3, "{signal:?}");
+            assert_eq!(limit.capacity(), START);
+        }
+    }
+
+    #[test]
+    fn a_429_pauses_the_operation_for_its_retry_after_and_a_minute_at_most() {
+        for (asked_s, held_s) in [(Some(7), Some(7)), (Some(3_600), Some(60)), (Some(0), None), (None, None)]
+        {
+            let mut limit = measured(16);
+            let call = limit.start();
+            limit.settle(call, LoadSignal::Throttled(asked_s.map(Duration::from_secs)), at(0));
+            assert_eq!(limit.held(at(0)), held_s.map(Duration::from_secs), "{asked_s:?}");
+            assert_eq!(limit.held(at(60)), None);
+            assert_eq!(limit.not_before(at(0)), held_s.map(|wait| at(wait.cast_signed())));
+        }
+    }
+
+    #[test]
+    fn the_longest_of_several_pauses_applies_even_from_old_calls() {
+        let mut limit = measured(16);
+        let (first, second, third) = (limit.start(), limit.start(), limit.start());
+        limit.settle(first, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(0));
+        limit.settle(second, LoadSignal::Throttled(Some(Duration::from_secs(9))), at(1));
+        limit.settle(third, LoadSignal::Throttled(Some(Duration::from_secs(1))), at(2));
+        assert_eq!(limit.held(at(2)), Some(Duration::from_secs(8)));
+        assert_eq!(limit.capacity(), 11);
+    }
+
+    #[test]
+    fn a_clock_set_back_ends_the_pause() {
+        let mut limit = measured(16);
+        let call = limit.start();
+        limit.settle(call, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(86_400));
+        assert_eq!(limit.held(at(86_400)), Some(Duration::from_secs(5)));
+        assert_eq!(limit.held(at(0)), None);
+    }
+
+    /// A server that handles `capacity` concurrent calls, 100 ms each. It queues or rejects the rest.
+    struct Server {
+        capacity: usize,
+        rejects: bool,
+    }
+
+    /// Calls a server without a pause. Returns the lowest and highest limit of the second half.
+    fn simulate(server: &Server, limit: &mut AdaptiveLimit, calls: u32) -> (u32, u32) {
+        let mut free = vec![0_u64; server.capacity];
+        let mut running = BinaryHeap::new();
+        let mut calls_started = Vec::new();
+        let (mut now, mut seen) = (0, Vec::new());
+        for ended in 0..calls {
+            while limit.in_flight() < limit.capacity() {
+                calls_started.push(limit.start());
+                let worker = free.iter_mut().min().unwrap();
+                if server.rejects && *worker > now {
+                    running.push(Reverse((now + 1, calls_started.len() - 1, None)));
+                } else {
+                    *worker = now.max(*worker) + 100;
+                    running.push(Reverse((*worker, calls_started.len() - 1, Some(*worker - now))));
+                }
+            }
+            let Reverse((end, index, took)) = running.pop().unwrap();
+            now = end;
+            let signal = took.map_or(LoadSignal::Throttled(None), |millis| {
+                LoadSignal::Succeeded(Duration::from_millis(millis))
+            });
+            limit.settle(calls_started[index], signal, at(0));
+            if ended > calls / 2 {
+                seen.push(limit.bound);
+            }
+        }
+        (*seen.iter().min().unwrap(), *seen.iter().max().unwrap())
+    }
+
+    #[test]
+    fn the_limit_settles_near_the_capacity_of_a_server() {
+        for (capacity, rejects, expected) in [
+            (1, true, (1, 3)),
+            (8, true, (5, 10)),
+            (50, true, (34, 52)),
+            (8, false, (8, 24)),
+            (30, false, (30, 90)),
+        ] {
+            let mut limit = AdaptiveLimit::new(1_000);
+            let (low, high) = simulate(&Server { capacity, rejects }, &mut limit, 100_000);
+            println!("capacity {capacity}, rejects {rejects}: between {low} and {high}");
+            assert!(low >= expected.0 && high <= expected.1, "{capacity}: {low} to {high}");
+        }
+    }
+
+    #[test]
+    fn the_limit_follows_a_server_that_loses_and_regains_capacity() {
+        let mut limit = AdaptiveLimit::new(1_000);
+        for (capacity, expected) in [(40, (27, 42)), (4, (2, 6)), (40, (27, 42))] {
+            let (low, high) = simulate(&Server { capacity, rejects: true }, &mut limit, 60_000);
+            println!("capacity {capacity}: between {low} and {high}");
+            assert!(low >= expected.0 && high <= expected.1, "{capacity}: {low} to {high}");
+            limit.in_flight = 0;
+        }
+    }
+}

@@ -1,0 +1,627 @@
+//! A circuit breaker as a pure state machine: methods take the time as an argument.
+//!
+//! It opens for everybody when at least half of at least 20 calls within 30 s failed and the failures come from
+//! several accounts, or when the authority does not pass the liveness check that is made in case of doubt. If
+//! only one or two accounts called, it opens for them alone: they may be the cause.
+//!
+//! A probe that is answered closes it (`open_breaker`). Calls that say nothing about health (duplicates,
+//! throttling) are not counted.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::authority::admission::call_window::CallWindow;
+use crate::authority::admission::open_breaker::{
+    BreakerDecision, EarlyProbes, HeldCallers, OpenBreaker, OpenScope, after, wait,
+};
+use crate::authority::operation::Operation;
+
+const CALLS_MIN: u32 = 20;
+/// Failures of this many accounts are the authority's, if they are at least half of the accounts that called.
+const ACCOUNTS_MIN: usize = 3;
+/// The shortest time between two liveness checks.
+const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
+
+/// Health information from a finished call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallVerdict {
+    /// The authority answered, with success or refusal.
+    Answered,
+    Failed,
+    /// The answer says nothing about the authority's health.
+    Neutral,
+}
+
+/// The state as operators see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    Closed,
+    Open,
+    /// Open, with a probe in flight.
+    HalfOpen,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// One breaker, observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerView {
+    pub operation: Operation,
+    pub state: BreakerState,
+    /// The callers whose calls would be rejected now: none while a probe is due.
+    pub held: HeldCallers,
+    /// True if it is open for everybody: the authority fails, and not only for the documents of some.
+    pub is_outage: bool,
+    /// When it last opened or closed; `None` if it never did.
+    pub since: Option<Timestamp>,
+    /// Calls within the last 30 s, and the failed ones among them.
+    pub calls: u32,
+    pub failures: u32,
+    /// When the next probe may start; `None` while closed or probing.
+    pub next_probe_at: Option<Timestamp>,
+    /// When a call was last answered; `None` if none was since the start of the process.
+    pub answered_at: Option<Timestamp>,
+    /// When a call last failed while the breaker was open for everybody; `None` if none did.
+    pub failed_at: Option<Timestamp>,
+    /// Openings since the start of the process.
+    pub openings: u64,
+}
+
+/// The conclusion from the calls of the window.
+enum Evidence {
+    /// Too few calls failed.
+    None,
+    /// Many calls failed, but a few documents may be the cause.
+    Doubt,
+    /// Every account that called fails, but they are few.
+    AllOfFew(Vec<CallerAccount>),
+    Several(Vec<CallerAccount>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    /// `None` while closed.
+    open: Option<OpenBreaker>,
+    since: Option<Timestamp>,
+    answered_at: Option<Timestamp>,
+    failed_at: Option<Timestamp>,
+    openings: u64,
+    next_liveness_check_at: Option<Timestamp>,
+    window: CallWindow,
+}
+
+impl Breaker {
+    /// Returns how long a call would be held back; `None` if it, or a probe, would be let through. Changes
+    /// nothing.
+    pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
+        let open = self.open.as_ref()?;
+        if open.lets_pass(origin.account) {
+            return None;
+        }
+        if let Some(early) = open.early(origin.account) {
+            return early.held(now);
+        }
+        open.held(self.window.has_failed(origin, now), now)
+    }
+
+    /// Decides about a call. A probe must be settled afterwards.
+    pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
+        if let Some(wait) = self.held(origin, now) {
+            return BreakerDecision::Held(wait);
+        }
+        match &mut self.open {
+            Some(open) if !open.lets_pass(origin.account) => open.admit(origin.account, now),
+            _ => BreakerDecision::Call,
+        }
+    }
+
+    /// Takes the verdict of an admitted call. Returns true if it opened or closed the breaker.
+    pub(crate) fn settle(
+        &mut self,
+        origin: &CallOrigin,
+        decision: BreakerDecision,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) -> bool {
+        if matches!(decision, BreakerDecision::Held(_)) {
+            return false;
+        }
+        if let Some(open) = &mut self.open {
+            open.probed(origin.account, decision, verdict, now);
+        }
+        match (verdict, decision) {
+            (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe) => {
+                self.answered_at = Some(now);
+                self.window.forget(origin);
+                self.close(now)
+            }
+            (CallVerdict::Answered, _) => {
+                self.answered_at = Some(now);
+                self.window.record_answer(origin, now);
+                false
+            }
+            (CallVerdict::Failed, _) => self.fail(origin, now),
+            (CallVerdict::Neutral, _) => false,
+        }
+    }
+
+    /// A call timed out in the queue. If nothing was answered lately, that counts as a failure: otherwise a few
+    /// calls that all hang would never open the breaker. Returns true if this opened it.
+    pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
+        self.window.total(now).answered == 0 && self.fail(origin, now)
+    }
+
+    /// Returns true if the caller should run a liveness check now: many calls failed, and a few accounts or
+    /// documents may be the cause. True at most once every 5 s.
+    pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
+        if !self.is_in_doubt(now)
+            || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())
+        {
+            return false;
+        }
+        self.next_liveness_check_at = Some(after(now, LIVENESS_CHECK_EVERY));
+        true
+    }
+
+    /// Takes the result of a liveness check. Returns true if it opened the breaker for everybody.
+    pub(crate) fn on_liveness(&mut self, is_alive: bool, now: Timestamp) -> bool {
+        if is_alive || !self.is_in_doubt(now) {
+            return false;
+        }
+        self.failed_at = Some(now);
+        self.open(OpenScope::Everybody(None), now);
+        true
+    }
+
+    /// The state, as of `now`.
+    pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
+        let total = self.window.total(now);
+        let open = self.open.as_ref();
+        BreakerView {
+            operation,
+            state: match open {
+                None => BreakerState::Closed,
+                Some(open) if open.probing_since.is_some() => BreakerState::HalfOpen,
+                Some(_) => BreakerState::Open,
+            },
+            held: open.map_or(HeldCallers::Nobody, |open| open.holds(now)),
+            is_outage: self.is_outage(),
+            since: self.since,
+            calls: total.calls(),
+            failures: total.failures(),
+            next_probe_at: open.and_then(|open| open.next_probe_at(now)),
+            answered_at: self.answered_at,
+            failed_at: self.failed_at,
+            openings: self.openings,
+        }
+    }
+
+    fn is_outage(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| matches!(open.scope, OpenScope::Everybody(_)))
+    }
+
+    fn is_in_doubt(&self, now: Timestamp) -> bool {
+        match &self.open {
+            None => !matches!(self.evidence(now), Evidence::None),
+            Some(open) => matches!(open.scope, OpenScope::Accounts(_)),
+        }
+    }
+
+    /// Counts a failure. A late failure of a call from before the opening changes nothing.
+    fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
+        self.window.record_failure(origin, now);
+        let has_changed = !self.is_outage() && self.judge(now);
+        if self.is_outage() {
+            self.failed_at = Some(now);
+        }
+        has_changed
+    }
+
+    fn judge(&mut self, now: Timestamp) -> bool {
+        match self.evidence(now) {
+            Evidence::None | Evidence::Doubt => false,
+            Evidence::AllOfFew(failed) => match &mut self.open {
+                None => {
+                    self.open(OpenScope::Accounts(failed), now);
+                    true
+                }
+                Some(open) => {
+                    open.scope = OpenScope::Accounts(failed);
+                    false
+                }
+            },
+            Evidence::Several(failed) => {
+                self.open(OpenScope::Everybody(EarlyProbes::unless_many_failed(failed, now)), now);
+                true
+            }
+        }
+    }
+
+    fn evidence(&self, now: Timestamp) -> Evidence {
+        let total = self.window.total(now);
+        if total.calls() < CALLS_MIN || total.failures().saturating_mul(2) < total.calls() {
+            return Evidence::None;
+        }
+        let without_repetitions = total.answered.saturating_add(total.failed);
+        if without_repetitions < CALLS_MIN || !total.mostly_failed() {
+            return Evidence::Doubt;
+        }
+        let accounts = self.window.by_account(now);
+        let failed: Vec<_> = accounts
+            .iter()
+            .filter(|(_, counts)| counts.mostly_failed())
+            .map(|(account, _)| *account)
+            .collect();
+        if failed.len() >= ACCOUNTS_MIN && failed.len() * 2 >= accounts.len() {
+            return Evidence::Several(failed);
+        }
+        if failed.len() == accounts.len() { Evidence::AllOfFew(failed) } else { Evidence::Doubt }
+    }
+
+    fn open(&mut self, scope: OpenScope, now: Timestamp) {
+        if self.open.is_none() {
+            self.since = Some(now);
+            self.openings += 1;
+        }
+        self.open = Some(OpenBreaker::new(scope, now));
+    }
+
+    fn close(&mut self, now: Timestamp) -> bool {
+        self.window.clear();
+        let was_open = self.open.take().is_some();
+        if was_open {
+            self.since = Some(now);
+        }
+        was_open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::domain::kernel::ids::TaxpayerId;
+
+    static IRNS: AtomicU32 = AtomicU32::new(0);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn account(taxpayer: u32) -> CallerAccount {
+        CallerAccount::Taxpayer(TaxpayerId(i64::from(taxpayer)))
+    }
+
+    /// Returns a call of a taxpayer about a new document.
+    fn fresh(taxpayer: u32) -> CallOrigin {
+        let irn = format!("INV{}", IRNS.fetch_add(1, Ordering::Relaxed));
+        CallOrigin::new(account(taxpayer), Some(&irn))
+    }
+
+    fn call(
+        breaker: &mut Breaker,
+        origin: &CallOrigin,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) -> BreakerDecision {
+        let decision = breaker.admit(origin, now);
+        breaker.settle(origin, decision, verdict, now);
+        decision
+    }
+
+    /// Makes calls of this many taxpayers in turns, each about another document.
+    fn run_of(taxpayers: u32, breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
+        for number in 0..calls {
+            call(breaker, &fresh(number % taxpayers), verdict, now);
+        }
+    }
+
+    fn run(breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
+        run_of(4, breaker, calls, verdict, now);
+    }
+
+    fn opened_by(taxpayers: u32) -> Breaker {
+        let mut breaker = Breaker::default();
+        run_of(taxpayers, &mut breaker, 20, CallVerdict::Failed, at(0));
+        breaker
+    }
+
+    fn opened() -> Breaker {
+        opened_by(4)
+    }
+
+    fn state(breaker: &Breaker) -> BreakerState {
+        breaker.view(Operation::Sign, at(0)).state
+    }
+
+    #[test]
+    fn it_opens_at_half_of_twenty_calls() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 10, CallVerdict::Answered, at(0));
+        run(&mut breaker, 9, CallVerdict::Failed, at(1));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        run(&mut breaker, 1, CallVerdict::Failed, at(2));
+        let view = breaker.view(Operation::Sign, at(2));
+        assert_eq!(
+            (view.state, view.held, view.is_outage),
+            (BreakerState::Open, HeldCallers::Everybody, true)
+        );
+        assert_eq!((view.calls, view.failures, view.openings, view.since), (20, 10, 1, Some(at(2))));
+        assert_eq!(view.failed_at, Some(at(2)));
+    }
+
+    #[test]
+    fn fewer_than_twenty_failures_do_not_open_it() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 19, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn failures_older_than_the_window_are_forgotten() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 19, CallVerdict::Failed, at(0));
+        run(&mut breaker, 1, CallVerdict::Failed, at(30));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        assert_eq!(breaker.view(Operation::Sign, at(30)).calls, 1);
+        run(&mut breaker, 18, CallVerdict::Failed, at(59));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        run(&mut breaker, 1, CallVerdict::Failed, at(59));
+        assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn neutral_calls_count_for_nothing() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 100, CallVerdict::Neutral, at(0));
+        run(&mut breaker, 19, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn documents_of_one_taxpayer_do_not_open_it_while_others_are_answered() {
+        let mut breaker = Breaker::default();
+        call(&mut breaker, &fresh(2), CallVerdict::Answered, at(0));
+        run_of(1, &mut breaker, 200, CallVerdict::Failed, at(1));
+        let view = breaker.view(Operation::Sign, at(1));
+        assert_eq!((view.state, view.failures, view.failed_at), (BreakerState::Closed, 200, None));
+    }
+
+    #[test]
+    fn one_document_does_not_open_it_however_often_it_fails() {
+        let mut breaker = Breaker::default();
+        let poisonous = fresh(1);
+        for _ in 0..100 {
+            call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
+        }
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn failures_of_few_among_many_callers_do_not_open_it() {
+        let mut breaker = Breaker::default();
+        for taxpayer in 10..17 {
+            call(&mut breaker, &fresh(taxpayer), CallVerdict::Answered, at(0));
+        }
+        run_of(3, &mut breaker, 60, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed, "3 of 10 that called");
+    }
+
+    #[test]
+    fn if_only_one_account_calls_it_opens_for_that_one_alone() {
+        let mut breaker = opened_by(1);
+        let view = breaker.view(Operation::Sign, at(0));
+        assert_eq!((view.state, view.is_outage), (BreakerState::Open, false));
+        assert_eq!(view.held, HeldCallers::Accounts(vec![account(0)]));
+        assert_eq!(breaker.admit(&fresh(0), at(1)), BreakerDecision::Held(Duration::from_secs(4)));
+        for _ in 0..50 {
+            assert_eq!(call(&mut breaker, &fresh(7), CallVerdict::Answered, at(1)), BreakerDecision::Call);
+        }
+        assert!(
+            matches!(breaker.admit(&fresh(0), at(1)), BreakerDecision::Held(_)),
+            "its own has not been answered"
+        );
+        assert_eq!(call(&mut breaker, &fresh(0), CallVerdict::Answered, at(5)), BreakerDecision::Probe);
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn it_opens_for_everybody_when_others_fail_too() {
+        let mut breaker = opened_by(1);
+        call(&mut breaker, &fresh(1), CallVerdict::Failed, at(1));
+        assert!(!breaker.view(Operation::Sign, at(1)).is_outage);
+        assert!(
+            matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 2)
+        );
+        call(&mut breaker, &fresh(2), CallVerdict::Failed, at(1));
+        let view = breaker.view(Operation::Sign, at(1));
+        assert_eq!((view.is_outage, view.openings, view.since), (true, 1, Some(at(0))));
+    }
+
+    #[test]
+    fn in_doubt_a_liveness_check_decides() {
+        for is_alive in [true, false] {
+            for mut breaker in [opened_by(1), doubtful()] {
+                assert!(breaker.should_check_liveness(at(1)));
+                assert!(!breaker.should_check_liveness(at(5)), "once every 5 s");
+                assert_eq!(breaker.on_liveness(is_alive, at(2)), !is_alive);
+                let view = breaker.view(Operation::Sign, at(2));
+                assert_eq!(view.is_outage, !is_alive);
+                assert_eq!(view.failed_at, (!is_alive).then(|| at(2)));
+                assert_eq!(
+                    breaker.should_check_liveness(at(6)),
+                    is_alive,
+                    "no check once the outage is known"
+                );
+            }
+        }
+        assert!(!Breaker::default().should_check_liveness(at(0)));
+        assert!(!opened().should_check_liveness(at(0)), "several failed: that is clear");
+    }
+
+    /// Returns a breaker after many failures of a single document.
+    fn doubtful() -> Breaker {
+        let mut breaker = Breaker::default();
+        let origin = fresh(1);
+        for _ in 0..20 {
+            call(&mut breaker, &origin, CallVerdict::Failed, at(0));
+        }
+        breaker
+    }
+
+    #[test]
+    fn an_open_breaker_holds_calls_back_and_reports_how_long() {
+        let mut breaker = opened();
+        assert_eq!(breaker.admit(&fresh(0), at(0)), BreakerDecision::Held(Duration::from_secs(5)));
+        assert_eq!(breaker.admit(&fresh(0), at(3)), BreakerDecision::Held(Duration::from_secs(2)));
+        assert_eq!(breaker.view(Operation::Sign, at(3)).next_probe_at, Some(at(5)));
+    }
+
+    #[test]
+    fn probes_go_one_at_a_time_and_are_spaced() {
+        let mut breaker = opened();
+        let probe = fresh(0);
+        assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
+        assert_eq!(state(&breaker), BreakerState::HalfOpen);
+        assert!(matches!(breaker.admit(&fresh(0), at(5)), BreakerDecision::Held(_)));
+        assert!(matches!(breaker.admit(&fresh(0), at(100)), BreakerDecision::Held(wait) if !wait.is_zero()));
+        assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Failed, at(6)));
+        assert!(matches!(breaker.admit(&fresh(0), at(10)), BreakerDecision::Held(_)));
+        assert_eq!(breaker.admit(&fresh(0), at(11)), BreakerDecision::Probe);
+    }
+
+    #[test]
+    fn a_document_that_failed_probes_last() {
+        let mut breaker = Breaker::default();
+        let poisonous = fresh(1);
+        call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
+        run(&mut breaker, 20, CallVerdict::Failed, at(0));
+        assert!(breaker.held(&poisonous, at(6)).is_some());
+        assert_eq!(breaker.held(&fresh(1), at(5)), None);
+        assert_eq!(breaker.held(&poisonous, at(7)), None, "unless another caller probed first");
+    }
+
+    #[test]
+    fn accounts_that_have_not_failed_probe_sooner_while_few_have() {
+        let mut breaker = opened();
+        assert_eq!(breaker.held(&fresh(9), at(0)), Some(Duration::from_secs(1)));
+        assert!(
+            matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 4)
+        );
+        let early = fresh(9);
+        assert_eq!(breaker.admit(&early, at(1)), BreakerDecision::EarlyProbe);
+        assert!(matches!(breaker.admit(&fresh(8), at(1)), BreakerDecision::Held(_)), "one in a second");
+        assert!(!breaker.settle(&early, BreakerDecision::EarlyProbe, CallVerdict::Failed, at(1)));
+        assert_eq!(breaker.held(&fresh(9), at(2)), Some(Duration::from_secs(3)), "now it has");
+        assert_eq!(call(&mut breaker, &fresh(8), CallVerdict::Answered, at(2)), BreakerDecision::EarlyProbe);
+        assert_eq!(state(&breaker), BreakerState::Closed);
+
+        let mut breaker = opened_by(20);
+        assert_eq!(
+            breaker.admit(&fresh(99), at(2)),
+            BreakerDecision::Held(Duration::from_secs(3)),
+            "many have"
+        );
+        assert_eq!(breaker.view(Operation::Sign, at(2)).held, HeldCallers::Everybody);
+    }
+
+    #[test]
+    fn a_probe_that_is_answered_closes_it_with_a_clean_slate() {
+        let mut breaker = opened();
+        let probe = fresh(0);
+        breaker.admit(&probe, at(5));
+        assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
+        let view = breaker.view(Operation::Sign, at(6));
+        assert_eq!((view.state, view.calls, view.since), (BreakerState::Closed, 0, Some(at(6))));
+        assert_eq!(breaker.admit(&fresh(0), at(6)), BreakerDecision::Call);
+    }
+
+    #[test]
+    fn a_probe_without_a_verdict_leaves_it_open() {
+        let mut breaker = opened();
+        let probe = fresh(0);
+        breaker.admit(&probe, at(5));
+        assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Neutral, at(6)));
+        assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn stragglers_neither_close_it_nor_open_it_again() {
+        let mut breaker = opened();
+        assert!(!breaker.settle(&fresh(0), BreakerDecision::Call, CallVerdict::Answered, at(1)));
+        assert!(!breaker.settle(&fresh(0), BreakerDecision::Call, CallVerdict::Failed, at(1)));
+        assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
+        assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn calls_that_time_out_in_the_queue_open_it_unless_others_were_answered_lately() {
+        let mut breaker = Breaker::default();
+        let opened = |breaker: &mut Breaker, calls: u32, second: i64| {
+            (0..calls).filter(|number| breaker.on_wait_timeout(&fresh(number % 4), at(second))).count()
+        };
+        assert_eq!(opened(&mut breaker, 20, 0), 1);
+        assert_eq!(state(&breaker), BreakerState::Open);
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 1, CallVerdict::Answered, at(0));
+        assert_eq!(opened(&mut breaker, 100, 29), 0);
+        assert_eq!(opened(&mut breaker, 100, 30), 1);
+    }
+
+    #[test]
+    fn reading_the_state_starts_no_probe() {
+        let mut breaker = opened();
+        let probe = fresh(0);
+        assert!(breaker.held(&probe, at(4)).is_some());
+        assert_eq!(breaker.held(&probe, at(5)), None);
+        assert_eq!(breaker.view(Operation::Sign, at(5)).held, HeldCallers::Nobody);
+        assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
+        assert!(breaker.held(&probe, at(5)).is_some());
+        assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
+        assert_eq!(breaker.held(&probe, at(6)), None);
+    }
+
+    #[test]
+    fn a_clock_set_back_neither_opens_it_nor_panics() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 19, CallVerdict::Failed, at(100));
+        run(&mut breaker, 1, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_keep_it_open() {
+        for (mut breaker, decision) in [
+            (opened(), BreakerDecision::Probe),
+            (opened_by(1), BreakerDecision::Probe),
+            (opened_by(20), BreakerDecision::Probe),
+        ] {
+            let before = breaker.view(Operation::Sign, at(-600));
+            assert_eq!((before.held, before.next_probe_at), (HeldCallers::Nobody, Some(at(-600))));
+            assert_eq!(call(&mut breaker, &fresh(0), CallVerdict::Answered, at(-600)), decision);
+            assert_eq!(state(&breaker), BreakerState::Closed);
+        }
+        let mut breaker = opened();
+        assert_eq!(breaker.admit(&fresh(9), at(-600)), BreakerDecision::EarlyProbe);
+        let mut breaker = opened_by(1);
+        assert!(breaker.should_check_liveness(at(0)) && breaker.should_check_liveness(at(-600)));
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_prolong_the_wait_for_a_probe() {
+        let mut breaker = opened_by(20);
+        assert_eq!(breaker.admit(&fresh(0), at(5)), BreakerDecision::Probe);
+        assert_eq!(breaker.admit(&fresh(0), at(-600)), BreakerDecision::Held(Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,218 @@
+//! The breakers of one client, shared: a lock around each state machine.
+//!
+//! A permit dropped without a verdict (its caller was cancelled) counts for nothing; if it was a probe, another
+//! may start.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::authority::admission::breaker::{Breaker, BreakerView, CallVerdict};
+use crate::authority::admission::call_origin::CallOrigin;
+use crate::authority::admission::open_breaker::{BreakerDecision, HeldCallers};
+use crate::authority::operation::Operation;
+use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
+use crate::domain::kernel::clock::SharedClock;
+
+/// One breaker per operation.
+pub(crate) struct Breakers {
+    clock: SharedClock,
+    machines: [Mutex<Breaker>; Operation::ALL.len()],
+}
+
+/// Permission of the breaker for one call.
+pub(crate) struct BreakerPermit {
+    breakers: Arc<Breakers>,
+    operation: Operation,
+    origin: CallOrigin,
+    decision: BreakerDecision,
+    verdict: CallVerdict,
+}
+
+impl Breakers {
+    pub(crate) fn new(clock: SharedClock) -> Arc<Self> {
+        let machines = std::array::from_fn(|_| Mutex::default());
+        Arc::new(Self { clock, machines })
+    }
+
+    /// Returns the permission, or the time to wait.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        operation: Operation,
+        origin: CallOrigin,
+    ) -> Result<BreakerPermit, Duration> {
+        let decision = self.lock(operation).admit(&origin, self.now());
+        if let BreakerDecision::Held(wait) = decision {
+            return Err(wait);
+        }
+        let breakers = Arc::clone(self);
+        Ok(BreakerPermit { breakers, operation, origin, decision, verdict: CallVerdict::Neutral })
+    }
+
+    /// Returns how long a call would be held back. Changes nothing.
+    pub(crate) fn held(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
+        self.lock(operation).held(origin, self.now())
+    }
+
+    /// Returns true if any caller is held back.
+    pub(crate) fn holds_any(&self, operation: Operation) -> bool {
+        self.lock(operation).view(operation, self.now()).held != HeldCallers::Nobody
+    }
+
+    /// Returns true if the caller should run a liveness check now.
+    pub(crate) fn should_check_liveness(&self, operation: Operation) -> bool {
+        self.lock(operation).should_check_liveness(self.now())
+    }
+
+    /// Takes the result of a liveness check.
+    pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
+        let changed = self.lock(operation).on_liveness(is_alive, self.now());
+        self.announce(operation, changed);
+    }
+
+    pub(crate) fn views(&self) -> Vec<BreakerView> {
+        let now = self.now();
+        Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
+    }
+
+    /// A call timed out in the queue.
+    pub(crate) fn on_wait_timeout(&self, operation: Operation, origin: &CallOrigin) {
+        let changed = self.lock(operation).on_wait_timeout(origin, self.now());
+        self.announce(operation, changed);
+    }
+
+    fn settle(&self, permit: &BreakerPermit) {
+        let mut machine = self.lock(permit.operation);
+        let changed = machine.settle(&permit.origin, permit.decision, permit.verdict, self.now());
+        drop(machine);
+        self.announce(permit.operation, changed);
+    }
+
+    fn announce(&self, operation: Operation, changed: bool) {
+        if !changed {
+            return;
+        }
+        let view = self.lock(operation).view(operation, self.now());
+        tracing::warn!(
+            operation = operation.name(),
+            state = view.state.name(),
+            for_everybody = view.is_outage,
+            calls = view.calls,
+            failures = view.failures,
+            "authority breaker changed its state"
+        );
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
+        self.machines[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BreakerPermit {
+    pub(crate) fn is_probe(&self) -> bool {
+        matches!(self.decision, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
+    }
+
+    /// Reports the result of the call.
+    pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
+        self.verdict = verdict(result);
+    }
+}
+
+impl Drop for BreakerPermit {
+    fn drop(&mut self) {
+        self.breakers.settle(self);
+    }
+}
+
+/// A refusal is an answer, and so is an offline party. Throttling and ambiguous words say nothing about health.
+fn verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
+    match result {
+        Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {
+            CallVerdict::Answered
+        }
+        Err(
+            AuthorityFailure::Throttled { .. }
+            | AuthorityFailure::BreakerOpen { .. }
+            | AuthorityFailure::RateLimited { .. }
+            | AuthorityFailure::QueueFull { .. },
+        ) => CallVerdict::Neutral,
+        Err(AuthorityFailure::Unknown { reason }) if reason.kind() == CauseKind::Ambiguous => {
+            CallVerdict::Neutral
+        }
+        Err(AuthorityFailure::Retryable { reason }) if reason.kind() == CauseKind::Offline => {
+            CallVerdict::Answered
+        }
+        Err(AuthorityFailure::Retryable { .. } | AuthorityFailure::Unknown { .. }) => CallVerdict::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::admission::breaker::BreakerState;
+    use crate::authority::admission::call_origin::CallerAccount;
+    use crate::authority::transport::failure::Cause;
+    use crate::domain::kernel::clock::MockClock;
+    use crate::domain::kernel::ids::TaxpayerId;
+
+    const FAILED: Result<(), AuthorityFailure> =
+        Err(AuthorityFailure::Retryable { reason: Cause::ConnectionReset });
+
+    /// Returns a call of a taxpayer about its only document.
+    fn origin(taxpayer: i64) -> CallOrigin {
+        CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
+    }
+
+    fn opened() -> (Arc<MockClock>, Arc<Breakers>) {
+        let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let breakers = Breakers::new(clock.clone());
+        for taxpayer in 0..20 {
+            breakers.admit(Operation::Sign, origin(taxpayer)).ok().unwrap().settle(&FAILED);
+        }
+        (clock, breakers)
+    }
+
+    fn state(breakers: &Breakers, operation: Operation) -> BreakerState {
+        breakers.views()[operation as usize].state
+    }
+
+    #[test]
+    fn breakers_of_other_operations_stay_closed() {
+        let (_, breakers) = opened();
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
+        assert_eq!(state(&breakers, Operation::Confirm), BreakerState::Closed);
+        assert_eq!(breakers.admit(Operation::Sign, origin(50)).err(), Some(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn a_cancelled_probe_allows_another() {
+        let (clock, breakers) = opened();
+        clock.advance(Duration::from_secs(5));
+        let probe = breakers.admit(Operation::Sign, origin(50)).ok().unwrap();
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::HalfOpen);
+        drop(probe);
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
+        clock.advance(Duration::from_secs(5));
+        breakers.admit(Operation::Sign, origin(50)).ok().unwrap().settle(&Ok(()));
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
+    }
+
+    #[test]
+    fn duplicates_and_throttling_do_not_open_a_breaker() {
+        let (_, breakers) = opened();
+        let ambiguous: Result<(), _> =
+            Err(AuthorityFailure::Unknown { reason: Cause::Ambiguous { message: String::new() } });
+        let throttled: Result<(), _> = Err(AuthorityFailure::Throttled { retry_after: None });
+        for _ in 0..50 {
+            breakers.admit(Operation::Transmit, origin(1)).ok().unwrap().settle(&ambiguous);
+            breakers.admit(Operation::Transmit, origin(1)).ok().unwrap().settle(&throttled);
+        }
+        assert_eq!(state(&breakers, Operation::Transmit), BreakerState::Closed);
+    }
+}

@@ -1,0 +1,418 @@
+//! The adaptive limits of one client, shared: for each operation a queue in front of as many slots as its limit has.
+//!
+//! A slot is a guard: it returns however the call ends, and also when its caller leaves the queue. No account may
+//! take every slot, so that calls that hang leave one for the others.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::oneshot::{self, Receiver, Sender};
+
+use crate::authority::admission::adaptive_limit::{AdaptiveLimit, CallStart, LoadSignal};
+use crate::authority::admission::call_origin::CallerAccount;
+use crate::authority::admission::wait_queue::WaitQueue;
+use crate::authority::operation::Operation;
+use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
+use crate::domain::kernel::clock::SharedClock;
+
+/// The limit of one operation, observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitView {
+    pub operation: Operation,
+    /// Concurrent calls allowed now.
+    pub limit: u32,
+    pub in_flight: u32,
+    /// Calls queued for a slot.
+    pub waiting: usize,
+    /// The end of the pause that the authority asked for.
+    pub held_until: Option<Timestamp>,
+}
+
+/// The limit and the queue of each operation.
+pub(crate) struct CallLimits {
+    clock: SharedClock,
+    states: [Mutex<LimitState>; Operation::ALL.len()],
+}
+
+struct LimitState {
+    limit: AdaptiveLimit,
+    queue: WaitQueue<Sender<CallSlot>>,
+    /// Slots in use, in total and by account. After the limit fell they may exceed it.
+    used: u32,
+    used_by: HashMap<CallerAccount, u32>,
+}
+
+/// Room for one call.
+pub(crate) struct CallSlot {
+    limits: Arc<CallLimits>,
+    operation: Operation,
+    account: CallerAccount,
+    /// Present once the call started.
+    started: Option<CallStart>,
+    signal: LoadSignal,
+}
+
+/// A queued call. Dropping it leaves the queue.
+struct QueuedCall {
+    limits: Arc<CallLimits>,
+    operation: Operation,
+    account: CallerAccount,
+    number: u64,
+}
+
+impl CallLimits {
+    /// Allows at most `max` concurrent calls of an operation.
+    pub(crate) fn new(max: u32, clock: SharedClock) -> Arc<Self> {
+        Arc::new(Self { clock, states: std::array::from_fn(|_| Mutex::new(LimitState::new(max))) })
+    }
+
+    /// Waits for a free slot. Returns `None` if the queue is full.
+    pub(crate) async fn acquire(
+        self: &Arc<Self>,
+        operation: Operation,
+        account: CallerAccount,
+    ) -> Option<CallSlot> {
+        if self.lock(operation).try_acquire(account) {
+            return Some(self.new_slot(operation, account));
+        }
+        let (_queued, slot) = self.join(operation, account)?;
+        slot.await.ok()
+    }
+
+    /// Returns the rest of the pause that the authority asked for.
+    pub(crate) fn held(&self, operation: Operation) -> Option<Duration> {
+        self.lock(operation).limit.held(self.clock.now())
+    }
+
+    pub(crate) fn views(&self) -> Vec<LimitView> {
+        let now = self.clock.now();
+        let view = |operation| {
+            let state = self.lock(operation);
+            LimitView {
+                operation,
+                limit: state.limit.capacity(),
+                in_flight: state.limit.in_flight(),
+                waiting: state.queue.len(),
+                held_until: state.limit.not_before(now),
+            }
+        };
+        Operation::ALL.into_iter().map(view).collect()
+    }
+
+    fn join(
+        self: &Arc<Self>,
+        operation: Operation,
+        account: CallerAccount,
+    ) -> Option<(QueuedCall, Receiver<CallSlot>)> {
+        let (sender, receiver) = oneshot::channel();
+        let joined = self.lock(operation).queue.join(account, sender)?;
+        // Dropping the sender fails the displaced call.
+        drop(joined.displaced);
+        let queued = QueuedCall { limits: Arc::clone(self), operation, account, number: joined.number };
+        Some((queued, receiver))
+    }
+
+    /// Returns a slot that is counted as used already.
+    fn new_slot(self: &Arc<Self>, operation: Operation, account: CallerAccount) -> CallSlot {
+        CallSlot { limits: Arc::clone(self), operation, account, started: None, signal: LoadSignal::Neutral }
+    }
+
+    fn lock(&self, operation: Operation) -> MutexGuard<'_, LimitState> {
+        self.states[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LimitState {
+    fn new(max: u32) -> Self {
+        Self { limit: AdaptiveLimit::new(max), queue: WaitQueue::new(), used: 0, used_by: HashMap::new() }
+    }
+
+    /// Takes a free slot if the account may have one more. A free slot with calls queued is one that none of them
+    /// may have.
+    fn try_acquire(&mut self, account: CallerAccount) -> bool {
+        let used = self.used_by.get(&account).copied().unwrap_or_default();
+        if self.used >= self.limit.capacity() || used >= self.limit.share() {
+            return false;
+        }
+        self.count(account);
+        true
+    }
+
+    /// Takes a free slot for the next queued call.
+    fn serve_next(&mut self) -> Option<(CallerAccount, Sender<CallSlot>)> {
+        if self.used >= self.limit.capacity() {
+            return None;
+        }
+        let (share, used_by) = (self.limit.share(), &self.used_by);
+        let eligible =
+            |account| Some(used_by.get(&account).copied().unwrap_or_default()).filter(|used| *used < share);
+        let next = self.queue.next(eligible)?;
+        self.count(next.0);
+        Some(next)
+    }
+
+    fn count(&mut self, account: CallerAccount) {
+        self.used = self.used.saturating_add(1);
+        let used = self.used_by.entry(account).or_default();
+        *used = used.saturating_add(1);
+    }
+
+    fn release(&mut self, account: CallerAccount) {
+        self.used = self.used.saturating_sub(1);
+        if let Some(used) = self.used_by.get_mut(&account) {
+            *used = used.saturating_sub(1);
+            if *used == 0 {
+                self.used_by.remove(&account);
+            }
+        }
+    }
+}
+
+impl CallSlot {
+    /// Starts the call. Until then it does not count as in flight.
+    pub(crate) fn start(&mut self) {
+        self.started = Some(self.limits.lock(self.operation).limit.start());
+    }
+
+    /// Reports the result and the duration of the call.
+    pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>, took: Duration) {
+        self.signal = load_signal(result, took);
+    }
+}
+
+/// A call dropped before its end gives no signal.
+impl Drop for CallSlot {
+    fn drop(&mut self) {
+        let mut state = self.limits.lock(self.operation);
+        if let Some(started) = self.started {
+            state.limit.settle(started, self.signal, self.limits.clock.now());
+        }
+        state.release(self.account);
+        let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
+        drop(state);
+        for (account, sender) in served {
+            // If the receiver is gone, the slot is dropped and returns through this function.
+            drop(sender.send(self.limits.new_slot(self.operation, account)));
+        }
+    }
+}
+
+impl Drop for QueuedCall {
+    fn drop(&mut self) {
+        self.limits.lock(self.operation).queue.leave(self.account, self.number);
+    }
+}
+
+/// A refusal counts as success, and so does an offline party. "Busy" counts as overload only for reads: for claims and
+/// effects it may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
+/// resolve them. A request that never arrived, an unreadable answer, and faults of our keys or address say nothing
+/// about load; the breaker judges those.
+fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadSignal {
+    let reason = match result {
+        Ok(_) => return LoadSignal::Succeeded(took),
+        Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {
+            return LoadSignal::Answered;
+        }
+        Err(AuthorityFailure::Throttled { retry_after }) => return LoadSignal::Throttled(*retry_after),
+        Err(
+            AuthorityFailure::BreakerOpen { .. }
+            | AuthorityFailure::RateLimited { .. }
+            | AuthorityFailure::QueueFull { .. },
+        ) => return LoadSignal::Neutral,
+        Err(AuthorityFailure::Retryable { reason }) if reason.kind() == CauseKind::Ambiguous => {
+            return LoadSignal::Overloaded;
+        }
+        Err(AuthorityFailure::Retryable { reason } | AuthorityFailure::Unknown { reason }) => reason,
+    };
+    match reason.kind() {
+        CauseKind::TimedOut | CauseKind::ConnectionReset | CauseKind::Down => LoadSignal::Overloaded,
+        CauseKind::Offline => LoadSignal::Answered,
+        CauseKind::Ambiguous
+        | CauseKind::Unreachable
+        | CauseKind::Malformed
+        | CauseKind::KeyRefused
+        | CauseKind::Redirected => LoadSignal::Neutral,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::authority::admission::wait_queue::{WAITING_MAX, WAITING_PER_ACCOUNT_MAX};
+    use crate::authority::transport::failure::Cause;
+    use crate::domain::kernel::clock::SystemClock;
+    use crate::domain::kernel::ids::TaxpayerId;
+
+    const OPERATION: Operation = Operation::Confirm;
+    const ONE: CallerAccount = CallerAccount::Service;
+
+    fn account(id: i64) -> CallerAccount {
+        CallerAccount::Taxpayer(TaxpayerId(id))
+    }
+
+    fn limits(max: u32) -> Arc<CallLimits> {
+        CallLimits::new(max, Arc::new(SystemClock))
+    }
+
+    fn acquire_for(limits: &Arc<CallLimits>, account: CallerAccount) -> Option<CallSlot> {
+        let mut slot = limits.acquire(OPERATION, account).now_or_never()??;
+        slot.start();
+        Some(slot)
+    }
+
+    fn acquire_one(limits: &Arc<CallLimits>) -> Option<CallSlot> {
+        acquire_for(limits, ONE)
+    }
+
+    fn view(limits: &Arc<CallLimits>) -> (u32, u32, usize) {
+        let view = limits.views().swap_remove(OPERATION as usize);
+        (view.limit, view.in_flight, view.waiting)
+    }
+
+    #[test]
+    fn the_load_signal_follows_from_the_kind_of_failure() {
+        let took = Duration::from_millis(7);
+        let reason = |cause: Cause| {
+            (
+                AuthorityFailure::Retryable { reason: cause.clone() },
+                AuthorityFailure::Unknown { reason: cause },
+            )
+        };
+        let both = [
+            (Cause::TimedOut { after: took }, LoadSignal::Overloaded, LoadSignal::Overloaded),
+            (Cause::ConnectionReset, LoadSignal::Overloaded, LoadSignal::Overloaded),
+            (Cause::Down { status: 500 }, LoadSignal::Overloaded, LoadSignal::Overloaded),
+            (Cause::Ambiguous { message: String::new() }, LoadSignal::Overloaded, LoadSignal::Neutral),
+            (Cause::Offline { message: String::new() }, LoadSignal::Answered, LoadSignal::Answered),
+            (Cause::Unreachable { problem: "" }, LoadSignal::Neutral, LoadSignal::Neutral),
+            (Cause::Malformed { status: 200 }, LoadSignal::Neutral, LoadSignal::Neutral),
+            (Cause::KeyRefused { message: String::new() }, LoadSignal::Neutral, LoadSignal::Neutral),
+            (Cause::Redirected { status: 302 }, LoadSignal::Neutral, LoadSignal::Neutral),
+        ];
+        for (cause, retryable, unknown) in both {
+            let (one, other) = reason(cause.clone());
+            assert_eq!(load_signal::<()>(&Err(one), took), retryable, "{cause:?}");
+            assert_eq!(load_signal::<()>(&Err(other), took), unknown, "{cause:?}");
+        }
+        assert_eq!(load_signal(&Ok(()), took), LoadSignal::Succeeded(took));
+        let missing = AuthorityFailure::NotFound { message: String::new() };
+        assert_eq!(load_signal::<()>(&Err(missing), took), LoadSignal::Answered);
+        let throttled = AuthorityFailure::Throttled { retry_after: Some(took) };
+        assert_eq!(load_signal::<()>(&Err(throttled), took), LoadSignal::Throttled(Some(took)));
+    }
+
+    #[test]
+    fn queued_calls_are_served_in_order_of_arrival() {
+        let limits = limits(1);
+        let held = acquire_one(&limits).unwrap();
+        let (mut first, mut second) =
+            (Box::pin(limits.acquire(OPERATION, ONE)), Box::pin(limits.acquire(OPERATION, ONE)));
+        assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
+        assert_eq!(view(&limits), (1, 1, 2));
+        drop(held);
+        assert!(acquire_one(&limits).is_none(), "a new call does not overtake the queue");
+        assert!((&mut second).now_or_never().is_none());
+        let slot = first.now_or_never().unwrap();
+        assert!((&mut second).now_or_never().is_none());
+        drop(slot);
+        assert!(second.now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_call_that_leaves_the_queue_takes_no_slot() {
+        let limits = limits(1);
+        let held = acquire_one(&limits).unwrap();
+        let mut first = Box::pin(limits.acquire(OPERATION, ONE));
+        let mut second = Box::pin(limits.acquire(OPERATION, ONE));
+        assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
+        drop(held);
+        // It has received the slot and is dropped before it polls again.
+        drop(first);
+        assert!(second.now_or_never().is_some());
+        assert_eq!(view(&limits), (1, 0, 0));
+        assert!(acquire_one(&limits).is_some());
+    }
+
+    #[test]
+    fn after_the_limit_fell_fewer_slots_return_while_calls_wait() {
+        let limits = limits(4);
+        let mut slots: Vec<_> = (0..4).map(|id| acquire_for(&limits, account(id)).unwrap()).collect();
+        let mut queue: Vec<_> = (0..3).map(|_| Box::pin(limits.acquire(OPERATION, ONE))).collect();
+        for waiting in &mut queue {
+            assert!(waiting.now_or_never().is_none());
+        }
+        let throttled: Result<(), AuthorityFailure> = Err(AuthorityFailure::Throttled { retry_after: None });
+        slots.pop().unwrap().settle(&throttled, Duration::ZERO);
+        assert_eq!(view(&limits), (2, 3, 3));
+        drop(slots.pop());
+        assert_eq!(view(&limits), (2, 2, 3), "two slots exceed the limit");
+        assert!((&mut queue[0]).now_or_never().is_none());
+        drop(slots.pop());
+        assert!((&mut queue[0]).now_or_never().is_some());
+        drop(queue);
+        drop(slots);
+        let again: Vec<_> = std::iter::from_fn(|| acquire_one(&limits)).collect();
+        assert_eq!(again.len(), 2);
+    }
+
+    #[test]
+    fn a_full_queue_rejects_calls_and_makes_room_for_accounts_with_few() {
+        let limits = limits(1);
+        let _held = acquire_one(&limits).unwrap();
+        let join = |id: usize| {
+            let mut waiting = Box::pin(limits.acquire(OPERATION, account(i64::try_from(id).unwrap())));
+            assert!((&mut waiting).now_or_never().is_none());
+            waiting
+        };
+        let mut queue: Vec<_> =
+            (0..WAITING_MAX).map(|number| join(number / WAITING_PER_ACCOUNT_MAX)).collect();
+        assert!(
+            matches!(limits.acquire(OPERATION, account(0)).now_or_never(), Some(None)),
+            "its share is full"
+        );
+        let _newcomer = join(9);
+        assert_eq!(view(&limits), (1, 1, WAITING_MAX));
+        let failed: Vec<_> = queue.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        assert!(matches!(failed.as_slice(), [None]), "a call of the account with the most is displaced");
+    }
+
+    #[test]
+    fn no_account_takes_every_slot() {
+        let limits = limits(4);
+        let hanging: Vec<_> = std::iter::from_fn(|| acquire_for(&limits, account(1))).collect();
+        assert_eq!(hanging.len(), 3);
+        let mut queue: Vec<_> = (0..9).map(|_| Box::pin(limits.acquire(OPERATION, account(1)))).collect();
+        for waiting in &mut queue {
+            assert!(waiting.now_or_never().is_none());
+        }
+        for id in 2..20 {
+            assert!(acquire_for(&limits, account(id)).is_some(), "there is a slot for {id}");
+        }
+    }
+
+    #[test]
+    fn queued_accounts_take_turns() {
+        let limits = limits(1);
+        let held = acquire_one(&limits).unwrap();
+        let mut crowd: Vec<_> = (0..100).map(|_| Box::pin(limits.acquire(OPERATION, account(1)))).collect();
+        for waiting in &mut crowd {
+            assert!(waiting.now_or_never().is_none());
+        }
+        let mut other = Box::pin(limits.acquire(OPERATION, account(2)));
+        assert!((&mut other).now_or_never().is_none());
+        drop(held);
+        assert!((&mut crowd[0]).now_or_never().is_some());
+        assert!(other.now_or_never().is_some(), "only one of the 100 goes first");
+    }
+
+    #[test]
+    fn each_operation_has_its_own_queue() {
+        let limits = limits(1);
+        let _held = acquire_one(&limits).unwrap();
+        assert!(limits.acquire(Operation::Sign, ONE).now_or_never().is_some());
+    }
+}

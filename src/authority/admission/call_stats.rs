@@ -1,0 +1,127 @@
+//! Counters of upstream calls, per operation and outcome. They only grow; the metrics page reads them. A
+//! cancelled call is not counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::authority::operation::Operation;
+use crate::authority::transport::failure::AuthorityFailure;
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CallOutcome {
+    Succeeded,
+    Refused,
+    NotFound,
+    Retryable,
+    Throttled,
+    Unknown,
+    BreakerOpen,
+    RateLimited,
+    QueueFull,
+}
+
+impl CallOutcome {
+    /// Every outcome, in the order of its discriminant.
+    pub const ALL: [Self; 9] = [
+        Self::Succeeded,
+        Self::Refused,
+        Self::NotFound,
+        Self::Retryable,
+        Self::Throttled,
+        Self::Unknown,
+        Self::BreakerOpen,
+        Self::RateLimited,
+        Self::QueueFull,
+    ];
+
+    /// The name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Refused => "refused",
+            Self::NotFound => "not_found",
+            Self::Retryable => "retryable",
+            Self::Throttled => "throttled",
+            Self::Unknown => "unknown",
+            Self::BreakerOpen => "breaker_open",
+            Self::RateLimited => "rate_limited",
+            Self::QueueFull => "queue_full",
+        }
+    }
+
+    pub(crate) fn of<T>(result: &Result<T, AuthorityFailure>) -> Self {
+        match result {
+            Ok(_) => Self::Succeeded,
+            Err(AuthorityFailure::Refused { .. }) => Self::Refused,
+            Err(AuthorityFailure::NotFound { .. }) => Self::NotFound,
+            Err(AuthorityFailure::Retryable { .. }) => Self::Retryable,
+            Err(AuthorityFailure::Throttled { .. }) => Self::Throttled,
+            Err(AuthorityFailure::Unknown { .. }) => Self::Unknown,
+            Err(AuthorityFailure::BreakerOpen { .. }) => Self::BreakerOpen,
+            Err(AuthorityFailure::RateLimited { .. }) => Self::RateLimited,
+            Err(AuthorityFailure::QueueFull { .. }) => Self::QueueFull,
+        }
+    }
+}
+
+/// The calls of one operation with one outcome, since the start of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallStats {
+    pub operation: Operation,
+    pub outcome: CallOutcome,
+    pub calls: u64,
+    /// Their total time.
+    pub duration: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    calls: AtomicU64,
+    micros: AtomicU64,
+}
+
+/// One cell per operation and outcome.
+#[derive(Debug, Default)]
+pub(crate) struct CallCounters([[Cell; CallOutcome::ALL.len()]; Operation::ALL.len()]);
+
+impl CallCounters {
+    pub(crate) fn count(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
+        let cell = &self.0[operation as usize][outcome as usize];
+        cell.calls.fetch_add(1, Ordering::Relaxed);
+        cell.micros.fetch_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn all(&self) -> Vec<CallStats> {
+        let of = |operation: Operation| {
+            CallOutcome::ALL.into_iter().map(move |outcome| {
+                let cell = &self.0[operation as usize][outcome as usize];
+                let duration = Duration::from_micros(cell.micros.load(Ordering::Relaxed));
+                CallStats { operation, outcome, calls: cell.calls.load(Ordering::Relaxed), duration }
+            })
+        };
+        Operation::ALL.into_iter().flat_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_operation_and_outcome() {
+        let call_counters = CallCounters::default();
+        call_counters.count(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(2));
+        call_counters.count(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(3));
+        let all = call_counters.all();
+        assert_eq!(all.len(), Operation::ALL.len() * CallOutcome::ALL.len());
+        let counted: Vec<_> = all.into_iter().filter(|stats| stats.calls > 0).collect();
+        let expected = CallStats {
+            operation: Operation::Sign,
+            outcome: CallOutcome::Unknown,
+            calls: 2,
+            duration: Duration::from_millis(5),
+        };
+        assert_eq!(counted, [expected]);
+    }
+}

@@ -1,0 +1,13 @@
+//! Decides which calls are made, and when: a concurrency limit that adapts to the authority, a fair queue in front of
+//! it, and a circuit breaker, each per operation. State machines are pure and take the time as an argument.
+
+pub(super) mod adaptive_limit;
+pub(super) mod breaker;
+pub(super) mod breakers;
+pub(super) mod call_limits;
+pub(super) mod call_origin;
+pub(super) mod call_stats;
+pub(super) mod call_window;
+pub(super) mod open_breaker;
+pub(super) mod permit;
+pub(super) mod wait_queue;

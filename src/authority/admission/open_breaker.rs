@@ -1,0 +1,175 @@
+//! An open breaker: whose calls it holds back, and which call is the next probe. Methods take the time as an
+//! argument.
+//!
+//! Probes run one at a time, spaced. A document that failed already probes last. While few accounts failed, the
+//! other accounts probe sooner, in addition.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::authority::admission::breaker::CallVerdict;
+use crate::authority::admission::call_origin::CallerAccount;
+
+/// The time between two probes of an open breaker.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+/// How much longer a document that failed already waits before it may probe: others go first.
+const REPEAT_AFTER: Duration = Duration::from_secs(2);
+/// The time between two probes of accounts that have not failed.
+const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
+/// While at most this many accounts failed, the others probe early.
+const EARLY_PROBE_ACCOUNTS_MAX: usize = 16;
+
+/// The decision about one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BreakerDecision {
+    Call,
+    /// The breaker is open, and this call tests the authority.
+    Probe,
+    /// A probe in addition to the regular one, by an account that has not failed.
+    EarlyProbe,
+    /// No call before this time has passed.
+    Held(Duration),
+}
+
+/// The callers whose calls are held back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeldCallers {
+    Nobody,
+    Accounts(Vec<CallerAccount>),
+    Everybody,
+}
+
+/// The callers that an open breaker holds back.
+#[derive(Debug)]
+pub(crate) enum OpenScope {
+    Accounts(Vec<CallerAccount>),
+    Everybody(Option<EarlyProbes>),
+}
+
+/// Probes of accounts that have not failed.
+#[derive(Debug)]
+pub(crate) struct EarlyProbes {
+    failed: Vec<CallerAccount>,
+    next_at: Timestamp,
+}
+
+/// An open breaker.
+#[derive(Debug)]
+pub(crate) struct OpenBreaker {
+    pub(crate) scope: OpenScope,
+    next_probe_at: Timestamp,
+    /// When the probe in flight started.
+    pub(crate) probing_since: Option<Timestamp>,
+}
+
+impl OpenBreaker {
+    pub(crate) fn new(scope: OpenScope, now: Timestamp) -> Self {
+        Self { scope, next_probe_at: after(now, PROBE_EVERY), probing_since: None }
+    }
+
+    /// Returns true if the breaker is not open for this account.
+    pub(crate) fn lets_pass(&self, account: CallerAccount) -> bool {
+        matches!(&self.scope, OpenScope::Accounts(held) if !held.contains(&account))
+    }
+
+    /// Returns the early probes if this account may make them.
+    pub(crate) fn early(&self, account: CallerAccount) -> Option<&EarlyProbes> {
+        match &self.scope {
+            OpenScope::Everybody(Some(early)) if !early.failed.contains(&account) => Some(early),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn held(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
+        if let Some(since) = self.probing_since {
+            return Some(wait(now, after(since, PROBE_EVERY), PROBE_EVERY).unwrap_or(PROBE_EVERY / 5));
+        }
+        let extra = if has_failed { REPEAT_AFTER } else { Duration::ZERO };
+        wait(now, after(self.next_probe_at, extra), PROBE_EVERY + extra)
+    }
+
+    pub(crate) fn admit(&mut self, account: CallerAccount, now: Timestamp) -> BreakerDecision {
+        match &mut self.scope {
+            OpenScope::Everybody(Some(early)) if !early.failed.contains(&account) => {
+                early.next_at = after(now, EARLY_PROBE_EVERY);
+                BreakerDecision::EarlyProbe
+            }
+            _ => {
+                self.probing_since = Some(now);
+                BreakerDecision::Probe
+            }
+        }
+    }
+
+    /// A probe ended without closing the breaker, if the call was one.
+    pub(crate) fn probed(
+        &mut self,
+        account: CallerAccount,
+        decision: BreakerDecision,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) {
+        if decision == BreakerDecision::Probe {
+            self.probing_since = None;
+            self.next_probe_at = after(now, PROBE_EVERY);
+        }
+        if let OpenScope::Everybody(probes @ Some(_)) = &mut self.scope
+            && verdict == CallVerdict::Failed
+        {
+            *probes = probes.take().and_then(|early| early.without(account));
+        }
+    }
+
+    pub(crate) fn holds(&self, now: Timestamp) -> HeldCallers {
+        let is_due = self.held(false, now).is_none();
+        match &self.scope {
+            _ if is_due => HeldCallers::Nobody,
+            OpenScope::Accounts(held) => HeldCallers::Accounts(held.clone()),
+            OpenScope::Everybody(Some(early)) if early.held(now).is_none() => {
+                HeldCallers::Accounts(early.failed.clone())
+            }
+            OpenScope::Everybody(_) => HeldCallers::Everybody,
+        }
+    }
+
+    pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_due = wait(now, self.next_probe_at, PROBE_EVERY).is_none();
+        let at = if is_due { self.next_probe_at.min(now) } else { self.next_probe_at };
+        self.probing_since.is_none().then_some(at)
+    }
+}
+
+impl EarlyProbes {
+    /// Returns `None` if many accounts failed: then the authority is certainly at fault.
+    pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
+        Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
+    }
+
+    pub(crate) fn held(&self, now: Timestamp) -> Option<Duration> {
+        wait(now, self.next_at, EARLY_PROBE_EVERY)
+    }
+
+    /// Adds an account that failed, too.
+    fn without(mut self, account: CallerAccount) -> Option<Self> {
+        if !self.failed.contains(&account) {
+            self.failed.push(account);
+        }
+        self.if_few()
+    }
+
+    fn if_few(self) -> Option<Self> {
+        (self.failed.len() <= EARLY_PROBE_ACCOUNTS_MAX).then_some(self)
+    }
+}
+
+pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
+    moment.checked_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+/// Returns the time until `then`; `None` if it is due. A moment further away than the longest wait predates a
+/// clock that was set back and is due, too.
+pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
+    let wait = Duration::try_from(then.duration_since(now)).ok()?;
+    (!wait.is_zero() && wait <= longest).then_some(wait)
+}

@@ -1,0 +1,9 @@
+//! One HTTP exchange with the authority: the request, the answer, and the class of failure if there is none.
+
+pub(super) mod answer;
+#[cfg(test)]
+mod answers_page;
+pub(super) mod classify;
+pub(super) mod exchange;
+pub(super) mod failure;
+pub(super) mod request;
