@@ -73,8 +73,8 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) -> http::state::State {
-    http::state::State {
+fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) -> http::state::ApiState {
+    http::state::ApiState {
         store: house.store.clone(),
         taxpayers: Arc::clone(&house.taxpayers),
         pipeline: Arc::clone(&house.pipeline),
@@ -86,7 +86,7 @@ fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) ->
         tree: house.tree.clone(),
         webhook_urls: house.webhook_urls.clone(),
         delivery: Arc::clone(&house.delivery),
-        settings: http::state::Settings {
+        settings: http::state::ApiSettings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
             bulk_bytes_max: settings.http.bulk_bytes_max,
@@ -101,17 +101,20 @@ fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) ->
             trusted_proxies: trusted_proxies(&settings.http),
         },
         health: http::Health::default(),
-        figures: http::Figures::default(),
+        database_counts: http::CachedCounts::default(),
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),
         key_usage: house.key_usage(),
         passwords: http::Passwords::new(settings.secrets.contact_password.clone()),
-        calls: http::Calls::new(settings.http.calls_per_account_max, settings.http.relays_per_account_max),
-        bodies: http::Bodies::new(http::BodyBytes {
+        calls: http::ConcurrentCalls::new(
+            settings.http.calls_per_account_max,
+            settings.http.relays_per_account_max,
+        ),
+        bodies: http::BodyMemory::new(http::BodyMemoryLimits {
             process_max: settings.http.bodies_bytes_max,
             account_max: settings.http.bodies_bytes_per_account_max,
         }),
-        under_way: http::UnderWay::default(),
+        in_progress: http::InProgressRequests::default(),
     }
 }
 
@@ -151,8 +154,9 @@ impl Application {
                 .map_err(StartError::Sandbox)?;
         }
         let state = web::Data::new(state(&house, settings, ops_address));
-        let app =
-            move || App::new().app_data(state.clone()).wrap(from_fn(http::accompany)).configure(http::routes);
+        let app = move || {
+            App::new().app_data(state.clone()).wrap(from_fn(http::request_context)).configure(http::routes)
+        };
         let mut server = HttpServer::new(app)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))

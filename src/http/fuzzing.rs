@@ -7,15 +7,31 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::fault::{Faults, json_pointer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::explain::{authority, own};
+use crate::http::explain::authority;
+use crate::http::explain::local_faults;
+use crate::http::extract::json;
+use crate::http::forms::batch;
+use crate::http::forms::dead_letters;
+use crate::http::forms::notice;
+use crate::http::forms::payment_update;
+use crate::http::forms::profile;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::reason;
+use crate::http::forms::reconciliation;
+use crate::http::forms::relayed_payment;
+use crate::http::forms::replay;
 use crate::http::forms::report::{self, Accepted};
-use crate::http::forms::{
-    batch, dead_letters, notice, payment_update, profile, reason, reconciliation, relayed_payment, replay,
-    standard_invoice, submission, supplier_irn, taxpayer, transmit, unique_no, update_invoice, update_status,
-    validation, vat_report, webhook,
-};
-use crate::http::json;
+use crate::http::forms::standard_invoice;
+use crate::http::forms::submission;
+use crate::http::forms::supplier_irn;
+use crate::http::forms::taxpayer;
+use crate::http::forms::transmit;
+use crate::http::forms::unique_no;
+use crate::http::forms::update_invoice;
+use crate::http::forms::update_status;
+use crate::http::forms::validation;
+use crate::http::forms::vat_report;
+use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
 use crate::webhook::{Attempt, Outcome, Phases};
 
@@ -62,7 +78,7 @@ fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     assert!(faults.iter().all(|fault| json_pointer(&fault.path).starts_with('/')));
     let words = faults.summary();
     drop(authority::explained(&words, &Value::Object(body.clone())));
-    drop(own::refused(faults, body));
+    drop(local_faults::refused(faults, body));
 }
 
 /// Shows an endpoint's answer to a test.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::actors::supervision::Tree;
 use crate::http::cached::Cached;
-use crate::http::state::State;
+use crate::http::state::ApiState;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
@@ -25,8 +25,8 @@ const STUCK_MAX: usize = 8;
 /// What was seen last.
 #[derive(Debug)]
 pub struct Health {
-    database: Cached<Option<Fault>>,
-    authority: Cached<Option<Fault>>,
+    database: Cached<Option<HealthIssue>>,
+    authority: Cached<Option<HealthIssue>>,
 }
 
 impl Default for Health {
@@ -37,7 +37,7 @@ impl Default for Health {
 
 /// What is wrong with a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Fault {
+struct HealthIssue {
     severity: Severity,
     reason: String,
 }
@@ -58,7 +58,7 @@ impl Severity {
     }
 }
 
-impl Fault {
+impl HealthIssue {
     fn degraded(reason: impl Into<String>) -> Self {
         Self { severity: Severity::Degraded, reason: reason.into() }
     }
@@ -70,7 +70,7 @@ impl Fault {
 
 /// The answer of a probe.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct HealthReport {
     status: &'static str,
     checks: Checks,
 }
@@ -89,8 +89,8 @@ struct Check {
     reason: Option<String>,
 }
 
-impl From<Option<Fault>> for Check {
-    fn from(fault: Option<Fault>) -> Self {
+impl From<Option<HealthIssue>> for Check {
+    fn from(fault: Option<HealthIssue>) -> Self {
         Self {
             status: status(fault.as_ref().map(|fault| fault.severity)),
             reason: fault.map(|fault| fault.reason),
@@ -102,14 +102,18 @@ fn status(severity: Option<Severity>) -> &'static str {
     severity.map_or("ok", Severity::name)
 }
 
-impl Report {
-    pub(crate) async fn of(state: &State) -> Self {
+impl HealthReport {
+    pub(crate) async fn of(state: &ApiState) -> Self {
         let database = state.health.database.get(database(state)).await;
         let authority = state.health.authority.get(authority(state)).await;
         Self::new(database, actors(&state.tree), authority)
     }
 
-    fn new(database: Option<Fault>, actors: Option<Fault>, authority: Option<Fault>) -> Self {
+    fn new(
+        database: Option<HealthIssue>,
+        actors: Option<HealthIssue>,
+        authority: Option<HealthIssue>,
+    ) -> Self {
         let worst = [&database, &actors, &authority].into_iter().flatten().map(|fault| fault.severity).max();
         let checks = Checks { database: database.into(), actors: actors.into(), authority: authority.into() };
         Self { status: status(worst), checks }
@@ -121,26 +125,26 @@ impl Report {
 }
 
 /// The reason is for the log: who asks need not be an operator.
-async fn database(state: &State) -> Option<Fault> {
+async fn database(state: &ApiState) -> Option<HealthIssue> {
     let error = within(DATABASE_WAIT, state.store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");
-    Some(Fault::down("the database does not answer or takes no write"))
+    Some(HealthIssue::down("the database does not answer or takes no write"))
 }
 
-fn actors(tree: &Tree) -> Option<Fault> {
+fn actors(tree: &Tree) -> Option<HealthIssue> {
     if let Err(reason) = tree.readiness() {
-        return Some(Fault::down(reason));
+        return Some(HealthIssue::down(reason));
     }
     let taxpayers = tree.busy_taxpayers();
     stuck(taxpayers.stuck, taxpayers.all)
 }
 
-fn stuck(stuck: usize, at_work: usize) -> Option<Fault> {
+fn stuck(stuck: usize, at_work: usize) -> Option<HealthIssue> {
     let reason = || format!("{stuck} of {at_work} taxpayers' actors at work are stuck");
     match stuck {
         0 => None,
-        many if many >= STUCK_MAX && many * 2 >= at_work => Some(Fault::down(reason())),
-        _ => Some(Fault::degraded(reason())),
+        many if many >= STUCK_MAX && many * 2 >= at_work => Some(HealthIssue::down(reason())),
+        _ => Some(HealthIssue::degraded(reason())),
     }
 }
 
@@ -149,9 +153,9 @@ async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<()
     seen.map_err(|error| error.to_string())
 }
 
-async fn authority(state: &State) -> Option<Fault> {
+async fn authority(state: &ApiState) -> Option<HealthIssue> {
     let is_alive = timeout(AUTHORITY_WAIT, state.authority.alive()).await.unwrap_or(false);
-    (!is_alive).then(|| Fault::degraded("the authority does not answer"))
+    (!is_alive).then(|| HealthIssue::degraded("the authority does not answer"))
 }
 
 #[cfg(test)]
@@ -164,14 +168,14 @@ mod tests {
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
-        let (dead, ill) = (|| Some(Fault::down(broken())), || Some(Fault::degraded(broken())));
-        let status = |database, actors, authority| Report::new(database, actors, authority).status;
+        let (dead, ill) = (|| Some(HealthIssue::down(broken())), || Some(HealthIssue::degraded(broken())));
+        let status = |database, actors, authority| HealthReport::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
         assert_eq!(status(None, None, ill()), "degraded");
         assert_eq!(status(None, ill(), None), "degraded");
         assert_eq!(status(dead(), None, None), "down");
         assert_eq!(status(None, dead(), ill()), "down");
-        assert!(Report::new(None, ill(), ill()).is_ready());
+        assert!(HealthReport::new(None, ill(), ill()).is_ready());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Floor 3: the JSON surface. A handler extracts, checks, sends one command or asks one query, and shows one
-//! view. Who wires it says `App::new().app_data(state).wrap(from_fn(http::accompany)).configure(http::routes)`.
+//! view. Who wires it says `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
 //!
 //! | Concept | File |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | the route table | here and, of webhooks and operators, in `webhook_paths` and `ops_paths`; a line of it in `route` |
 //! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets`, `password` |
 //! | how much, and once | `admission`, `limits`, `idempotency` |
-//! | what comes in | `body`, `json`, `query`, `ident`, `since`, `patience`, `forms` |
+//! | what comes in | `body`, `json`, `query`, `ident`, `since`, `prefer`, `forms` |
 //! | what goes out | `envelope`, `views`, `created`, `outcome` |
 //! | failures | `code`, `error`, `render` |
 //! | why a document was refused, and what would mend it | `explain`, `mend` |
@@ -15,70 +15,45 @@
 //! | health and metrics, looked up now and then | `health`, `metrics`, `cached` |
 //! | the document of the API | `openapi` |
 
-mod access_log;
-mod acting;
-mod admission;
-mod app;
-mod auth;
-mod authority;
-mod body;
+mod api;
 mod cached;
-mod client_address;
-mod code;
-mod core;
-mod created;
-mod envelope;
-mod error;
+mod endpoint;
 mod explain;
+mod extract;
 mod forms;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod gate;
 mod health;
 mod idempotency;
-mod ident;
-mod json;
 mod limits;
-mod mend;
 mod metrics;
-mod notice_token;
+mod middleware;
 pub mod openapi;
-mod ops;
-mod ops_paths;
-mod outcome;
 pub(crate) mod password;
-mod patience;
-mod query;
-mod render;
-mod request;
+mod respond;
 #[cfg(test)]
 mod rights_tests;
-mod route;
-mod secrets;
-mod since;
 pub mod state;
-mod system_integrators;
-mod tax_payers;
+mod suggest_patch;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod unread;
 pub(crate) mod views;
-mod webhook_paths;
 
 use actix_web::http::Method;
 use actix_web::web;
 
-pub use client_address::{ForwardedHeader, TrustedProxies};
-pub use error::ApiError;
+use api::{app, authority, core, ops, ops_paths, system_integrators, tax_payers, webhook_paths};
+use endpoint::{Path, path};
 pub use health::Health;
-pub use idempotency::UnderWay;
-pub use limits::{Bodies, BodyBytes, Calls, Limits, Rates};
-pub use metrics::{Figures, Traffic};
+pub use idempotency::InProgressRequests;
+pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, RateLimits, Rates};
+pub use metrics::{CachedCounts, Traffic};
+pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
+pub use middleware::request_context::request_context;
 pub use password::Passwords;
-pub use request::accompany;
-use route::{Path, path};
+pub use respond::error::ApiError;
 
 const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
 const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
@@ -142,5 +117,5 @@ pub fn routes(config: &mut web::ServiceConfig) {
     for path in table() {
         config.service(path);
     }
-    config.default_service(web::to(route::not_found));
+    config.default_service(web::to(endpoint::not_found));
 }

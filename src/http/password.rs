@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
 
-use crate::http::error::{ApiError, RETRY_AFTER, overloaded};
+use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
 
 /// Hashes worked on at a time: each takes a core and 19 MiB.
 const AT_ONCE: usize = 2;

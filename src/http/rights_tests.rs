@@ -9,12 +9,13 @@ use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service, read_body};
 use serde_json::{Value, json};
 
-use crate::http::admission;
+use crate::http::READ;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
+use crate::http::middleware::policy;
+use crate::http::table;
 use crate::http::testing::{
-    House, INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, houses, new_key,
+    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, houses, new_key,
 };
-use crate::http::{READ, table};
 use crate::store::accounts;
 
 /// Part of all that belongs to the other tenant and of nothing else.
@@ -249,7 +250,7 @@ fn fault(pattern: &str, method: &Method, key: &Key, seen: &Seen) -> Option<Strin
     let is_right = match (is_open, rule) {
         (false, _) if *method == Method::HEAD => seen.status == refusal.0,
         (false, _) => (seen.status, seen.code().as_str()) == refusal,
-        (true, _) if may_only_read && !admission::only_reads(Some(pattern), method) => {
+        (true, _) if may_only_read && !policy::only_reads(Some(pattern), method) => {
             (seen.status, seen.code().as_str()) == (403, "KEY_READ_ONLY")
         }
         (true, Rule::Token) => seen.status == 404,
@@ -263,7 +264,7 @@ fn fault(pattern: &str, method: &Method, key: &Key, seen: &Seen) -> Option<Strin
     (!is_right || !is_hidden).then(said)
 }
 
-async fn keys(house: &House, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
+async fn keys(house: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
     let rotate = format!("{TAXPAYERS}/{TAXPAYER}/api-key/rotate");
     let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({}))).await.data();
     let own = rotated["api_key"].as_str().unwrap();
@@ -303,7 +304,7 @@ async fn keys(house: &House, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
 async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
     for house in houses().await {
         let state = house.state.clone();
-        let app = App::new().app_data(state).wrap(from_fn(super::accompany)).configure(super::routes);
+        let app = App::new().app_data(state).wrap(from_fn(super::request_context)).configure(super::routes);
         let app = init_service(app).await;
         let ask = async |asked: Asked| seen(app.call(request(asked).to_request()).await.unwrap()).await;
         let foreign = foreign(&ask).await;

@@ -22,19 +22,22 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::reference::catalog::SharedCatalog;
-use crate::http::client_address::TrustedProxies;
 use crate::http::health::Health;
-use crate::http::idempotency::UnderWay;
-use crate::http::limits::{Bodies, Calls, Limits};
-use crate::http::metrics::{Figures, Traffic};
+use crate::http::idempotency::InProgressRequests;
+use crate::http::limits::BodyMemory;
+use crate::http::limits::ConcurrentCalls;
+use crate::http::limits::RateLimits;
+use crate::http::metrics::CachedCounts;
+use crate::http::metrics::Traffic;
+use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
 use crate::store::db::database::Store;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::integrations;
 use crate::webhook::AddressPolicy;
 
-/// Shared by all handlers as `web::Data<State>`.
-pub struct State {
+/// Shared by all handlers as `web::Data<ApiState>`.
+pub struct ApiState {
     pub store: Store,
     pub taxpayers: Arc<Taxpayers>,
     pub pipeline: Arc<Pipeline>,
@@ -47,25 +50,25 @@ pub struct State {
     pub webhook_urls: AddressPolicy,
     /// What tests an endpoint.
     pub delivery: Arc<DeliveryDeps>,
-    pub settings: Settings,
+    pub settings: ApiSettings,
     /// `Health::default()`.
     pub health: Health,
-    /// `Figures::default()`.
-    pub figures: Figures,
+    /// `CachedCounts::default()`.
+    pub database_counts: CachedCounts,
     /// `Traffic::default()`.
     pub traffic: Traffic,
-    pub limits: Limits,
+    pub limits: RateLimits,
     pub key_usage: Arc<KeyUsage>,
     pub passwords: Passwords,
-    pub calls: Calls,
-    pub bodies: Bodies,
-    /// `UnderWay::default()`.
-    pub under_way: UnderWay,
+    pub calls: ConcurrentCalls,
+    pub bodies: BodyMemory,
+    /// `InProgressRequests::default()`.
+    pub in_progress: InProgressRequests,
 }
 
 /// What the configuration says about this surface.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ApiSettings {
     /// How long Submit and Transmit wait for their run: `pipeline.wait_s`.
     pub pipeline_wait: Duration,
     /// The longest body of a request, in bytes.
@@ -92,7 +95,7 @@ pub struct Settings {
     pub trusted_proxies: TrustedProxies,
 }
 
-impl State {
+impl ApiState {
     /// The last day that is not in the future: of UTC, or of the authority's zone where that is ahead.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)

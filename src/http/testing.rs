@@ -31,11 +31,18 @@ use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::BodyMemory;
+use crate::http::BodyMemoryLimits;
+use crate::http::CachedCounts;
+use crate::http::ConcurrentCalls;
+use crate::http::Health;
+use crate::http::InProgressRequests;
+use crate::http::Passwords;
+use crate::http::Rates;
+use crate::http::Traffic;
+use crate::http::TrustedProxies;
 use crate::http::forms::testing::catalog;
-use crate::http::state::{Settings, State};
-use crate::http::{
-    Bodies, BodyBytes, Calls, Figures, Health, Passwords, Rates, Traffic, TrustedProxies, UnderWay,
-};
+use crate::http::state::{ApiSettings, ApiState};
 use crate::store::accounts;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
@@ -53,20 +60,20 @@ pub(crate) const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
 pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
 /// The state, and what it needs for as long as it is used.
-pub(crate) struct House {
-    pub(crate) state: web::Data<State>,
+pub(crate) struct TestApp {
+    pub(crate) state: web::Data<ApiState>,
     arbiters: Arc<Arbiters>,
     _database: TestStore,
 }
 
-impl Drop for House {
+impl Drop for TestApp {
     fn drop(&mut self) {
         self.arbiters.stop();
     }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> ApiSettings {
+    ApiSettings {
         pipeline_wait: Duration::from_millis(10),
         body_bytes_max: 4_096,
         bulk_bytes_max: 8_192,
@@ -83,17 +90,17 @@ fn settings() -> Settings {
 }
 
 /// Without limits on requests, on SQLite.
-pub(crate) async fn house() -> House {
+pub(crate) async fn house() -> TestApp {
     house_with(|_| ()).await
 }
 
 /// The same with other settings.
-pub(crate) async fn house_with(change: impl FnOnce(&mut Settings)) -> House {
+pub(crate) async fn house_with(change: impl FnOnce(&mut ApiSettings)) -> TestApp {
     house_on(sqlite_store().await, change).await
 }
 
 /// The same on each kind of database there is.
-pub(crate) async fn houses() -> Vec<House> {
+pub(crate) async fn houses() -> Vec<TestApp> {
     let mut houses = Vec::new();
     for database in stores().await {
         houses.push(house_on(database, |_| ()).await);
@@ -101,7 +108,7 @@ pub(crate) async fn houses() -> Vec<House> {
     houses
 }
 
-async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> House {
+async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) -> TestApp {
     let mut settings = settings();
     change(&mut settings);
     let store = database.store.clone();
@@ -133,7 +140,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
         clock: clock.clone(),
         incidents: Arc::default(),
     });
-    let state = State {
+    let state = ApiState {
         pipeline: Arc::new(Pipeline {
             taxpayers: Arc::clone(&taxpayers),
             store: store.clone(),
@@ -158,16 +165,16 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut Settings)) -> Ho
         delivery,
         settings,
         health: Health::default(),
-        figures: Figures::default(),
+        database_counts: CachedCounts::default(),
         traffic: Traffic::default(),
         limits: Rates::default().into(),
         key_usage: Arc::default(),
         passwords: Passwords::new("correct horse battery".into()),
-        calls: Calls::new(64, 64),
-        bodies: Bodies::new(BodyBytes { process_max: 1 << 20, account_max: 1 << 20 }),
-        under_way: UnderWay::default(),
+        calls: ConcurrentCalls::new(64, 64),
+        bodies: BodyMemory::new(BodyMemoryLimits { process_max: 1 << 20, account_max: 1 << 20 }),
+        in_progress: InProgressRequests::default(),
     };
-    House { state: web::Data::new(state), arbiters, _database: database }
+    TestApp { state: web::Data::new(state), arbiters, _database: database }
 }
 
 /// An authority that refuses connections.

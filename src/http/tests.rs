@@ -16,7 +16,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::party::ProfileChange;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::testing::{
-    House, INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, house, house_with,
+    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, house, house_with,
 };
 
 /// An answer as its caller sees it.
@@ -40,10 +40,10 @@ impl Seen {
     }
 }
 
-async fn ask(house: &House, request: TestRequest) -> Seen {
+async fn ask(house: &TestApp, request: TestRequest) -> Seen {
     let app = App::new()
         .app_data(house.state.clone())
-        .wrap(from_fn(super::accompany))
+        .wrap(from_fn(super::request_context))
         .configure(super::routes)
         .route("/panic", web::get().to(panicking));
     let app = init_service(app).await;
@@ -221,8 +221,9 @@ fn stalled(address: SocketAddr, head: &str) -> String {
 async fn who_stalls_in_a_body_is_told_so_and_hung_up_on() {
     let house = house().await;
     let state = house.state.clone();
-    let app =
-        move || App::new().app_data(state.clone()).wrap(from_fn(super::accompany)).configure(super::routes);
+    let app = move || {
+        App::new().app_data(state.clone()).wrap(from_fn(super::request_context)).configure(super::routes)
+    };
     let server = HttpServer::new(app).workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
     let address = server.addrs()[0];
     let server = server.run();

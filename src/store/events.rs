@@ -14,6 +14,7 @@ use sea_orm::{
 
 use crate::domain::events::checkpoint::ChainHead;
 use crate::domain::events::event::{Event, EventKind, LogHead};
+use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::column::json;
@@ -151,8 +152,19 @@ pub async fn owned_by_with_sequences(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// The number of the first event at or after a moment; one beyond the log where there is none.
-pub async fn first_at_or_after(
+/// Returns the sequence of the event at a position; for a moment past the last event, one beyond the log.
+pub(crate) async fn sequence_at(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    position: LogPosition,
+) -> Result<i64, StoreError> {
+    match position {
+        LogPosition::Sequence(sequence) => Ok(sequence),
+        LogPosition::Moment(moment) => first_at_or_after(store, taxpayer, moment).await,
+    }
+}
+
+async fn first_at_or_after(
     store: &Store,
     taxpayer: TaxpayerId,
     moment: Timestamp,

@@ -4,4 +4,5 @@ pub mod checkpoint;
 pub mod delivery;
 pub mod endpoint_health;
 pub mod event;
+pub mod log_position;
 pub mod replay;

@@ -3,14 +3,14 @@
 
 use serde_json::Value;
 
-use crate::http::error::sentence;
-use crate::http::explain::actual;
 use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
-use crate::http::explain::names::{callers_path, translated};
+use crate::http::explain::field_names::{callers_path, translated};
 use crate::http::explain::phrases::{self, meaning, of_tag};
+use crate::http::explain::received_value;
+use crate::http::respond::error::sentence;
 
-/// A whole sentence: how it begins and ends, the field it is about, its rule and what was expected.
-struct Whole {
+/// A pattern sentence: how it begins and ends, the field it is about, its rule and what was expected.
+struct SentencePattern {
     begins: &'static str,
     ends: &'static str,
     path: Option<&'static str>,
@@ -18,12 +18,12 @@ struct Whole {
     expected: &'static str,
 }
 
-const fn whole(
+const fn pattern(
     (begins, ends): (&'static str, &'static str),
     path: Option<&'static str>,
     (rule, expected): (&'static str, &'static str),
-) -> Whole {
-    Whole { begins, ends, path, rule, expected }
+) -> SentencePattern {
+    SentencePattern { begins, ends, path, rule, expected }
 }
 
 const STATUS: Option<&str> = Some("payment_status");
@@ -31,21 +31,21 @@ const CUSTOMER: Option<&str> = Some("accounting_customer_party");
 
 /// Sentences that begin with no path. `transition` and `state` are about what the invoice has become.
 #[rustfmt::skip]
-const WHOLES: &[Whole] = &[
-    whole(("payment status cannot be set to ", ""), STATUS, ("transition", "a status that may follow the present one")),
-    whole(("payment status is already ", " and cannot be changed"), STATUS, ("transition", "no further payment status")),
-    whole(("reference is required for a ", " payment"), Some("reference"), ("required", "a value")),
-    whole(("invoice has no customer to transmit to", ""), CUSTOMER, ("required", "a customer")),
-    whole(("the invoice names no customer to transmit it to", ""), CUSTOMER, ("required", "a customer")),
-    whole(("invoice already transmitted", ""), None, ("state", "an invoice that was not transmitted yet")),
-    whole(("invoice already reported", ""), None, ("state", "an invoice that was not reported yet")),
-    whole(("invoice has not been transmitted", ""), None, ("state", "an invoice that was transmitted")),
-    whole(("invoice transmission already acknowledged", ""), None, ("state", "a transmission that was not acknowledged yet")),
-    whole(("invoice not found", ""), Some("irn"), ("exists", "the IRN of a signed invoice")),
-    whole(("the access point of the ", " is offline"), None, ("offline", "both access points online")),
-    whole(("unable to parse the request body", ""), None, ("malformed", "a JSON object")),
-    whole(("unable to complete this operation at this time", ""), None, ("busy", "the same call again later")),
-    whole(("too many requests", ""), None, ("busy", "the same call again later")),
+const SENTENCES: &[SentencePattern] = &[
+    pattern(("payment status cannot be set to ", ""), STATUS, ("transition", "a status that may follow the present one")),
+    pattern(("payment status is already ", " and cannot be changed"), STATUS, ("transition", "no further payment status")),
+    pattern(("reference is required for a ", " payment"), Some("reference"), ("required", "a value")),
+    pattern(("invoice has no customer to transmit to", ""), CUSTOMER, ("required", "a customer")),
+    pattern(("the invoice names no customer to transmit it to", ""), CUSTOMER, ("required", "a customer")),
+    pattern(("invoice already transmitted", ""), None, ("state", "an invoice that was not transmitted yet")),
+    pattern(("invoice already reported", ""), None, ("state", "an invoice that was not reported yet")),
+    pattern(("invoice has not been transmitted", ""), None, ("state", "an invoice that was transmitted")),
+    pattern(("invoice transmission already acknowledged", ""), None, ("state", "a transmission that was not acknowledged yet")),
+    pattern(("invoice not found", ""), Some("irn"), ("exists", "the IRN of a signed invoice")),
+    pattern(("the access point of the ", " is offline"), None, ("offline", "both access points online")),
+    pattern(("unable to parse the request body", ""), None, ("malformed", "a JSON object")),
+    pattern(("unable to complete this operation at this time", ""), None, ("busy", "the same call again later")),
+    pattern(("too many requests", ""), None, ("busy", "the same call again later")),
 ];
 
 /// What of those is said by this service and not by the authority.
@@ -73,7 +73,7 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     Some(Explanation {
         rule: found.as_ref().map_or(UNTRANSLATED, |meaning| meaning.rule),
         expected: found.map(|meaning| meaning.expected).or_else(|| phrases::expected(&what)),
-        actual: actual::at(document, authoritys(&path, document)),
+        actual: received_value::at(document, authoritys(&path, document)),
         message: message(&path, &what),
         path: Some(path),
         source: AUTHORITY,
@@ -110,18 +110,18 @@ fn of_validator(said: &str) -> Option<(&str, &str)> {
 }
 
 fn about_all(words: &str, document: &Value) -> Explanation {
-    let is_said = |whole: &&Whole| {
+    let is_said = |pattern: &&SentencePattern| {
         let lower = words.to_lowercase();
-        lower.starts_with(whole.begins) && lower.trim_end_matches('.').ends_with(whole.ends)
+        lower.starts_with(pattern.begins) && lower.trim_end_matches('.').ends_with(pattern.ends)
     };
-    let found = WHOLES.iter().find(is_said);
-    let path = found.and_then(|whole| whole.path);
+    let found = SENTENCES.iter().find(is_said);
+    let path = found.and_then(|pattern| pattern.path);
     let is_ours = words.eq_ignore_ascii_case(OURS);
     Explanation {
         path: path.map(str::to_owned),
-        rule: found.map_or(UNTRANSLATED, |whole| whole.rule),
-        expected: found.map(|whole| whole.expected.to_owned()),
-        actual: path.map_or(Value::Null, |path| actual::at(document, path)),
+        rule: found.map_or(UNTRANSLATED, |pattern| pattern.rule),
+        expected: found.map(|pattern| pattern.expected.to_owned()),
+        actual: path.map_or(Value::Null, |path| received_value::at(document, path)),
         message: sentence(words),
         source: if is_ours { EINVOICE } else { AUTHORITY },
         authority_message: (!is_ours).then(|| words.to_owned()),

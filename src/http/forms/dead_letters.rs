@@ -1,15 +1,15 @@
 //! Which dead letters an operator wants delivered again, and why: those of a taxpayer, from a place in its log on.
 
+use crate::domain::events::log_position::LogPosition;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
-use crate::http::since::Since;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DeadLetters {
     pub(crate) taxpayer_id: TaxpayerId,
     /// None is all of them.
-    pub(crate) since: Option<Since>,
+    pub(crate) since: Option<LogPosition>,
     pub(crate) reason: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::unit;
-use crate::http::forms::own;
+use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 
 /// Digits of a telephone number after its `+`.
@@ -15,10 +15,10 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 /// A party; with a taxpayer, the one that has to be this taxpayer itself.
 pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
-    own::tin(reader, taxpayer);
+    ownership::tin(reader, taxpayer);
     reader.required("email").email();
     let what = "must be a + followed by 6 to 15 digits";
-    reader.optional("telephone").shaped("telephone", what, is_telephone);
+    reader.optional("telephone").formatted("telephone", what, is_telephone);
     reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
     reader.required("postal_address").object(|reader| address(reader, true))
 }
@@ -34,7 +34,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required_if(needs_zone, "postal_zone").text(TEXT_MAX);
     let is_country = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     let what = "must be a country code of 2 letters";
-    reader.required("country").shaped("country", what, is_country).map(drop)
+    reader.required("country").formatted("country", what, is_country).map(drop)
 }
 
 /// What a document says it comes to.

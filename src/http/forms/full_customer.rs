@@ -23,7 +23,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     let business_description =
         reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, DESCRIPTION_MAX);
     let what = "must be 6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
-    let telephone = reader.optional("telephone").shaped("telephone", what, is_telephone);
+    let telephone = reader.optional("telephone").formatted("telephone", what, is_telephone);
     let address = reader.required("postal_address").object(address);
     Some(CustomerDetails {
         no: no?,

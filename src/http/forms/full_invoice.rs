@@ -10,15 +10,18 @@ use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentSt
 use crate::domain::kernel::fault::Faults;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::as_sent::as_sent;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::document::{self, Totals};
+use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::full_customer;
+use crate::http::forms::full_line;
 use crate::http::forms::full_line::FullLine;
+use crate::http::forms::normalized::as_sent;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::standard_invoice::warn_unless_submittable;
-use crate::http::forms::{full_customer, full_line, heading, references};
 
 /// What the form checks against beside the authority's lists.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +60,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let irn = reader.required("irn").irn();
-    let dates = heading::dates(reader, false);
+    let dates = document_header::dates(reader, false);
     check_irn(reader, irn.as_ref(), account, (invoice_no.as_deref(), dates.issued));
     if dates.issued.is_some_and(|issued| issued > account.today) {
         reader.fault("issue_date", "before_or_equal", "must not be in the future");
@@ -69,7 +72,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     reader.optional("tax_currency_code").currency();
-    heading::texts(reader);
+    document_header::texts(reader);
     let customer = reader.required("accounting_customer_party");
     let customer = customer.object(|reader| full_customer::read(reader, category));
     references::read(reader, false);

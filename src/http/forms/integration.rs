@@ -43,7 +43,7 @@ pub(crate) fn read(
 ) -> Option<Integration> {
     let what = "must be one of the erp_systems of GET /v1/core/commons/enums";
     let is_known = |text: &str| erp_systems.iter().any(|known| known == text);
-    let erp_system = reader.optional("erp_system").shaped("one_of", what, is_known);
+    let erp_system = reader.optional("erp_system").formatted("one_of", what, is_known);
     let allowed_networks = networks(reader, policy);
     let policy = &policy.with(&allowed_networks);
     let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
@@ -132,7 +132,7 @@ fn auth(
     let password = secret(reader, "password");
     let domain = reader.optional("domain").text(TEXT_MAX);
     let what = "must be a header name, and none that requests have a meaning of their own for";
-    let header = reader.optional("header").shaped("header", what, is_free_header);
+    let header = reader.optional("header").formatted("header", what, is_free_header);
     let value = secret(reader, "value");
     let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
     let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_MAX);
@@ -184,10 +184,10 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let is_action = |text: &str| {
         text.len() <= LONG_TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
-    let action = reader.optional("action").shaped("action", what, is_action);
+    let action = reader.optional("action").formatted("action", what, is_action);
     // The action is made of it where none is given.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
-    let namespace = reader.optional("namespace").shaped(
+    let namespace = reader.optional("namespace").formatted(
         "uri",
         "must be an absolute URI of visible ASCII characters without quotation marks",
         is_uri,
@@ -195,7 +195,7 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let what =
         "must be the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
     let is_name = |text: &str| text.len() <= TEXT_MAX && is_method_of(kind, text);
-    let method = reader.optional("method").shaped("method", what, is_name);
+    let method = reader.optional("method").formatted("method", what, is_name);
     let mutation = reader.optional("mutation").long_text(0, MUTATION_MAX);
     if let Some(kind) = kind {
         refuse_others(reader, &["action", "namespace", "method", "mutation"], settings_of(kind));

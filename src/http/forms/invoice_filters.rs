@@ -10,9 +10,9 @@ use url::form_urlencoded;
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::InvoiceId;
-use crate::http::forms::broken::strict_date;
+use crate::http::extract::query::{Page, Query};
 use crate::http::forms::field::TEXT_MAX;
-use crate::http::query::{Page, Query};
+use crate::http::forms::violation::strict_date;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
@@ -87,7 +87,7 @@ fn place(cursor: &str) -> Option<ListCursor> {
 }
 
 /// A broken rule: its id and the rest of the sentence.
-type Broken = (&'static str, String);
+type RuleViolation = (&'static str, String);
 
 /// Reads the parameters; a blank one is as good as absent.
 struct Ask<'a> {
@@ -96,7 +96,11 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    fn read<T>(&mut self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, Broken>) -> Option<T> {
+    fn read<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, RuleViolation>,
+    ) -> Option<T> {
         match parse(&self.text(name)?) {
             Ok(value) => Some(value),
             Err((rule, what)) => {
@@ -118,15 +122,15 @@ impl Ask<'_> {
 fn one_of<T>(
     parse: fn(&str) -> Option<T>,
     allowed: fn() -> String,
-) -> impl FnOnce(&str) -> Result<T, Broken> {
+) -> impl FnOnce(&str) -> Result<T, RuleViolation> {
     move |text| parse(text).ok_or_else(|| ("one_of", format!("must be one of {}", allowed())))
 }
 
-fn date(text: &str) -> Result<Date, Broken> {
+fn date(text: &str) -> Result<Date, RuleViolation> {
     strict_date(text).ok_or_else(|| ("date", "must be a date written YYYY-MM-DD".to_owned()))
 }
 
-fn short(text: &str) -> Result<String, Broken> {
+fn short(text: &str) -> Result<String, RuleViolation> {
     let is_short = text.chars().count() <= TEXT_MAX;
     is_short
         .then(|| text.to_owned())
@@ -135,7 +139,7 @@ fn short(text: &str) -> Result<String, Broken> {
 
 /// RFC 3339, or as the Invoice object shows it, or a day; without an offset it is UTC. A plus sign that came
 /// unescaped is a blank by now.
-fn moment(text: &str) -> Result<Timestamp, Broken> {
+fn moment(text: &str) -> Result<Timestamp, RuleViolation> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);
     let day = || strict_date(text).and_then(|date| utc(date.into()));

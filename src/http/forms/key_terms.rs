@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::http::extract::query::Query;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
-use crate::http::query::Query;
 
 /// What an operator wants of a rotation, and why.
 #[derive(Debug, PartialEq, Eq)]

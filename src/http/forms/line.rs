@@ -70,9 +70,9 @@ pub(crate) const PRODUCT_CODE: &str = "9999.99";
 pub(crate) const SERVICE_CODE: &str = "9999";
 
 pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
-    field.picture(PRODUCT_CODE)
+    field.pattern(PRODUCT_CODE)
 }
 
 pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
-    field.picture(SERVICE_CODE)
+    field.pattern(SERVICE_CODE)
 }

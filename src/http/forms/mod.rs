@@ -3,8 +3,8 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and the kinds of values they have | `reader`, `field`, `bounds`, `broken`, `report` |
-//! | what a form asks for, told by itself | `outline` |
+//! | reading fields, and the kinds of values they have | `reader`, `field`, `bounds`, `violation`, `report` |
+//! | what a form asks for, told by itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
@@ -19,27 +19,27 @@
 //! | which dead letters an operator wants delivered again | `dead_letters` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
-//! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `own`, `heading`, `document`, `taxes`, `references`, `as_sent`, `sent` |
+//! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `ownership`, `document_header`, `document`, `taxes`, `references`, `normalized`, `authority_document` |
 
-pub(crate) mod as_sent;
+pub(crate) mod authority_document;
 pub(crate) mod batch;
 pub(crate) mod bounds;
-pub(crate) mod broken;
 pub(crate) mod customer;
 pub(crate) mod dead_letters;
 pub(crate) mod document;
+pub(crate) mod document_header;
 pub(crate) mod field;
+pub(crate) mod form_schema;
 pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
-pub(crate) mod heading;
 pub(crate) mod integration;
 pub(crate) mod invoice_filters;
 pub(crate) mod key_terms;
 pub(crate) mod line;
+pub(crate) mod normalized;
 pub(crate) mod notice;
-pub(crate) mod outline;
-pub(crate) mod own;
+pub(crate) mod ownership;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod reader;
@@ -49,7 +49,6 @@ pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;
 pub(crate) mod report;
-pub(crate) mod sent;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
 pub(crate) mod supplier_irn;
@@ -63,4 +62,5 @@ pub(crate) mod update_invoice;
 pub(crate) mod update_status;
 pub(crate) mod validation;
 pub(crate) mod vat_report;
+pub(crate) mod violation;
 pub(crate) mod webhook;

@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::Fault;
 use crate::http::forms::field::Field;
-use crate::http::forms::outline::{Need, Sketch};
+use crate::http::forms::form_schema::{Presence, SchemaRecorder};
 use crate::http::forms::report::Report;
 
 /// Where in the body something stands. Its text is put together only for a fault.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'p> {
+pub(crate) enum JsonPath<'p> {
     Root,
-    Field(&'p Place<'p>, &'p str),
-    Item(&'p Place<'p>, usize),
+    Field(&'p JsonPath<'p>, &'p str),
+    Item(&'p JsonPath<'p>, usize),
 }
 
-impl Place<'_> {
+impl JsonPath<'_> {
     /// The names and positions that lead here.
     pub(crate) fn steps(&self) -> Vec<String> {
         let (parent, last) = match self {
@@ -40,24 +40,24 @@ impl Place<'_> {
 /// One object of the body.
 pub(crate) struct Reader<'r> {
     object: &'r Map<String, Value>,
-    place: Place<'r>,
+    place: JsonPath<'r>,
     report: &'r Report<'r>,
     asked: Vec<&'static str>,
-    sketch: Option<&'r Sketch>,
+    recorder: Option<&'r SchemaRecorder>,
 }
 
 impl<'r> Reader<'r> {
     /// Reads an object with a form; what the form did not ask for is reported as unknown.
     pub(crate) fn read<T>(
         object: &'r Map<String, Value>,
-        place: Place<'r>,
+        place: JsonPath<'r>,
         report: &'r Report<'r>,
         form: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
-        let mut reader = Self { object, place, report, asked: Vec::new(), sketch: None };
+        let mut reader = Self { object, place, report, asked: Vec::new(), recorder: None };
         let value = form(&mut reader);
         for name in object.keys().filter(|name| !reader.asked.contains(&name.as_str())) {
-            report.unknown(Place::Field(&place, name).steps());
+            report.unknown(JsonPath::Field(&place, name).steps());
         }
         value
     }
@@ -65,28 +65,28 @@ impl<'r> Reader<'r> {
     /// Reads nothing: the form only says what it asks for.
     pub(crate) fn sketched(
         object: &'r Map<String, Value>,
-        place: Place<'r>,
+        place: JsonPath<'r>,
         report: &'r Report<'r>,
-        sketch: &'r Sketch,
+        recorder: &'r SchemaRecorder,
     ) -> Self {
-        Self { object, place, report, asked: Vec::new(), sketch: Some(sketch) }
+        Self { object, place, report, asked: Vec::new(), recorder: Some(recorder) }
     }
 
     /// A field that has to be there: null and blank text are as good as absent.
     pub(crate) fn required(&mut self, name: &'static str) -> Field<'_> {
-        self.field(name, Need::Required, true)
+        self.field(name, Presence::Required, true)
     }
 
     pub(crate) fn optional(&mut self, name: &'static str) -> Field<'_> {
-        self.field(name, Need::Optional, false)
+        self.field(name, Presence::Optional, false)
     }
 
     /// A field that is required on a condition.
     pub(crate) fn required_if(&mut self, condition: bool, name: &'static str) -> Field<'_> {
-        self.field(name, Need::Conditional, condition)
+        self.field(name, Presence::Conditional, condition)
     }
 
-    fn field(&mut self, name: &'static str, need: Need, is_required: bool) -> Field<'_> {
+    fn field(&mut self, name: &'static str, presence: Presence, is_required: bool) -> Field<'_> {
         self.asked.push(name);
         Field {
             parent: &self.place,
@@ -94,7 +94,7 @@ impl<'r> Reader<'r> {
             value: self.object.get(name).filter(|value| !value.is_null()),
             is_required,
             report: self.report,
-            sketch: self.sketch.map(|sketch| (sketch, need)),
+            recorder: self.recorder.map(|recorder| (recorder, presence)),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'r> Reader<'r> {
 
     /// Faults a field for a reason that lies in several fields.
     pub(crate) fn fault(&self, name: &str, rule: &'static str, what: &str) {
-        let path = Place::Field(&self.place, name).path();
+        let path = JsonPath::Field(&self.place, name).path();
         let message = format!("The {path} field {what}.");
         self.report.fault(Fault::new(path, rule, message));
     }

@@ -7,17 +7,17 @@ use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct WantedDay {
+pub(crate) struct ReconcileRequest {
     pub(crate) taxpayer_id: TaxpayerId,
     pub(crate) day: Date,
     pub(crate) reason: Option<String>,
 }
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<WantedDay> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReconcileRequest> {
     let taxpayer_id = reader.required("taxpayer_id").id();
     let day = reader.required("day").date();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
-    Some(WantedDay { taxpayer_id: TaxpayerId(taxpayer_id?), day: day?, reason })
+    Some(ReconcileRequest { taxpayer_id: TaxpayerId(taxpayer_id?), day: day?, reason })
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! What of a webhook's log is delivered once more (docs/contract.md, "Added paths"). A mistake would send a lot, so that
 //! both fields of a replay are required.
 
+use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{AfterEnable, ReplayScope};
 use crate::http::forms::reader::Reader;
-use crate::http::since::Since;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ReplayWish {
-    pub(crate) since: Since,
+pub(crate) struct ReplayRequest {
+    pub(crate) since: LogPosition,
     pub(crate) only: ReplayScope,
 }
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayWish> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayRequest> {
     let since = reader.required("since").since();
     let only = reader.required("only").word(ReplayScope::parse, ReplayScope::allowed);
-    Some(ReplayWish { since: since?, only: only? })
+    Some(ReplayRequest { since: since?, only: only? })
 }
 
 /// Nothing is replayed unless it is asked for.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM};
 use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::reader::{Place, Reader};
+use crate::http::forms::reader::{JsonPath, Reader};
 
 /// Unknown fields that a warning names; the rest it counts.
 const UNKNOWN_NAMED_MAX: usize = 20;
@@ -54,7 +54,7 @@ pub(crate) fn read_with_unknown<T>(
 }
 
 /// Reads an item of a batch by itself: its faults are few, and their paths begin at the item.
-pub(crate) fn read_apart<T>(
+pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
@@ -74,7 +74,7 @@ fn read_up_to<T>(
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<(Accepted<T>, Unknown), Faults> {
     let report = Report::new(catalog, faults_max);
-    let value = Reader::read(body, Place::Root, &report, form);
+    let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
     let unknown = report.unknown.take();
     let faults = report.faults.into_inner();

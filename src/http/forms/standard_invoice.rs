@@ -13,10 +13,11 @@ use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
+use crate::http::forms::customer;
 use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
-use crate::http::forms::own::is_taken_by_authority;
+use crate::http::forms::line;
+use crate::http::forms::ownership::is_taken_by_authority;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{customer, line};
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 

@@ -9,12 +9,15 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, RunRequest};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
+use crate::http::forms::authority_document::{rename, sent};
 use crate::http::forms::document;
+use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
-use crate::http::forms::sent::{rename, sent};
-use crate::http::forms::{heading, own, references, taxes};
+use crate::http::forms::taxes;
 
 /// What of a submission the document is completed with.
 #[derive(Debug)]
@@ -42,23 +45,23 @@ pub(crate) fn read(
 
 pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
     let reference = reader.required("invoice_reference").text(TEXT_MAX);
-    own::business_id(reader, taxpayer);
-    let irn = own::signable_irn(reader, taxpayer);
+    ownership::business_id(reader, taxpayer);
+    let irn = ownership::signable_irn(reader, taxpayer);
     if irn.as_ref().zip(reference).is_some_and(|(irn, reference)| reference != irn.invoice_no()) {
         reader.warn("invoice_reference is not the invoice number of the irn");
     }
     let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
-    let issued = heading::dates(reader, false).issued;
-    heading::compare(reader, issued, irn.as_ref());
+    let issued = document_header::dates(reader, false).issued;
+    document_header::compare(reader, issued, irn.as_ref());
     let status = reader
         .optional("payment_status")
         .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     let has_tax_currency = reader.optional("tax_currency_code").currency().is_some();
-    heading::texts(reader);
+    document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
-    let is_self_billed = type_code.as_deref().is_some_and(heading::is_self_billed);
+    let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
     // A document of somebody else is told by its IRN alone.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
@@ -69,7 +72,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| document::party(reader, customer));
-    references::read(reader, type_code.as_deref().is_some_and(heading::corrects));
+    references::read(reader, type_code.as_deref().is_some_and(document_header::corrects));
     reader.optional("payment_means").objects(0, references::means);
     let totals = reader.required("legal_monetary_total").object(document::totals);
     document::lines(reader, totals, document::line);

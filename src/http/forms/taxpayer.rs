@@ -47,7 +47,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let phone = reader.optional("phone").text(TEXT_MAX);
     let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
     let what = "must be exactly 8 hexadecimal characters";
-    let service_id = reader.required("authority_service_id").shaped("format", what, is_service_id);
+    let service_id = reader.required("authority_service_id").formatted("format", what, is_service_id);
     let business_id = uuid(reader.required("authority_business_id"));
     let address = reader.required("address").long_text(0, TEXT_MAX);
     let contact = reader.required("contact_person").object(contact_person);
@@ -81,7 +81,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
 
 /// A UUID as it is usually written, in either case.
 pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
-    field.shaped("uuid", "must be a UUID", is_uuid)
+    field.formatted("uuid", "must be a UUID", is_uuid)
 }
 
 pub(crate) fn is_uuid(text: &str) -> bool {

@@ -9,10 +9,11 @@ use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, ItemType};
 use crate::domain::kernel::ids::ItemId;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
+use crate::http::forms::customer;
 use crate::http::forms::field::{IRN_MAX, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{customer, unique_no};
+use crate::http::forms::unique_no;
 
 #[derive(Debug)]
 pub(crate) struct UpdateInvoice {

@@ -11,12 +11,14 @@ use crate::domain::party::Taxpayer;
 use crate::domain::party::email::is_email;
 use crate::domain::party::normal_form::is_same_tin;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
+use crate::http::forms::authority_document::{rename, sent};
 use crate::http::forms::document::{self, is_telephone};
+use crate::http::forms::document_header;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
-use crate::http::forms::sent::{rename, sent};
-use crate::http::forms::{heading, own, references};
 
 const SUPPLIER: &str = "accounting_supplier_party";
 const CUSTOMER: &str = "accounting_customer_party";
@@ -59,15 +61,15 @@ pub(crate) fn read(
 }
 
 pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Named> {
-    own::business_id(reader, taxpayer);
-    let irn = own::signable_irn(reader, taxpayer);
-    let issued = heading::dates(reader, true).issued;
-    heading::compare(reader, issued, irn.as_ref());
+    ownership::business_id(reader, taxpayer);
+    let irn = ownership::signable_irn(reader, taxpayer);
+    let issued = document_header::dates(reader, true).issued;
+    document_header::compare(reader, issued, irn.as_ref());
     let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     reader.required("document_currency_code").currency();
     reader.required("tax_currency_code").currency();
     reader.optional("order_reference").text(TEXT_MAX);
-    let is_self_billed = type_code.as_deref().is_some_and(heading::is_self_billed);
+    let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
     let (supplier, customer) = if is_self_billed { (None, taxpayer) } else { (taxpayer, None) };
     reader.required(SUPPLIER).object(|reader| party(reader, SUPPLIER, supplier));
     reader.optional(CUSTOMER).object(|reader| party(reader, CUSTOMER, customer));
@@ -75,8 +77,8 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     reader.required("tax_total").objects(1, document::tax_total);
     let totals = reader.required("legal_monetary_total").object(document::totals);
     document::lines(reader, totals, document::terse_line);
-    references::read(reader, type_code.as_deref().is_some_and(heading::corrects));
-    heading::texts(reader);
+    references::read(reader, type_code.as_deref().is_some_and(document_header::corrects));
+    document_header::texts(reader);
     reader.optional("invoice_reference").text(TEXT_MAX);
     let category = reader.optional("invoice_category").word(Category::parse, Category::allowed);
     let status =

@@ -8,7 +8,7 @@ use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, RunRequest};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
-use crate::http::forms::own;
+use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 
 /// Characters of a tax number.
@@ -22,10 +22,10 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     is_of_another: bool,
 ) -> Option<RunRequest> {
-    own::business_id_if_any(reader, taxpayer);
+    ownership::business_id_if_any(reader, taxpayer);
     let agent_tin = reader.required("agent_tin").text(TIN_MAX);
     let beneficiary_tin = reader.required("beneficiary_tin").text(TIN_MAX);
-    let irn = own::short_irn(reader, taxpayer, ID_MAX);
+    let irn = ownership::short_irn(reader, taxpayer, ID_MAX);
     let currency = currency(reader.required("currency"));
     let item_description = reader.required("item_description").long_text(0, TEXT_MAX);
     let transaction_date = reader.required("transaction_date").date();
@@ -73,7 +73,7 @@ fn document<const T: usize, const N: usize>(
 /// Three letters, sent in capitals. That the authority's list has it is not asked for.
 fn currency(field: Field<'_>) -> Option<String> {
     let is_code = |text: &str| text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let code = field.shaped("currency", "must be a currency code of 3 letters", is_code);
+    let code = field.formatted("currency", "must be a currency code of 3 letters", is_code);
     code.map(|code| code.to_ascii_uppercase())
 }
 

@@ -8,17 +8,17 @@
 //! | Concept | File |
 //! |---|---|
 //! | the header | `key` |
-//! | who is being answered | `under_way` |
-//! | a request with a key, from its arrival to its answer | `visit` |
-//! | what a handler does with it | `once` |
-//! | an answer, kept and given again | `kept` |
+//! | who is being answered | `in_progress` |
+//! | a request with a key, from its arrival to its answer | `middleware` |
+//! | what a handler does with it | `handler` |
+//! | an answer, kept and given again | `stored_response` |
 
-mod kept;
+mod handler;
+mod in_progress;
 mod key;
-mod once;
-mod under_way;
-mod visit;
+mod middleware;
+mod stored_response;
 
-pub(crate) use once::Keyed;
-pub use under_way::UnderWay;
-pub(crate) use visit::{in_progress, visit};
+pub(crate) use handler::IdempotentRequest;
+pub use in_progress::InProgressRequests;
+pub(crate) use middleware::{in_progress, visit};

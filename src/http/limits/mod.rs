@@ -7,24 +7,24 @@
 //! |---|---|
 //! | an allowance that refills steadily (GCRA) | `quota` |
 //! | the allowances in use, by who has them | `buckets` |
-//! | which allowances there are | `table` |
-//! | headers and refusals | `told` |
-//! | a semaphore for each holder | `shares` |
-//! | calls under way | `calls` |
-//! | the memory of bodies, and turns of bulk requests | `bodies` |
+//! | which allowances there are | `allowances` |
+//! | headers and refusals | `headers` |
+//! | a semaphore for each holder | `keyed_semaphores` |
+//! | calls under way | `concurrent_calls` |
+//! | the memory of bodies, and turns of bulk requests | `body_memory` |
 
-mod bodies;
+mod allowances;
+mod body_memory;
 mod buckets;
-mod calls;
+mod concurrent_calls;
+mod headers;
+mod keyed_semaphores;
 mod quota;
-mod shares;
-mod table;
-mod told;
 
-pub(crate) use bodies::Taken;
-pub use bodies::{Bodies, BodyBytes};
-pub use calls::Calls;
-pub(crate) use calls::{CallKind, CallPermit};
-pub(crate) use table::{Holder, Rare};
-pub use table::{Limits, Rates};
-pub(crate) use told::{noted, refused, tell};
+pub(crate) use allowances::{RateKey, SensitiveOp};
+pub use allowances::{RateLimits, Rates};
+pub(crate) use body_memory::BodyPermit;
+pub use body_memory::{BodyMemory, BodyMemoryLimits};
+pub use concurrent_calls::ConcurrentCalls;
+pub(crate) use concurrent_calls::{CallKind, CallSlot};
+pub(crate) use headers::{noted, refused, tell};

@@ -3,13 +3,13 @@
 //! | Concept | File |
 //! |---|---|
 //! | requests, counted as they are answered | `traffic` |
-//! | what the database knows, counted now and then | `figures` |
+//! | what the database knows, counted now and then | `database_counts` |
 //! | the page, with everything else as it is when it is asked for | `page` |
 
-mod figures;
+mod database_counts;
 mod page;
 mod traffic;
 
-pub use figures::Figures;
+pub use database_counts::CachedCounts;
 pub(crate) use page::{CONTENT_TYPE, page};
 pub use traffic::Traffic;

@@ -16,23 +16,23 @@ use crate::actors::incidents::Incidents;
 use crate::actors::supervision::Tree;
 use crate::actors::supervision::counters::{Counter as Count, CounterValues};
 use crate::authority::Authority;
-use crate::http::error::ApiError;
-use crate::http::metrics::figures::Counted;
-use crate::http::state::State;
+use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Pairs = Vec<(&'static str, String)>;
 
 /// The page as it is now.
-pub(crate) async fn page(state: &State) -> Result<String, ApiError> {
+pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
     state.traffic.register(&mut registry);
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
     inbound(&mut registry, &state.inbound);
     incidents(&mut registry, &state.delivery.incidents);
-    let counted = state.figures.counted(&state.store).await;
+    let counted = state.database_counts.counted(&state.store).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
     if let Some(counted) = counted {
@@ -146,7 +146,7 @@ fn limits(registry: &mut Registry, authority: &Authority) {
     registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
 }
 
-fn database(registry: &mut Registry, counted: &Counted, now: Timestamp) {
+fn database(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
     let due = Family::<Pairs, Gauge>::default();
     let leased = Family::<Pairs, Gauge>::default();
     let held_back = Family::<Pairs, Gauge>::default();

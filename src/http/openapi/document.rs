@@ -7,7 +7,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Server};
 
-use crate::http::openapi::operation::{Operation, SCHEMES};
+use crate::http::openapi::operation::{OperationDoc, SCHEMES};
 use crate::http::openapi::{app, core, ops, schema, system_integrators, tax_payers, trying};
 
 const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act for them, and the tax authority. \
@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act f
     What is odd but accepted is named in `x-system-warning`. Every answer carries `x-request-id`.";
 
 /// A surface: its tag, what it is for, and its table.
-type Surface = (&'static str, &'static str, fn() -> Vec<Operation>);
+type Surface = (&'static str, &'static str, fn() -> Vec<OperationDoc>);
 
 const SURFACES: [Surface; 5] = [
     ("core", "Option lists and the authority's reference data", core::operations),
@@ -31,7 +31,7 @@ const SURFACES: [Surface; 5] = [
 ];
 
 /// Every operation, with the tag of its surface.
-pub(super) fn operations() -> impl Iterator<Item = (&'static str, Operation)> {
+pub(super) fn operations() -> impl Iterator<Item = (&'static str, OperationDoc)> {
     SURFACES
         .into_iter()
         .flat_map(|(tag, _, table)| table().into_iter().map(move |operation| (tag, operation)))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::document;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::outline::{Need, Outline, Property, Shape};
+use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fields.md");
 const HEAD: &str = "# Fields of every request body\n\n\
@@ -37,59 +37,59 @@ fn page() -> String {
     page
 }
 
-fn rows(page: &mut String, parent: &str, outline: &Outline) {
-    for property in &outline.0 {
+fn rows(page: &mut String, parent: &str, form: &FormSchema) {
+    for property in &form.0 {
         let path = format!("{parent}{}", property.name);
         writeln!(page, "{}", row(&path, property)).unwrap();
         match &property.shape {
-            Shape::Object(inner) => rows(page, &format!("{path}."), inner),
-            Shape::Objects { of, .. } => rows(page, &format!("{path}[]."), of),
+            FieldType::Object(inner) => rows(page, &format!("{path}."), inner),
+            FieldType::Objects { of, .. } => rows(page, &format!("{path}[]."), of),
             _ => {}
         }
     }
 }
 
 fn row(path: &str, property: &Property) -> String {
-    let needed = match property.need {
-        Need::Required => "yes",
-        Need::Conditional => "conditional",
-        Need::Optional => "no",
+    let needed = match property.presence {
+        Presence::Required => "yes",
+        Presence::Conditional => "conditional",
+        Presence::Optional => "no",
     };
     format!("| `{path}` | {needed} | {} | {} |", kind(&property.shape), property.rules().join(", "))
 }
 
-fn kind(shape: &Shape) -> String {
+fn kind(shape: &FieldType) -> String {
     match shape {
-        Shape::Text { min: 0, max } => format!("text, at most {max} characters"),
-        Shape::Text { min, max } => format!("text, {min} to {max} characters"),
-        Shape::Email => "email address".to_owned(),
-        Shape::Date => "date, YYYY-MM-DD".to_owned(),
-        Shape::Formatted { what, .. } => (*what).to_owned(),
-        Shape::Picture { picture, list: None } => format!("code written {picture}"),
-        Shape::Picture { picture, list: Some(list) } => format!("code of {list}, written {picture}"),
-        Shape::Country => "2 letters, code of countries".to_owned(),
-        Shape::Id => "portal id".to_owned(),
-        Shape::Since => "sequence of an event, or a moment (RFC 3339)".to_owned(),
-        Shape::Word(words) => format!("one of {words}"),
-        Shape::Code { max: 255, list } => format!("code of {list}"),
-        Shape::Code { max, list } => format!("code of {list}, at most {max} characters"),
-        Shape::Currency => "3 letters, code of currencies".to_owned(),
-        Shape::Irn { max } => {
+        FieldType::Text { min: 0, max } => format!("text, at most {max} characters"),
+        FieldType::Text { min, max } => format!("text, {min} to {max} characters"),
+        FieldType::Email => "email address".to_owned(),
+        FieldType::Date => "date, YYYY-MM-DD".to_owned(),
+        FieldType::Formatted { what, .. } => (*what).to_owned(),
+        FieldType::Pattern { pattern, list: None } => format!("code written {pattern}"),
+        FieldType::Pattern { pattern, list: Some(list) } => format!("code of {list}, written {pattern}"),
+        FieldType::Country => "2 letters, code of countries".to_owned(),
+        FieldType::Id => "portal id".to_owned(),
+        FieldType::LogPosition => "sequence of an event, or a moment (RFC 3339)".to_owned(),
+        FieldType::Word(words) => format!("one of {words}"),
+        FieldType::Code { max: 255, list } => format!("code of {list}"),
+        FieldType::Code { max, list } => format!("code of {list}, at most {max} characters"),
+        FieldType::Currency => "3 letters, code of currencies".to_owned(),
+        FieldType::Irn { max } => {
             format!("{{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, at most {max} characters")
         }
-        Shape::Number(Bounds::Any) => "number".to_owned(),
-        Shape::Number(Bounds::Above(min)) => format!("number above {min}"),
-        Shape::Number(Bounds::AtLeast(min)) => format!("number, at least {min}"),
-        Shape::Number(Bounds::Within(min, max)) => format!("number, {min} to {max}"),
-        Shape::Boolean => "true or false".to_owned(),
-        Shape::Object(_) => "object".to_owned(),
-        Shape::Objects { min: 0, .. } => "array of objects".to_owned(),
-        Shape::Objects { min, .. } => format!("array of at least {min} objects"),
-        Shape::WholeNumber { max } => format!("whole number, 0 to {max}"),
-        Shape::Moment => "moment (RFC 3339)".to_owned(),
-        Shape::WholeNumbers { items_max, max } => {
+        FieldType::Number(Bounds::Any) => "number".to_owned(),
+        FieldType::Number(Bounds::Above(min)) => format!("number above {min}"),
+        FieldType::Number(Bounds::AtLeast(min)) => format!("number, at least {min}"),
+        FieldType::Number(Bounds::Within(min, max)) => format!("number, {min} to {max}"),
+        FieldType::Boolean => "true or false".to_owned(),
+        FieldType::Object(_) => "object".to_owned(),
+        FieldType::Objects { min: 0, .. } => "array of objects".to_owned(),
+        FieldType::Objects { min, .. } => format!("array of at least {min} objects"),
+        FieldType::WholeNumber { max } => format!("whole number, 0 to {max}"),
+        FieldType::Moment => "moment (RFC 3339)".to_owned(),
+        FieldType::WholeNumbers { items_max, max } => {
             format!("array of 1 to {items_max} whole numbers from 0 to {max}")
         }
-        Shape::Texts { max } => format!("array of texts, at most {max} characters each"),
+        FieldType::Texts { max } => format!("array of texts, at most {max} characters each"),
     }
 }

@@ -11,14 +11,14 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder, Responses, ResponsesBuilder};
 
-use crate::http::code::Code;
-use crate::http::forms::outline::Outline;
+use crate::http::forms::form_schema::FormSchema;
 use crate::http::openapi::parameter;
 use crate::http::openapi::schema::{self, FAILURE, PROBLEM};
+use crate::http::respond::code::ErrorCode;
 
 /// Whose key an operation asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum RequiredKey {
     Nobody,
     Taxpayer,
     Integrator,
@@ -34,7 +34,7 @@ pub(super) const SCHEMES: [(&str, &str); 3] = [
     ("operator_key", "An operator's key, opk_…"),
 ];
 
-impl Key {
+impl RequiredKey {
     fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::Nobody => &[],
@@ -45,13 +45,13 @@ impl Key {
         }
     }
 
-    fn failures(self) -> &'static [Code] {
+    fn failures(self) -> &'static [ErrorCode] {
         match self {
             Self::Nobody => &[],
             Self::Taxpayer | Self::Integrator | Self::Operator => {
-                &[Code::Unauthenticated, Code::InvalidApiKey]
+                &[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey]
             }
-            Self::Either => &[Code::Unauthenticated, Code::KeyNotRecognized],
+            Self::Either => &[ErrorCode::Unauthenticated, ErrorCode::KeyNotRecognized],
         }
     }
 }
@@ -59,33 +59,33 @@ impl Key {
 const JSON: &str = "application/json";
 
 /// What any operation may answer, and what any that reads a body may.
-const ANY: [Code; 3] = [Code::RateLimited, Code::InternalError, Code::Overloaded];
-const BODY: [Code; 5] = [
-    Code::MalformedJson,
-    Code::RequestTimeout,
-    Code::PayloadTooLarge,
-    Code::UnsupportedMediaType,
-    Code::ValidationFailed,
+const ANY: [ErrorCode; 3] = [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
+const BODY: [ErrorCode; 5] = [
+    ErrorCode::MalformedJson,
+    ErrorCode::RequestTimeout,
+    ErrorCode::PayloadTooLarge,
+    ErrorCode::UnsupportedMediaType,
+    ErrorCode::ValidationFailed,
 ];
 
 /// A line of a table.
-pub(super) struct Operation {
+pub(super) struct OperationDoc {
     pub(super) path: &'static str,
     methods: Vec<HttpMethod>,
     name: &'static str,
     pub(super) summary: &'static str,
     note: Option<&'static str>,
-    key: Key,
+    key: RequiredKey,
     parameters: Vec<Parameter>,
-    pub(super) body: Option<(Outline, Value)>,
+    pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
     answers: BTreeMap<u16, (String, &'static str, Schema)>,
-    failures: BTreeMap<u16, Vec<Code>>,
+    failures: BTreeMap<u16, Vec<ErrorCode>>,
     /// The schemas its answers refer to.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
 }
 
-impl Operation {
+impl OperationDoc {
     /// `name` is the operation's id: the name of its handler.
     pub(super) fn new(
         method: HttpMethod,
@@ -99,7 +99,7 @@ impl Operation {
             name,
             summary,
             note: None,
-            key: Key::Nobody,
+            key: RequiredKey::Nobody,
             parameters: Vec::new(),
             body: None,
             body_may_be_absent: false,
@@ -116,7 +116,7 @@ impl Operation {
         self
     }
 
-    pub(super) fn by(self, key: Key) -> Self {
+    pub(super) fn by(self, key: RequiredKey) -> Self {
         Self { key, ..self }.fails(key.failures())
     }
 
@@ -125,26 +125,31 @@ impl Operation {
     }
 
     /// A parameter of the query string, all of which are optional.
-    pub(super) fn query(mut self, name: &'static str, kind: parameter::Kind, what: &'static str) -> Self {
+    pub(super) fn query(
+        mut self,
+        name: &'static str,
+        kind: parameter::QueryKind,
+        what: &'static str,
+    ) -> Self {
         self.parameters.push(parameter::query(name, kind, what));
         self
     }
 
     /// A body that a form reads, and one that succeeds.
-    pub(super) fn takes(self, form: Outline, example: &str) -> Self {
+    pub(super) fn takes(self, form: FormSchema, example: &str) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
         Self { body: Some((form, example)), ..self }.fails(&BODY)
     }
 
     /// The same body, which may also be left out.
-    pub(super) fn may_take(self, form: Outline, example: &str) -> Self {
+    pub(super) fn may_take(self, form: FormSchema, example: &str) -> Self {
         Self { body_may_be_absent: true, ..self.takes(form, example) }
     }
 
     /// A write that is carried out once under a key of the caller's.
     pub(super) fn writes(mut self) -> Self {
         self.parameters.push(parameter::idempotency_key());
-        self.fails(&[Code::IdempotencyKeyReused, Code::IdempotencyInProgress])
+        self.fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
     }
 
     pub(super) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
@@ -187,7 +192,7 @@ impl Operation {
         schema::component(&name)
     }
 
-    pub(super) fn fails(mut self, codes: &[Code]) -> Self {
+    pub(super) fn fails(mut self, codes: &[ErrorCode]) -> Self {
         for code in codes {
             self.failures.entry(code.status().as_u16()).or_default().push(*code);
         }
@@ -195,7 +200,7 @@ impl Operation {
     }
 
     /// A failure that has another status here than elsewhere.
-    pub(super) fn fails_with(mut self, status: u16, codes: &[Code]) -> Self {
+    pub(super) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
         self.failures.entry(status).or_default().extend(codes);
         self
     }
@@ -232,7 +237,7 @@ impl Operation {
         let required = if self.body_may_be_absent { Required::False } else { Required::True };
         let body = self.body.as_ref().map(|(form, example)| {
             let content =
-                ContentBuilder::new().schema(Some(schema::of_outline(form))).example(Some(example.clone()));
+                ContentBuilder::new().schema(Some(schema::object_of(form))).example(Some(example.clone()));
             RequestBodyBuilder::new()
                 .content("application/json", content.build())
                 .required(Some(required))
@@ -258,7 +263,7 @@ impl Operation {
     }
 }
 
-fn failure(codes: &[Code]) -> ResponseBuilder {
+fn failure(codes: &[ErrorCode]) -> ResponseBuilder {
     let named: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
     let content = |name| ContentBuilder::new().schema(Some(schema::component(name))).build();
     ResponseBuilder::new()

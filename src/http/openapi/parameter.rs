@@ -9,7 +9,7 @@ use crate::domain::reference::catalog::ReferenceList;
 
 /// What a query parameter may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum QueryKind {
     Text,
     /// A whole number; what is odd is taken for the default.
     Lenient,
@@ -17,11 +17,13 @@ pub(super) enum Kind {
     Whole(u8),
 }
 
-pub(super) fn query(name: &'static str, kind: Kind, what: &'static str) -> Parameter {
+pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let schema = match kind {
-        Kind::Text | Kind::Lenient => text,
-        Kind::Whole(min) => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(usize::from(min))),
+        QueryKind::Text | QueryKind::Lenient => text,
+        QueryKind::Whole(min) => {
+            ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(usize::from(min)))
+        }
     };
     let parameter =
         ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query).required(Required::False);

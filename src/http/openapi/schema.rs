@@ -1,4 +1,4 @@
-//! Schemas: the outline of a form as an object, the envelope around what a view shows, and the two ways in which
+//! Schemas: the fields of a form as an object, the envelope around what a view shows, and the two ways in which
 //! a failure is written.
 
 use serde_json::Value;
@@ -9,76 +9,81 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr};
 
 use crate::domain::money::Amount;
-use crate::http::code::Code;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::TEXT_MAX;
-use crate::http::forms::outline::{Need, Outline, Property, Shape};
+use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
+use crate::http::respond::code::ErrorCode;
 
 /// The components that every operation refers to.
 pub(super) const FAILURE: &str = "Failure";
 pub(super) const PROBLEM: &str = "Problem";
 
 /// The object that a form reads.
-pub(super) fn of_outline(outline: &Outline) -> Schema {
-    fields_of(outline).build().into()
+pub(super) fn object_of(form: &FormSchema) -> Schema {
+    fields_of(form).build().into()
 }
 
-fn fields_of(outline: &Outline) -> ObjectBuilder {
-    outline.0.iter().fold(ObjectBuilder::new(), |object, property| {
+fn fields_of(form: &FormSchema) -> ObjectBuilder {
+    form.0.iter().fold(ObjectBuilder::new(), |object, property| {
         let object = object.property(property.name, of_property(property));
-        if property.need == Need::Required { object.required(property.name) } else { object }
+        if property.presence == Presence::Required { object.required(property.name) } else { object }
     })
 }
 
 /// What is not required may also be null.
 fn of_property(property: &Property) -> Schema {
-    if property.need != Need::Required && is_shaped(&property.shape) {
+    if property.presence != Presence::Required && is_shaped(&property.shape) {
         return or_blank(property);
     }
-    let (need, note) = (property.need, note(property.need));
+    let (presence, note) = (property.presence, note(property.presence));
     let text = |what: &str| {
         let sentence =
             [what, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
         let description = (!sentence.is_empty()).then_some(sentence);
         ObjectBuilder::new()
-            .schema_type(kinds(Type::String, need))
+            .schema_type(kinds(Type::String, presence))
             .description(description)
             .extensions(Some(rules(property)))
     };
     let text = match &property.shape {
-        Shape::Text { min, max } => characters(text(""), need, *min, *max),
-        Shape::Email => text("").format(Some(EMAIL)).max_length(Some(TEXT_MAX)),
-        Shape::Date => text("").format(Some(DATE)),
-        Shape::Formatted { rule: "uuid", .. } => text("").format(Some(UUID)),
-        Shape::Formatted { what, .. } => text(what),
-        Shape::Picture { picture, list } => {
+        FieldType::Text { min, max } => characters(text(""), presence, *min, *max),
+        FieldType::Email => text("").format(Some(EMAIL)).max_length(Some(TEXT_MAX)),
+        FieldType::Date => text("").format(Some(DATE)),
+        FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID)),
+        FieldType::Formatted { what, .. } => text(what),
+        FieldType::Pattern { pattern, list } => {
             let exists = list.map(|list| format!("must exist in /v1/core/resources/{list}"));
-            text(&exists.unwrap_or_default()).pattern(Some(pattern(picture)))
+            text(&exists.unwrap_or_default()).pattern(Some(regex_of(pattern)))
         }
-        Shape::Country => text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$")),
-        Shape::Since => text("the sequence of an event, or a moment as RFC 3339 writes it")
+        FieldType::Country => {
+            text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$"))
+        }
+        FieldType::LogPosition => text("the sequence of an event, or a moment as RFC 3339 writes it")
             .schema_type(SchemaType::from_iter([Type::Integer, Type::String])),
-        Shape::Id => text("").schema_type(kinds(Type::Integer, need)).minimum(Some(1)),
-        Shape::Word(words) => text("in any case").enum_values(Some(choices(words))),
-        Shape::Code { max, list } => {
+        FieldType::Id => text("").schema_type(kinds(Type::Integer, presence)).minimum(Some(1)),
+        FieldType::Word(words) => text("in any case").enum_values(Some(choices(words))),
+        FieldType::Code { max, list } => {
             text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
         }
-        Shape::Currency => text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$")),
-        Shape::Irn { max } => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max)),
-        Shape::Number(bounds) => within(text("").schema_type(kinds(Type::Number, need)), *bounds),
-        Shape::Boolean => text("").schema_type(kinds(Type::Boolean, need)),
-        Shape::Object(outline) => fields_of(outline).schema_type(kinds(Type::Object, need)),
-        Shape::Objects { min, of } => return list(of_outline(of), *min, property),
-        Shape::WholeNumber { max } => {
-            text("").schema_type(kinds(Type::Integer, need)).minimum(Some(0)).maximum(Some(i64::from(*max)))
+        FieldType::Currency => {
+            text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$"))
         }
-        Shape::Moment => text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
-        Shape::WholeNumbers { items_max, max } => {
+        FieldType::Irn { max } => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max)),
+        FieldType::Number(bounds) => within(text("").schema_type(kinds(Type::Number, presence)), *bounds),
+        FieldType::Boolean => text("").schema_type(kinds(Type::Boolean, presence)),
+        FieldType::Object(form) => fields_of(form).schema_type(kinds(Type::Object, presence)),
+        FieldType::Objects { min, of } => return list(object_of(of), *min, property),
+        FieldType::WholeNumber { max } => text("")
+            .schema_type(kinds(Type::Integer, presence))
+            .minimum(Some(0))
+            .maximum(Some(i64::from(*max))),
+        FieldType::Moment => text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
+        FieldType::WholeNumbers { items_max, max } => {
             let item = ObjectBuilder::new().schema_type(Type::Integer);
             let item = item.minimum(Some(0)).maximum(Some(i64::from(*max)));
             return numbers(item, *items_max, property);
         }
-        Shape::Texts { max } => {
+        FieldType::Texts { max } => {
             let item = ObjectBuilder::new().schema_type(Type::String).max_length(Some(*max));
             return list(item.build().into(), 0, property);
         }
@@ -87,27 +92,27 @@ fn of_property(property: &Property) -> Schema {
 }
 
 /// Texts that are checked for more than their length.
-fn is_shaped(shape: &Shape) -> bool {
-    let is_uuid = matches!(shape, Shape::Formatted { rule: "uuid", .. });
+fn is_shaped(shape: &FieldType) -> bool {
+    let is_uuid = matches!(shape, FieldType::Formatted { rule: "uuid", .. });
     is_uuid
         || matches!(
             shape,
-            Shape::Email
-                | Shape::Date
-                | Shape::Moment
-                | Shape::Picture { .. }
-                | Shape::Country
-                | Shape::Currency
-                | Shape::Word(_)
+            FieldType::Email
+                | FieldType::Date
+                | FieldType::Moment
+                | FieldType::Pattern { .. }
+                | FieldType::Country
+                | FieldType::Currency
+                | FieldType::Word(_)
         )
 }
 
 /// A text that need not be there: blank is as good as absent, whatever else it may be.
 fn or_blank(property: &Property) -> Schema {
-    let strict = Property { need: Need::Required, ..property.clone() };
+    let strict = Property { presence: Presence::Required, ..property.clone() };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
     let blank = ObjectBuilder::new().schema_type(none).pattern(Some("^\\s*$"));
-    let when = (property.need == Need::Conditional).then(|| note(property.need));
+    let when = (property.presence == Presence::Conditional).then(|| note(property.presence));
     let either = AnyOfBuilder::new().item(of_property(&strict)).item(blank).description(when);
     either.extensions(Some(rules(property))).build().into()
 }
@@ -117,20 +122,20 @@ fn rules(property: &Property) -> Extensions {
     Extensions::builder().add("x-rules", property.rules()).build()
 }
 
-fn note(need: Need) -> &'static str {
-    if need == Need::Conditional { "required on a condition" } else { "" }
+fn note(presence: Presence) -> &'static str {
+    if presence == Presence::Conditional { "required on a condition" } else { "" }
 }
 
-fn kinds(kind: Type, need: Need) -> SchemaType {
-    match need {
-        Need::Required => SchemaType::Type(kind),
-        Need::Conditional | Need::Optional => SchemaType::from_iter([kind, Type::Null]),
+fn kinds(kind: Type, presence: Presence) -> SchemaType {
+    match presence {
+        Presence::Required => SchemaType::Type(kind),
+        Presence::Conditional | Presence::Optional => SchemaType::from_iter([kind, Type::Null]),
     }
 }
 
 /// Blank text is as good as absent, so that only a required text has a least length.
-fn characters(text: ObjectBuilder, need: Need, min: usize, max: usize) -> ObjectBuilder {
-    let least = (need == Need::Required).then_some(min.max(1));
+fn characters(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
+    let least = (presence == Presence::Required).then_some(min.max(1));
     text.min_length(least).max_length(Some(max))
 }
 
@@ -142,9 +147,9 @@ const EMAIL: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
 const DATE: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
 const UUID: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
 
-/// A picture such as `9999.99`, where each nine is a digit.
-fn pattern(picture: &str) -> String {
-    let parts = picture.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
+/// A pattern such as `9999.99`, where each nine is a digit.
+fn regex_of(pattern: &str) -> String {
+    let parts = pattern.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
     format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
 }
 
@@ -167,7 +172,7 @@ fn limit(amount: Amount) -> Option<utoipa::Number> {
 fn list(item: Schema, min: usize, property: &Property) -> Schema {
     let least = (min > 0).then_some(min);
     ArrayBuilder::new()
-        .schema_type(kinds(Type::Array, property.need))
+        .schema_type(kinds(Type::Array, property.presence))
         .items(RefOr::T(item))
         .min_items(least)
         .extensions(Some(rules(property)))
@@ -177,7 +182,7 @@ fn list(item: Schema, min: usize, property: &Property) -> Schema {
 
 fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema {
     ArrayBuilder::new()
-        .schema_type(kinds(Type::Array, property.need))
+        .schema_type(kinds(Type::Array, property.presence))
         .items(item)
         .min_items(Some(1))
         .max_items(Some(items_max))
@@ -217,7 +222,7 @@ pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
 pub(super) fn failures() -> [(&'static str, Schema); 2] {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let flag = || ObjectBuilder::new().schema_type(Type::Boolean);
-    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     let code = || text().enum_values(Some(codes.clone())).description(Some("stable: programs decide by it"));
     let texts = ArrayBuilder::new().items(text());
     let by_path = ObjectBuilder::new()

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::http::code::Code;
-use crate::http::error::{ApiError, sentence};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, sentence};
 use crate::webhook::Attempt;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl EndpointAnswer {
     pub(crate) fn of(attempt: &Attempt) -> Result<Self, ApiError> {
         let unreachable = || {
             let why = attempt.outcome.failure().unwrap_or_default();
-            ApiError::new(Code::WebhookUnreachable, sentence(&why))
+            ApiError::new(ErrorCode::WebhookUnreachable, sentence(&why))
         };
         let status = attempt.status.ok_or_else(unreachable)?;
         let text = &attempt.response_head;
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn no_answer_is_a_failure_that_says_why() {
         let error = EndpointAnswer::of(&attempt(Outcome::Unreachable(Fault::Dns), None, "")).unwrap_err();
-        assert_eq!((error.status.as_u16(), error.code), (502, Code::WebhookUnreachable));
+        assert_eq!((error.status.as_u16(), error.code), (502, ErrorCode::WebhookUnreachable));
         assert_eq!(&*error.message, "The endpoint's name does not resolve");
     }
 }

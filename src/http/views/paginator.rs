@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::http::query::Page;
+use crate::http::extract::query::Page;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Paginator<T> {

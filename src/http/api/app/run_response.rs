@@ -1,0 +1,223 @@
+//! What a run means for who asked for it: its result, its refusal, or when to ask again. The operations fail
+//! with different statuses (docs/contract.md, "The authority pipeline").
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
+use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
+use crate::http::explain::authority;
+use crate::http::explain::explanation::{Explained, faults};
+use crate::http::extract::prefer::{PREFERENCE_APPLIED, Prefer, RESPOND_ASYNC};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
+use crate::http::state::ApiState;
+use crate::http::views::queue::QueueView;
+use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
+use crate::store::invoices;
+use crate::store::runs;
+
+/// The longest wait a caller is told.
+const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
+
+/// Submit's answer: the result under `message`, the sentence under `data`.
+pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
+    match run.state {
+        RunState::Succeeded => {
+            Ok(ApiResponse::ok(SubmissionResult::from(run), "Invoice submitted successfully"))
+        }
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered(run));
+            Err(pending(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
+        }
+        RunState::Refused => Err(refused(run)),
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// Transmit's answer; each failure is a 500 that says whether the same call may succeed later.
+pub(crate) async fn transmitted(
+    state: &ApiState,
+    run: &Run,
+    prefer: Prefer,
+) -> Result<ApiResponse, ApiError> {
+    match run.state {
+        RunState::Succeeded => {
+            let view = TransmissionResult::new(run, is_delivered(state, run).await?);
+            Ok(ApiResponse::ok("Invoice transmitted successfully", view))
+        }
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = failed(code_of(run.wait_reason), unanswered(run)).retryable(true);
+            Err(pending(state, run, error).await?)
+        }
+        RunState::Refused => {
+            Err(refused(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+        }
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// Report's answer; each failure is a 500 that says whether the same call may succeed later.
+pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
+    match run.state {
+        RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = failed(ErrorCode::AuthorityUnavailable, unanswered(run)).retryable(true);
+            Err(pending(state, run, error).await?)
+        }
+        RunState::Refused => {
+            let refused = ApiError { code: ErrorCode::ReportFailed, ..refused(run) };
+            Err(refused.with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+        }
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// The answer to a payment status that was relayed.
+pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
+    let message = "Invoice payment status updated successfully";
+    match run.state {
+        RunState::Succeeded => PaymentResult::of(run)
+            .map(|view| ApiResponse::ok(message, view))
+            .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting | RunState::Paused => {
+            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered(run));
+            Err(pending(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
+        }
+        RunState::Refused => Err(refused(run)),
+        RunState::Cancelled => Err(cancelled()),
+    }
+}
+
+/// 202: the run, and where to look for its end.
+async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let view = RunView::new(run, &steps, queue(state, run).await?);
+    let answer = ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
+    Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
+}
+
+/// Where the run stands in the queue, if it goes on by itself.
+pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
+    let place = state.pipeline.backlog.place(run).await?;
+    Ok(place.map(|place| QueueView::new(run, place)))
+}
+
+/// The failure of a call whose run has not ended: when to ask again, and how long it may take.
+async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
+    Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
+}
+
+/// The path of the run, its IRN encoded as a path segment.
+fn address(run: &Run) -> String {
+    let mut encoded = String::new();
+    for byte in run.irn.as_str().bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a text never fails.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    // Submit and Transmit are what the path shows unasked.
+    let which = match run.operation {
+        Operation::Submit | Operation::Transmit => String::new(),
+        other => format!("?operation={other}"),
+    };
+    format!("/v1/app/invoices/{encoded}/run{which}")
+}
+
+fn failed(code: ErrorCode, message: String) -> ApiError {
+    ApiError::new(code, message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn cancelled() -> ApiError {
+    ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
+}
+
+/// The authority's words, or ours, as a sentence; where they speak of a field, the caller's name of it.
+fn refused(run: &Run) -> ApiError {
+    if is_signed_otherwise(run) {
+        return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
+    }
+    rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
+}
+
+/// The same, of a document that no run is about.
+pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
+    let explanations = authority::explained(words, document);
+    // Words about a field begin with the authority's path of it, which is quoted as it is.
+    let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
+    let message = if quotes_path { words.to_owned() } else { sentence(words) };
+    let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
+    error.explained(Explained { explanations, patch: None })
+}
+
+fn unanswered(run: &Run) -> String {
+    let reason = run.last_error.as_deref();
+    let reason = reason.unwrap_or("the authority has not answered yet");
+    let goes_on =
+        if run.state.is_open() { "it goes on in the background" } else { "it waits for an operator" };
+    format!("The run has not ended: {reason}; {goes_on}")
+}
+
+fn wait(run: &Run, now: Timestamp) -> Duration {
+    let until = run.next_attempt_at.map(|at| at.duration_since(now));
+    let until = until.and_then(|wait| Duration::try_from(wait).ok());
+    until.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
+}
+
+fn code_of(reason: Option<WaitReason>) -> ErrorCode {
+    match reason {
+        Some(WaitReason::HealthCheckDown) => ErrorCode::HealthCheckDown,
+        Some(WaitReason::AccessPointOffline) => ErrorCode::AccessPointOffline,
+        Some(WaitReason::AuthorityUnavailable) | None => ErrorCode::AuthorityUnavailable,
+    }
+}
+
+/// Whether the receipt of an invoice of ours is known.
+async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
+    if run.done.contains(&Step::Receipt) {
+        return Ok(true);
+    }
+    let (kind, irn) = (UniqueNoType::Irn, run.irn.as_str());
+    let invoice = invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
+    Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::pipeline::{Operation, RunRequest};
+
+    #[test]
+    fn a_refusal_begins_as_a_sentence_unless_it_quotes_a_path() {
+        let said = |words: &str| {
+            let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+            let request = RunRequest { operation: Operation::Submit, irn, document: json!({ "irn": "x" }) };
+            let run = Run {
+                last_error: Some(words.to_owned()),
+                ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+            };
+            refused(&run).message.into_string()
+        };
+        let ours = said("the invoice names no customer to transmit it to");
+        assert_eq!(ours, "The invoice names no customer to transmit it to");
+        assert_eq!(said("invoicerequest.invoice.irn is odd"), "invoicerequest.invoice.irn is odd");
+    }
+}

@@ -1,0 +1,97 @@
+//! POST /v1/app/invoices/validate: Validate. It changes nothing; whatever is wrong with the payload, by our rules
+//! or by the authority's, is 400 (docs/contract.md, "The authority pipeline"). `?explain=patch` adds what would mend it.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+
+use crate::authority::{AuthorityFailure, CallerAccount};
+use crate::domain::access::caller::Caller;
+use crate::domain::party::Taxpayer;
+use crate::http::api::app::run_response;
+use crate::http::explain::local_faults;
+use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
+use crate::http::extract::body::Body;
+use crate::http::extract::query::Query;
+use crate::http::forms::report::Accepted;
+use crate::http::forms::validation::{self, Validation};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::suggest_patch;
+use crate::http::views::validated::Validated;
+
+/// That a refusal is to tell what would mend the body.
+struct ExplainMode;
+
+impl ExplainMode {
+    const WORD: &str = "patch";
+
+    fn parse(word: &str) -> Option<Self> {
+        word.eq_ignore_ascii_case(Self::WORD).then_some(Self)
+    }
+
+    fn allowed() -> String {
+        Self::WORD.to_owned()
+    }
+}
+
+pub(crate) async fn validate(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    hint: TaxpayerHint,
+    query: Query,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed);
+    let answer = match asked {
+        Ok(explain) => check(&state, (caller, hint), explain, body).await,
+        Err(fault) => Err(fault.into()),
+    };
+    answer.map_err(|error| match error.status {
+        StatusCode::UNPROCESSABLE_ENTITY => error.with_status(StatusCode::BAD_REQUEST),
+        _ => error,
+    })
+}
+
+async fn check(
+    state: &ApiState,
+    (caller, hint): (Caller, TaxpayerHint),
+    explain: Option<ExplainMode>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let body = body.object().await?;
+    let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
+    let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
+    let form = form.map_err(|faults| local_faults::refused(faults, &body));
+    // Only for the sake of a patch does the body stay in memory while the authority is asked.
+    let mended = explain.map(|ExplainMode| body);
+    let refused = match judge(state, taxpayer.as_ref(), form).await {
+        Err(refused) if refused.explained.is_some() => refused,
+        otherwise => return otherwise,
+    };
+    match (mended, taxpayer) {
+        (Some(body), Some(taxpayer)) => {
+            Err(refused.patched(suggest_patch::patch(state, &taxpayer, &body).await))
+        }
+        _ => Err(refused),
+    }
+}
+
+async fn judge(
+    state: &ApiState,
+    taxpayer: Option<&Taxpayer>,
+    form: Result<Accepted<Validation>, ApiError>,
+) -> Result<ApiResponse, ApiError> {
+    let form = form?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let document = &form.value.document;
+    let authority = state.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
+    authority.validate(document).await.map_err(|failure| match failure {
+        AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
+            run_response::rejected(&message, document)
+        }
+        other => other.into(),
+    })?;
+    let view = Validated::new(&form.value.irn, &form.warnings);
+    Ok(ApiResponse::ok("Invoice validated successfully", view).warn(&form.warnings))
+}

@@ -1,0 +1,26 @@
+//! POST /authority/notifications/{token}: the authority's notice about an invoice. It is unsigned, so that it is
+//! only a hint; 200 says that all that followed from it is durable, and anything else that it is to be sent again.
+
+use actix_web::web;
+
+use crate::http::api::authority::notice_token;
+use crate::http::extract::body::Body;
+use crate::http::forms::notice;
+use crate::http::forms::report;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::inbox::NoticeView;
+
+pub(crate) async fn notifications(
+    state: web::Data<ApiState>,
+    token: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    notice_token::check(&token, &state.settings.notification_token)?;
+    let body = body.up_to(notice::BYTES_MAX);
+    let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
+    state.inbound.hear(&form.value.irn, form.value.message).await?;
+    let view = NoticeView::from(&form.value);
+    Ok(ApiResponse::ok("Notification received successfully", view).warn(&form.warnings))
+}

@@ -1,0 +1,36 @@
+//! Secrets that are made here: keys and signing secrets. Chance is the operating system's.
+
+use rand::TryRng;
+use rand::rngs::SysRng;
+use secrecy::SecretString;
+
+use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::events::delivery::SecretType;
+use crate::http::respond::error::ApiError;
+use crate::webhook::Secret;
+
+pub(crate) fn key(kind: KeyKind) -> Result<SecretString, ApiError> {
+    let mut random = [0; 32];
+    SysRng.try_fill_bytes(&mut random).map_err(ApiError::internal)?;
+    Ok(new_key(kind, random))
+}
+
+pub(crate) fn webhook_secret(kind: SecretType) -> Secret {
+    match kind {
+        SecretType::Hmac => Secret::generate(&mut rand::rng()),
+        SecretType::Ed25519 => Secret::generate_pair(&mut rand::rng()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn two_keys_differ() {
+        let [one, other] = [key(KeyKind::Taxpayer).unwrap(), key(KeyKind::Taxpayer).unwrap()];
+        assert_ne!(one.expose_secret(), other.expose_secret());
+    }
+}

@@ -1,0 +1,56 @@
+//! POST /ops/pipeline/runs/{id}/pause, resume, retry, cancel: what the states of a run allow stands in
+//! `domain::run_move`.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::RunOrder;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::reason;
+use crate::http::forms::report;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::operated_run::OperatedRunWithSteps;
+use crate::store::runs;
+
+type Moved = Result<ApiResponse, ApiError>;
+
+/// Declares the handler of a move, and what it says when it was made.
+macro_rules! moves {
+    ($($handler:ident = $to:expr, $said:literal;)+) => {$(
+        pub(crate) async fn $handler(
+            state: web::Data<ApiState>,
+            OperatorCaller(operator): OperatorCaller,
+            id: web::Path<String>,
+            body: Body,
+        ) -> Moved {
+            move_run(&state, operator, &id, (body, $to, $said)).await
+        }
+    )+};
+}
+
+moves! {
+    pause_run = OperatorAction::Pause, "Pipeline run paused successfully";
+    resume_run = OperatorAction::Resume, "Pipeline run resumed successfully";
+    retry_run = OperatorAction::Retry, "Pipeline run retried successfully";
+    cancel_run = OperatorAction::Cancel, "Pipeline run cancelled successfully";
+}
+
+async fn move_run(
+    state: &ApiState,
+    operator_id: i64,
+    id: &str,
+    (body, to, said): (Body, OperatorAction, &'static str),
+) -> Moved {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let run = path_ids::run(state, id).await?;
+    let by = OperatorRequest { operator_id, reason: form.value.0 };
+    let order = RunOrder { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.move_run(run.taxpayer_id, order).await?;
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    Ok(ApiResponse::ok(said, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
+}

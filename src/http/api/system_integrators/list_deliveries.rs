@@ -1,0 +1,49 @@
+//! GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: the log of attempts, the newest events first.
+
+use actix_web::web;
+
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::log_position::LogPosition;
+use crate::domain::kernel::fault::Faults;
+use crate::http::extract::path_ids;
+use crate::http::extract::query::Query;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::delivery::DeliveryView;
+use crate::http::views::paginator::Paginator;
+use crate::store::events;
+use crate::store::webhooks::delivery_log::{self, DeliveryFilter};
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_deliveries(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let (filter, since) = filter(&query)?;
+    let since = match since {
+        Some(since) => Some(events::sequence_at(&state.store, taxpayer.id, since).await?),
+        None => None,
+    };
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (filter, place) = (DeliveryFilter { since, ..filter }, (page.number, page.per_page));
+    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer.id, filter, place).await?;
+    let items = found.iter().map(DeliveryView::from).collect();
+    Ok(ApiResponse::ok("Webhook deliveries retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
+    let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
+    match (state, query.since("since")) {
+        (Ok(state), Ok(since)) => {
+            let (event, irn) = (query.equal("event"), query.equal("irn"));
+            Ok((DeliveryFilter { state, event, irn, since: None }, since))
+        }
+        (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
+    }
+}

@@ -1,5 +1,0 @@
-//! `/authority`: what the authority calls.
-
-mod notifications;
-
-pub(super) use notifications::notifications;

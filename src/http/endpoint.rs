@@ -1,0 +1,90 @@
+//! One line of the route table: a path and what each of its methods does. Any other method is 405 with
+//! `Allow`, whatever the path.
+
+use std::rc::Rc;
+
+use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
+use actix_web::guard::{self, GuardContext};
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
+
+use crate::http::middleware::policy::RoutePolicy;
+use crate::http::respond::error::ApiError;
+
+/// A path with its methods.
+pub(crate) struct Path {
+    pub(crate) pattern: &'static str,
+    routes: Vec<Route>,
+    entrance: RoutePolicy,
+    pub(crate) allowed: Vec<Method>,
+}
+
+pub(crate) fn path(pattern: &'static str) -> Path {
+    Path { pattern, routes: Vec::new(), entrance: RoutePolicy::of(pattern), allowed: Vec::new() }
+}
+
+impl Path {
+    /// What is read can also be asked for without its body.
+    pub(crate) fn get<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::GET, Method::HEAD], handler)
+    }
+
+    pub(crate) fn post<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::POST], handler)
+    }
+
+    pub(crate) fn patch<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::PATCH], handler)
+    }
+
+    /// One operation under several methods.
+    pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.allowed.extend(methods.clone());
+        let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
+        self.routes.push(web::route().guard(guard::fn_guard(is_taken)).to(handler));
+        self
+    }
+}
+
+impl HttpServiceFactory for Path {
+    fn register(self, config: &mut AppService) {
+        let Self { pattern, routes, entrance, allowed } = self;
+        let taken: Rc<[Method]> = allowed.clone().into();
+        let refuse = move || {
+            let allowed = allowed.clone();
+            async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
+        };
+        let admit = from_fn(move |request: ServiceRequest, next| {
+            let is_taken = taken.contains(request.method());
+            entrance.admit(request, next, is_taken)
+        });
+        let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
+        resource.default_service(web::to(refuse)).wrap(admit).register(config);
+    }
+}
+
+/// What no path takes.
+pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
+    std::future::ready(Err(ApiError::route_not_found())).await
+}

@@ -1,0 +1,177 @@
+//! The authority names a field by a lower-cased path of its own structs. The document it refused tells which of the
+//! caller's fields that is; of a field that is not there the forms know the name.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::http::forms::form_schema::{FieldType, FormSchema};
+use crate::http::forms::relayed_payment;
+use crate::http::forms::submission;
+use crate::http::forms::transmit;
+use crate::http::forms::validation;
+use crate::http::forms::vat_report;
+
+/// The one field that has another name with the authority.
+const KIND: (&str, &str) = ("invoicekind", "invoice_category");
+
+/// What the forms of this surface ask for, by their names without underscores.
+static KNOWN: LazyLock<Names> = LazyLock::new(Names::of_forms);
+
+#[derive(Debug, Default)]
+struct Names {
+    all: HashMap<String, &'static str>,
+    top: HashSet<&'static str>,
+}
+
+impl Names {
+    fn of_forms() -> Self {
+        let forms = [
+            FormSchema::of(|reader| validation::validation(reader, None)),
+            FormSchema::of(|reader| submission::fields(reader, None)),
+            FormSchema::of(|reader| vat_report::read(reader, None, false)),
+            FormSchema::of(relayed_payment::read),
+            FormSchema::of(|reader| transmit::read(reader, None)),
+        ];
+        let mut names = Self::default();
+        names.all.insert(KIND.0.to_owned(), KIND.1);
+        for form in &forms {
+            names.top.extend(form.0.iter().map(|property| property.name));
+            names.add(form);
+        }
+        names
+    }
+
+    fn add(&mut self, form: &FormSchema) {
+        for property in &form.0 {
+            self.all.insert(folded(property.name), property.name);
+            match &property.shape {
+                FieldType::Object(inner) | FieldType::Objects { of: inner, .. } => self.add(inner),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The caller's dot path of what the authority calls so, `taxtotal[0].taxamount` as `tax_total.0.tax_amount`.
+/// A word that is no path, or a path of nothing that anybody knows, is none.
+pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
+    let said = said.to_ascii_lowercase();
+    let mut segments = said.split('.').peekable();
+    let is_rooted = segments.next_if(|first| first.ends_with("request")).is_some();
+    segments.next_if(|next| is_rooted && *next == "invoice");
+    let (mut steps, mut here) = (Vec::new(), Some(document));
+    for segment in segments {
+        let (name, index) = apart(segment)?;
+        here = match name.parse::<usize>() {
+            Ok(place) if !steps.is_empty() => here.and_then(|items| items.get(place)),
+            _ => {
+                let (key, value) = named(name, here)?;
+                steps.push(key);
+                value
+            }
+        };
+        if name.parse::<usize>().is_ok() {
+            steps.push(name.to_owned());
+        }
+        if let Some(index) = index {
+            steps.push(index.to_string());
+            here = here.and_then(|items| items.get(index));
+        }
+    }
+    let is_field = is_rooted || steps.len() > 1 || steps.first().is_some_and(|name| is_top(name, document));
+    (is_field && !steps.is_empty()).then(|| steps.join("."))
+}
+
+fn is_top(name: &str, document: &Value) -> bool {
+    KNOWN.top.contains(name) || document.get(name).is_some()
+}
+
+/// `taxtotal[0]` as the name and its place.
+fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
+    let Some((name, rest)) = segment.split_once('[') else { return Some((segment, None)) };
+    Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
+}
+
+/// The caller's name of a field, and what is there.
+fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
+    let name = folded(name);
+    let fields = here.and_then(Value::as_object);
+    if let Some((key, value)) = fields.and_then(|fields| fields.iter().find(|(key, _)| folded(key) == name)) {
+        let key = if name == KIND.0 { KIND.1.to_owned() } else { key.clone() };
+        return Some((key, Some(value)));
+    }
+    KNOWN.all.get(&name).map(|known| ((*known).to_owned(), None))
+}
+
+fn folded(name: &str) -> String {
+    name.replace('_', "").to_ascii_lowercase()
+}
+
+/// A sentence in which each path of the authority's is the caller's.
+pub(crate) fn translated(sentence: &str, document: &Value) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', ';', ':']);
+        let path = bare.contains('.').then(|| callers_path(bare, document)).flatten();
+        path.map_or_else(|| word.to_owned(), |path| format!("{path}{}", &word[bare.len()..]))
+    };
+    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_authority_becomes_the_callers_own() {
+        let document = json!({
+            "invoice_kind": "B2B", "vat_status": "ZERO_VAT",
+            "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }]
+        });
+        for (said, expected) in [
+            (
+                "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id",
+                "tax_total.0.tax_subtotal.0.tax_category.id",
+            ),
+            ("taxtotal.0.taxsubtotal.0.taxamount", "tax_total.0.tax_subtotal.0.tax_amount"),
+            ("InvoiceRequest.Invoice.TaxTotal[0].TaxAmount", "tax_total.0.tax_amount"),
+            ("invoicerequest.invoice.invoicekind", "invoice_category"),
+            ("vatpostpaymentrequest.vatstatus", "vat_status"),
+            ("updateinvoicerequest.paymentstatus", "payment_status"),
+            ("irnrequest.irn", "irn"),
+            ("invoicerequest.invoice.issuedate", "issue_date"),
+            ("invoicerequest.invoice.invoiceline[3].price.priceunit", "invoice_line.3.price.price_unit"),
+            ("issue_date", "issue_date"),
+            ("irn", "irn"),
+        ] {
+            assert_eq!(callers_path(said, &document).as_deref(), Some(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn words_about_no_field_are_left_alone() {
+        let document = json!({ "irn": "x" });
+        for said in [
+            "tin",
+            "invoicerequest.invoice.duedate[",
+            "invoicerequest.invoice.a.b",
+            "",
+            "e.g",
+            "0",
+            "[0]",
+            ".",
+        ] {
+            assert_eq!(callers_path(said, &document), None, "{said}");
+        }
+    }
+
+    #[test]
+    fn paths_within_a_sentence_are_the_callers_too() {
+        let said = "must add up to legalmonetarytotal.lineextensionamount, e.g. 5";
+        let expected = "must add up to legal_monetary_total.line_extension_amount, e.g. 5";
+        assert_eq!(translated(said, &Value::Null), expected);
+    }
+}

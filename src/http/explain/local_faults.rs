@@ -1,0 +1,73 @@
+//! Faults that the forms found, with what was expected and what was sent: the sentence says the one, the body the
+//! other.
+
+use serde_json::{Map, Value};
+
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::http::explain::explanation::{EINVOICE, Explained, Explanation};
+use crate::http::explain::phrases;
+use crate::http::explain::received_value;
+use crate::http::respond::error::ApiError;
+
+/// The faults that are explained; the others only stand in `errors`.
+const EXPLAINED_MAX: usize = 100;
+
+/// The refusal of a body for its faults.
+pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
+    let document = Value::Object(body.clone());
+    let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| of(fault, &document)).collect();
+    ApiError::invalid(faults).explained(Explained { explanations, patch: None })
+}
+
+fn of(fault: &Fault, document: &Value) -> Explanation {
+    let what = fault.message.strip_prefix(&format!("The {} field ", fault.path));
+    Explanation {
+        path: Some(fault.path.clone()),
+        rule: fault.rule,
+        expected: what.and_then(phrases::expected),
+        actual: received_value::at(document, &fault.path),
+        message: fault.message.clone(),
+        source: EINVOICE,
+        authority_message: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::forms::submission;
+    use crate::http::forms::testing::{catalog, changed, object, submission};
+
+    fn explained(body: Value) -> Vec<Explanation> {
+        let body = object(body);
+        let faults = submission::read(&body, None, &catalog()).unwrap_err();
+        refused(faults, &body).explained.unwrap().explanations
+    }
+
+    #[test]
+    fn a_fault_of_ours_tells_what_was_expected_and_what_was_sent() {
+        let cases = [
+            ("/issue_date", Some("15/01/2026"), "a date written YYYY-MM-DD"),
+            ("/document_currency_code", Some("XXX"), "a code of currencies"),
+            ("/invoice_category", Some("B2X"), "one of B2B, B2C, B2G"),
+            ("/invoice_line/0/price/price_unit", Some("KGMS"), "at most 3 characters"),
+            ("/accounting_supplier_party/telephone", Some("0803"), "a + followed by 6 to 15 digits"),
+            ("/irn", Some("x"), "{invoice_no}-{service_id}-{YYYYMMDD}"),
+            ("/business_id", None, "a value"),
+            ("/legal_monetary_total/payable_amount", Some("1"), "a number"),
+        ];
+        for (pointer, value, expected) in cases {
+            let all = explained(changed(&submission(), pointer, value.map(Value::from)));
+            assert_eq!(all[0].expected.as_deref(), Some(expected), "{pointer}");
+            assert_eq!(all[0].actual, value.map_or(Value::Null, Value::from), "{pointer}");
+            assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
+        }
+    }
+
+    #[test]
+    fn of_very_many_faults_the_first_are_explained() {
+        let line = serde_json::json!({});
+        let all = explained(changed(&submission(), "/invoice_line", Some(Value::Array(vec![line; 1_000]))));
+        assert_eq!(all.len(), EXPLAINED_MAX);
+    }
+}

@@ -1,0 +1,166 @@
+//! Which taxpayer a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). With a taxpayer's key it is
+//! that one; with an integrator's, the first of these that is present and well formed decides: the
+//! business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpRequest};
+use serde_json::{Map, Value};
+
+use crate::domain::access::caller::Caller;
+use crate::domain::invoice::irn::{Irn, is_service_id};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::Taxpayer;
+use crate::http::extract::path_ids;
+use crate::http::forms::taxpayer::is_uuid;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::db::error::StoreError;
+
+pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
+
+/// The header `x-taxpayer-id`, where it is well formed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TaxpayerHint(Option<TaxpayerId>);
+
+impl FromRequest for TaxpayerHint {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let text = request.headers().get(TAXPAYER_ID).and_then(|value| value.to_str().ok());
+        ready(Ok(Self(text.and_then(path_ids::number).map(TaxpayerId))))
+    }
+}
+
+/// The taxpayer whose IRN stands in a path; an IRN of anybody else is of no invoice.
+pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
+    let found = match caller {
+        Caller::Taxpayer(id) => own(state, id).await?,
+        Caller::Integrator(integrator) => {
+            taxpayers::owned_by_with_service_id(&state.store, integrator, irn.service_id()).await?
+        }
+    };
+    let is_theirs = |taxpayer: &Taxpayer| irn.has_service_id(&taxpayer.service_id);
+    let found = found.filter(is_theirs).ok_or_else(ApiError::invoice_not_found)?;
+    verified(state, found)
+}
+
+/// The taxpayer that a body is about; `None` where nothing in it says so.
+pub(crate) async fn for_body(
+    state: &ApiState,
+    caller: Caller,
+    body: &Map<String, Value>,
+    hint: TaxpayerHint,
+) -> Result<Option<Taxpayer>, ApiError> {
+    match (caller, Name::of(body, hint)) {
+        (Caller::Taxpayer(id), _) => own(state, id).await?.map(|found| verified(state, found)).transpose(),
+        (Caller::Integrator(_), None) => Ok(None),
+        (Caller::Integrator(integrator), Some(name)) => {
+            let found = named(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+            verified(state, found).map(Some)
+        }
+    }
+}
+
+/// The authority answers these calls with whatever the service id leads to: who has claimed another's is let in only
+/// where no confirmation is required.
+fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
+    taxpayer.check_verified(state.settings.verification)?;
+    Ok(taxpayer)
+}
+
+async fn own(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError> {
+    Ok(taxpayers::with_id(state.store.reader(), id).await?)
+}
+
+async fn named(
+    state: &ApiState,
+    integrator: IntegratorId,
+    name: Name<'_>,
+) -> Result<Option<Taxpayer>, StoreError> {
+    let store = &state.store;
+    match name {
+        Name::BusinessId(id) => taxpayers::owned_by_with_business_id(store, integrator, id).await,
+        Name::Irn(irn) => taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await,
+        Name::ServiceId(id) => taxpayers::owned_by_with_service_id(store, integrator, id).await,
+        Name::Tin(tin) => taxpayers::owned_by_with_tin(store, integrator, tin).await,
+        Name::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
+    }
+}
+
+/// Whether a taxpayer's own key sends the service id of somebody else. An integrator may send any: it may have one
+/// of its own.
+pub(crate) async fn names_another(
+    state: &ApiState,
+    caller: Caller,
+    body: &Map<String, Value>,
+) -> Result<bool, ApiError> {
+    let (Caller::Taxpayer(id), Some(service_id)) = (caller, service_id(body)) else { return Ok(false) };
+    let owner = taxpayers::with_service_id(&state.store, service_id).await?;
+    Ok(owner.is_some_and(|owner| owner != id))
+}
+
+fn service_id(body: &Map<String, Value>) -> Option<&str> {
+    let text = body.get("integrator_service_id").and_then(Value::as_str).map(str::trim);
+    text.filter(|text| is_service_id(text))
+}
+
+/// What names the taxpayer that an integrator means.
+#[derive(Debug, PartialEq, Eq)]
+enum Name<'a> {
+    BusinessId(&'a str),
+    Irn(Irn),
+    ServiceId(&'a str),
+    Tin(&'a str),
+    Id(TaxpayerId),
+}
+
+impl<'a> Name<'a> {
+    /// The first that is present and well formed.
+    fn of(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
+        let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);
+        let irn = || text("irn").and_then(|irn| Irn::parse(irn).ok()).map(Self::Irn);
+        let service_id = || service_id(body).map(Self::ServiceId);
+        let tin = || text("agent_tin").filter(|tin| !tin.is_empty()).map(Self::Tin);
+        business_id.or_else(irn).or_else(service_id).or_else(tin).or(hint.map(Self::Id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const BUSINESS: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
+    const IRN: &str = "INV001-94AD90FB-20261121";
+
+    #[test]
+    fn the_first_name_that_is_well_formed_decides() {
+        let hint = TaxpayerHint(Some(TaxpayerId(7)));
+        let irn = || Some(Name::Irn(Irn::parse(IRN).unwrap()));
+        let cases = [
+            (json!({ "business_id": BUSINESS, "irn": IRN }), Some(Name::BusinessId(BUSINESS))),
+            (json!({ "business_id": format!(" {BUSINESS} ") }), Some(Name::BusinessId(BUSINESS))),
+            (json!({ "business_id": "odd", "irn": IRN }), irn()),
+            (json!({ "business_id": 1, "irn": IRN }), irn()),
+            (json!({ "irn": IRN, "integrator_service_id": "A1B2C3D4", "agent_tin": "1" }), irn()),
+            (
+                json!({ "irn": "odd", "integrator_service_id": " A1B2C3D4 ", "agent_tin": "1" }),
+                Some(Name::ServiceId("A1B2C3D4")),
+            ),
+            (json!({ "integrator_service_id": "my service", "agent_tin": " 1-2 " }), Some(Name::Tin("1-2"))),
+            (json!({ "irn": "odd", "agent_tin": " " }), Some(Name::Id(TaxpayerId(7)))),
+        ];
+        for (body, name) in cases {
+            assert_eq!(Name::of(body.as_object().unwrap(), hint), name, "{body}");
+        }
+        assert_eq!(Name::of(&Map::new(), TaxpayerHint(None)), None);
+    }
+}

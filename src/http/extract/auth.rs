@@ -1,0 +1,221 @@
+//! Who calls: the `x-api-key` becomes one of the callers of the domain, or a refusal. The key is looked up
+//! at every request, so that a rotated one is refused at once. The surface decides the words of a refusal.
+
+use std::fmt;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::HeaderMap;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use futures_util::future::LocalBoxFuture;
+
+use crate::domain::access::api_key::KeyScope;
+use crate::domain::access::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::http::limits;
+use crate::http::middleware::client_address;
+use crate::http::middleware::policy;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::keys;
+
+const API_KEY: &str = "x-api-key";
+/// What takes no key.
+pub(crate) const PUBLIC: &str = "/v1/core/commons/invoice-categories";
+
+/// Whose key a request carried, as the access log names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Account {
+    kind: KeyKind,
+    id: i64,
+}
+
+impl Account {
+    pub(crate) fn new(kind: KeyKind, id: i64) -> Self {
+        Self { kind, id }
+    }
+
+    pub(crate) fn owner(self) -> (KeyKind, i64) {
+        (self.kind, self.id)
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.id)
+    }
+}
+
+/// The kinds of keys that a part of the API takes, and the code for any other key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Surface {
+    kinds: &'static [KeyKind],
+    otherwise: ErrorCode,
+}
+
+const TAXPAYERS: Surface = Surface { kinds: &[KeyKind::Taxpayer], otherwise: ErrorCode::InvalidApiKey };
+const INTEGRATORS: Surface = Surface { kinds: &[KeyKind::Integrator], otherwise: ErrorCode::InvalidApiKey };
+const OPERATORS: Surface = Surface { kinds: &[KeyKind::Operator], otherwise: ErrorCode::InvalidApiKey };
+const ACCESS_POINT: Surface =
+    Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
+
+impl Surface {
+    /// The surface of a path of the route table; none of a path that asks for no key, or asks by itself.
+    pub(crate) fn of(pattern: &str) -> Option<Self> {
+        const SURFACES: [(&str, Surface); 5] = [
+            ("/v1/tax-payers/", TAXPAYERS),
+            ("/v1/system-integrators/", INTEGRATORS),
+            ("/v1/app/", ACCESS_POINT),
+            ("/v1/core/", ACCESS_POINT),
+            ("/ops/", OPERATORS),
+        ];
+        let surface = SURFACES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
+        surface.filter(|_| pattern != PUBLIC).map(|(_, surface)| *surface)
+    }
+
+    /// Refuses a request whose key is of no kind that the surface takes.
+    pub(crate) async fn admit(self, request: &HttpRequest) -> Result<Account, ApiError> {
+        let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
+        let Some(account) = account else { return Err(failed(request, self.otherwise)) };
+        check_scope(request).await?;
+        request.extensions_mut().insert(account);
+        Ok(account)
+    }
+}
+
+/// What was found for the key of a request; it is looked up once.
+#[derive(Debug, Clone, Copy)]
+struct ResolvedKey(Option<(Account, KeyScope)>);
+
+/// The account of the key, whatever its kind; none where there is no key, or nobody has it.
+pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<Account>, ApiError> {
+    Ok(resolved(request).await?.map(|(account, _)| account))
+}
+
+/// The account and the scope of the key.
+async fn resolved(request: &HttpRequest) -> Result<Option<(Account, KeyScope)>, ApiError> {
+    let known = request.extensions().get::<ResolvedKey>().copied();
+    if let Some(ResolvedKey(account)) = known {
+        return Ok(account);
+    }
+    let account = match sent(request.headers()).ok().and_then(|key| KeyKind::of(key).map(|kind| (kind, key)))
+    {
+        None => None,
+        Some((kind, key)) => {
+            let state = state(request)?;
+            let found = keys::valid(&state.store, kind, key, state.now()).await?;
+            if let Some(key) = &found {
+                state.key_usage.note(key);
+            }
+            found.map(|key| (Account::new(kind, key.owner.id), key.scope))
+        }
+    };
+    request.extensions_mut().insert(ResolvedKey(account));
+    Ok(account)
+}
+
+fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
+    request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
+}
+
+/// Refuses a write with a key that may only read.
+async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
+    let is_read = || policy::only_reads(request.match_pattern().as_deref(), request.method());
+    match resolved(request).await? {
+        Some((_, KeyScope::ReadOnly)) if !is_read() => {
+            Err(ApiError::new(ErrorCode::KeyReadOnly, "This API key may only read"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why a request carries no key that could be anybody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NoKey {
+    Missing,
+    /// Of two keys neither may be taken: a proxy may have judged by the other.
+    Twice,
+    /// Not in ASCII.
+    Garbled,
+}
+
+/// The key that a request was sent with.
+fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
+    let mut keys = headers.get_all(API_KEY);
+    match (keys.next(), keys.next()) {
+        (None, _) => Err(NoKey::Missing),
+        (Some(_), Some(_)) => Err(NoKey::Twice),
+        (Some(key), None) if key.is_empty() => Err(NoKey::Missing),
+        (Some(key), None) => key.to_str().map_err(|_| NoKey::Garbled),
+    }
+}
+
+/// Writes the line of a failed authentication, unless there are too many of them. Of the key it names the kind.
+fn log_failure(request: &HttpRequest, state: &ApiState) {
+    let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
+    let known = request
+        .extensions()
+        .get::<ResolvedKey>()
+        .and_then(|ResolvedKey(found)| found.map(|(account, _)| account));
+    let (reason, kind) = match sent(request.headers()) {
+        Err(NoKey::Missing) => ("no key", None),
+        Err(NoKey::Twice) => ("two keys", None),
+        Err(NoKey::Garbled) => ("malformed key", None),
+        Ok(key) => match (KeyKind::of(key), known) {
+            (None, _) => ("malformed key", None),
+            (kind, None) => ("unknown key", kind),
+            (kind, Some(_)) => ("key of another surface", kind),
+        },
+    };
+    tracing::warn!(
+        peer = client_address::of(request).map(tracing::field::display),
+        route = request.match_pattern(),
+        key_kind = kind.map(tracing::field::display),
+        account = known.map(tracing::field::display),
+        reason,
+        suppressed,
+        "an authentication failed"
+    );
+}
+
+/// Why a request is not authenticated: for want of a good key or, after too many of those, for coming again.
+fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
+    let counted = state(request).map(|state| {
+        log_failure(request, state);
+        let peer = client_address::of(request);
+        state.limits.failed_authentication(peer, state.now()).map(|_| None)
+    });
+    if let Err(error) = counted.and_then(|counted| limits::noted(request, counted)) {
+        return error;
+    }
+    match sent(request.headers()) {
+        Err(NoKey::Missing) => ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header is required"),
+        Err(NoKey::Twice) => {
+            ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header must be sent once")
+        }
+        Err(NoKey::Garbled) | Ok(_) => ApiError::new(otherwise, "The API key is not valid here"),
+    }
+}
+
+/// Declares how a caller is extracted: the surface whose keys are meant, and the value made of one.
+macro_rules! caller {
+    ($caller:ty, $surface:expr, $make:expr) => {
+        impl FromRequest for $caller {
+            type Error = ApiError;
+            type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let request = request.clone();
+                Box::pin(async move { $surface.admit(&request).await.map($make) })
+            }
+        }
+    };
+}
+
+caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(account.id)));
+caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(account.id)));
+caller!(OperatorCaller, OPERATORS, |account| Self(account.id));
+caller!(Caller, ACCESS_POINT, |account| match account.kind {
+    KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
+    KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
+});

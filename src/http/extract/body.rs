@@ -1,0 +1,274 @@
+//! The body of a request as JSON. It is read when the handler asks for it, so that the right to call is
+//! decided first; its size is counted while it comes in, and it may not take forever. Room for it is taken before a
+//! byte is read, for its text and then for its values, and given back as each of them goes.
+
+use std::future::{Ready, ready};
+use std::ops::Deref;
+use std::time::Duration;
+
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use futures_util::StreamExt;
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::http::extract::auth::Account;
+use crate::http::extract::json;
+use crate::http::limits::BodyPermit;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// The room that is taken at first for a body that does not say how long it is; it doubles as the body comes in.
+const ROOM_AT_FIRST: usize = 64 * 1024;
+
+/// A body that has not been parsed yet.
+pub(crate) struct Body {
+    source: BodySource,
+    declared: ContentHeaders,
+    bytes_max: usize,
+    account: Option<Account>,
+    state: web::Data<ApiState>,
+}
+
+enum BodySource {
+    Unread(Payload),
+    /// Read before, for the sake of the request's key.
+    Read(BodyText),
+}
+
+/// What the headers say about it.
+#[derive(Debug)]
+struct ContentHeaders {
+    is_json: bool,
+    length: Option<usize>,
+}
+
+/// A whole body as it came, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct BodyText {
+    pub(crate) bytes: Vec<u8>,
+    account: Option<Account>,
+    _room: BodyPermit,
+}
+
+/// The JSON object that a body is, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct JsonObject {
+    members: Map<String, Value>,
+    _room: Option<BodyPermit>,
+}
+
+impl Deref for JsonObject {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.members
+    }
+}
+
+impl FromRequest for Body {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let read = request.extensions_mut().remove::<BodyText>();
+        let source = read.map_or_else(|| BodySource::Unread(payload.take()), BodySource::Read);
+        let state = request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"));
+        ready(state.map(|state| Self {
+            source,
+            declared: ContentHeaders::of(request.headers()),
+            bytes_max: state.settings.body_bytes_max,
+            account: request.extensions().get().copied(),
+            state: state.clone(),
+        }))
+    }
+}
+
+impl ContentHeaders {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        let plain = text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
+        Self {
+            is_json: plain && text(CONTENT_TYPE).is_none_or(names_json),
+            length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+        }
+    }
+}
+
+/// `application/json`, or any type whose structured syntax is JSON, in UTF-8 (RFC 8259, section 8.1).
+fn names_json(content_type: &str) -> bool {
+    let mut parts = content_type.split(';');
+    let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = essence.is_empty() || essence == "application/json" || essence.ends_with("+json");
+    is_json && parts.filter_map(charset).all(|charset| charset.eq_ignore_ascii_case("utf-8"))
+}
+
+/// The value of a parameter of this name.
+fn charset(parameter: &str) -> Option<&str> {
+    let (name, value) = parameter.split_once('=')?;
+    name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+}
+
+impl Body {
+    /// With a limit of its own.
+    #[must_use]
+    pub(crate) fn up_to(self, bytes_max: usize) -> Self {
+        Self { bytes_max, ..self }
+    }
+
+    /// The JSON object that the body is; no body at all is an empty one, whatever its headers say.
+    pub(crate) async fn object_or_nothing(self) -> Result<JsonObject, ApiError> {
+        let (is_json, state) = (self.declared.is_json, self.state.clone());
+        let text = self.in_time().await?;
+        match text.bytes.is_empty() {
+            true => Ok(JsonObject { members: Map::new(), _room: None }),
+            false if is_json => text.object(&state).await,
+            false => Err(no_json()),
+        }
+    }
+
+    /// The JSON object that the body is.
+    pub(crate) async fn object(self) -> Result<JsonObject, ApiError> {
+        let state = self.state.clone();
+        self.text().await?.object(&state).await
+    }
+
+    /// The whole body as it came, for who parses it elsewhere.
+    pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
+        if !self.declared.is_json {
+            return Err(no_json());
+        }
+        self.in_time().await
+    }
+
+    /// The limit is for the whole of it, so that a byte now and then does not help.
+    async fn in_time(self) -> Result<BodyText, ApiError> {
+        let limit = self.state.settings.body_timeout;
+        match self.source {
+            BodySource::Read(text) => Ok(text),
+            BodySource::Unread(_) => timeout(limit, self.read()).await.map_err(|_| too_slow(limit))?,
+        }
+    }
+
+    async fn read(self) -> Result<BodyText, ApiError> {
+        let Self { source: BodySource::Unread(mut payload), bytes_max, account, state, declared } = self
+        else {
+            return Err(ApiError::internal("the body was read before"));
+        };
+        if declared.length.is_some_and(|length| length > bytes_max) {
+            return Err(too_large(bytes_max));
+        }
+        let mut size = match payload {
+            Payload::None => 0,
+            _ => declared.length.unwrap_or(ROOM_AT_FIRST).min(bytes_max),
+        };
+        let mut room = state.bodies.text(account, size).await?;
+        let mut bytes = Vec::with_capacity(size);
+        while let Some(chunk) = payload.next().await {
+            let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
+            let length = bytes.len() + chunk.len();
+            if length > bytes_max {
+                return Err(too_large(bytes_max));
+            }
+            if length > size {
+                let more = length.max(2 * size).min(bytes_max) - size;
+                room.grow(more)?;
+                size += more;
+                bytes.reserve_exact(size - bytes.len());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(BodyText { bytes, account, _room: room })
+    }
+}
+
+impl BodyText {
+    /// The JSON object that the text is.
+    async fn object(self, state: &ApiState) -> Result<JsonObject, ApiError> {
+        let room = self.room_for_values(state).await?;
+        let members = json::object(&self.bytes)?;
+        Ok(JsonObject { members, _room: Some(room) })
+    }
+
+    /// Reads the text in the room that was taken for its values, and gives back all the room.
+    pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
+        let result = read(&self.bytes);
+        drop(room);
+        result
+    }
+
+    /// Room for what the text becomes when it is parsed.
+    pub(crate) async fn room_for_values(&self, state: &ApiState) -> Result<BodyPermit, ApiError> {
+        state.bodies.values(self.account, &self.bytes).await
+    }
+}
+
+/// A whole body before its handler asks for it: what it is does not matter yet.
+pub(crate) async fn whole(
+    request: &mut ServiceRequest,
+    state: &web::Data<ApiState>,
+    account: Account,
+    bytes_max: usize,
+) -> Result<BodyText, ApiError> {
+    let declared = ContentHeaders::of(request.headers());
+    let source = BodySource::Unread(request.take_payload());
+    Body { source, declared, bytes_max, account: Some(account), state: state.clone() }.in_time().await
+}
+
+fn too_large(bytes_max: usize) -> ApiError {
+    ApiError::new(ErrorCode::PayloadTooLarge, format!("The request body is longer than {bytes_max} bytes"))
+}
+
+fn no_json() -> ApiError {
+    let message = "The request body must be application/json in UTF-8, without content encoding";
+    ApiError::new(ErrorCode::UnsupportedMediaType, message)
+}
+
+fn too_slow(limit: Duration) -> ApiError {
+    let message = format!("The request body did not come in within {} s", limit.as_secs());
+    ApiError::new(ErrorCode::RequestTimeout, message)
+}
+
+fn malformed(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::MalformedJson, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn is_json(name: HeaderName, value: &'static str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static(value));
+        ContentHeaders::of(&headers).is_json
+    }
+
+    #[test]
+    fn a_body_is_json_by_its_type_or_by_default() {
+        assert!(ContentHeaders::of(&HeaderMap::new()).is_json);
+        for json in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/json;x=1;Charset=\"UTF-8\"",
+            "application/merge-patch+json",
+        ] {
+            assert!(is_json(CONTENT_TYPE, json), "{json}");
+        }
+        for other in [
+            "text/plain",
+            "application/xml",
+            "application/jsonx",
+            "multipart/form-data; boundary=x",
+            "application/json; charset=iso-8859-1",
+            "application/json; charset=utf-16",
+            "application/json; charset=",
+        ] {
+            assert!(!is_json(CONTENT_TYPE, other), "{other}");
+        }
+        assert!(!is_json(CONTENT_ENCODING, "gzip"));
+    }
+}

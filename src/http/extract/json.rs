@@ -1,0 +1,223 @@
+//! The text of a body as a JSON object, with a fault for each key that it must not have. JSON leaves open which of
+//! two members with the same key counts, and a proxy, a log and this service may each choose another; of an amount
+//! that is sent twice none may be taken. A key that begins with a private token of the JSON library is refused
+//! because other readers of that library would take it for a number or for a text to be parsed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use strict_json::{JsonError, JsonLimits, KeyError, KeyErrorKind, PathSegment};
+
+use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+/// Where a fault stands that is of the body as a whole.
+const WHOLE_BODY: &str = "body";
+/// Keys that are named at most.
+const KEY_FAULTS_MAX: usize = 20;
+/// A key may be as long as the body. Shown is so much of each, and of the path to it.
+const KEY_BYTES_SHOWN: usize = 100;
+const PATH_BYTES_SHOWN: usize = 300;
+/// The list of a batch whose items are judged alone.
+const ITEMS: &str = "invoices";
+
+/// The body of Bulk.
+#[derive(Debug)]
+pub(crate) struct BatchBody {
+    pub(crate) object: Map<String, Value>,
+    /// The keys that an item must not have, by the position of the item. Paths begin at the item.
+    pub(crate) key_faults: BTreeMap<usize, Faults>,
+}
+
+/// Reads a JSON object. A key that is sent twice or reserved anywhere in it refuses it.
+pub(crate) fn object(text: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    let mut faults = Faults::up_to(KEY_FAULTS_MAX);
+    let value = read(text, |fault| faults.push(sentence(fault.kind, fault.steps(), WHOLE_BODY)))?;
+    whole_object(value, faults)
+}
+
+/// Reads the object that a batch is. A key that an item must not have is a fault of that item.
+pub(crate) fn batch(text: &[u8]) -> Result<BatchBody, ApiError> {
+    let mut faults = Faults::up_to(KEY_FAULTS_MAX);
+    let mut key_faults = BTreeMap::new();
+    let value = read(text, |fault| match item_of(fault) {
+        // The form refuses a longer list.
+        Some(index) if index >= INVOICES_MAX => {}
+        Some(index) => {
+            let of_item = key_faults.entry(index).or_insert_with(|| Faults::up_to(ITEM_FAULTS_MAX));
+            of_item.push(sentence(fault.kind, fault.steps().skip(2), WHOLE_ITEM));
+        }
+        None => faults.push(sentence(fault.kind, fault.steps(), WHOLE_BODY)),
+    })?;
+    Ok(BatchBody { object: whole_object(value, faults)?, key_faults })
+}
+
+fn read(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiError> {
+    let malformed = |message: String| ApiError::new(ErrorCode::MalformedJson, message);
+    let blank = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().all(u8::is_ascii_whitespace);
+    if blank {
+        return Err(malformed("The request body is empty; a JSON object is expected.".to_owned()));
+    }
+    strict_json::read(text, JsonLimits::REQUEST, on_fault).map_err(|error| match error {
+        JsonError::TooDeep { max } => {
+            malformed(format!("The request body is nested more than {max} levels deep."))
+        }
+        JsonError::TooManyValues => {
+            malformed("The request body has too many values for its length.".to_owned())
+        }
+        other => malformed(format!("The request body is not valid JSON: {other}.")),
+    })
+}
+
+fn whole_object(value: Value, key_faults: Faults) -> Result<Map<String, Value>, ApiError> {
+    match value {
+        _ if !key_faults.is_empty() => Err(key_faults.into()),
+        Value::Object(object) => Ok(object),
+        _ => Err(Fault::new(WHOLE_BODY, "type", "The request body must be a JSON object.").into()),
+    }
+}
+
+/// The position of the item that has the fault.
+fn item_of(fault: &KeyError<'_>) -> Option<usize> {
+    let mut steps = fault.steps();
+    match (steps.next()?, steps.next()?) {
+        (PathSegment::Key(ITEMS), PathSegment::Index(index)) => Some(index),
+        _ => None,
+    }
+}
+
+/// A reserved key is shown by the object that has it: it is no part of a path, which may become a key of an answer.
+fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
+    let mut names: Vec<String> = steps.map(shown).collect();
+    let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
+    let path = names.join(".");
+    let path = match cut(&path, PATH_BYTES_SHOWN) {
+        _ if names.is_empty() => whole,
+        path => path,
+    };
+    let message = match reserved {
+        Some(key) => format!("The {path} field must not have the reserved key {key}."),
+        None => format!("The {path} field must not be sent twice."),
+    };
+    Fault::new(path, if kind == KeyErrorKind::Reserved { "reserved" } else { "duplicate" }, message)
+}
+
+fn shown(step: PathSegment<'_>) -> String {
+    match step {
+        PathSegment::Key(key) => cut(key, KEY_BYTES_SHOWN).to_owned(),
+        PathSegment::Index(index) => index.to_string(),
+    }
+}
+
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &[u8]) -> (u16, &'static str) {
+        let error = object(text).unwrap_err();
+        (error.status.as_u16(), error.code.as_str())
+    }
+
+    fn faults(text: &str) -> Vec<(String, &'static str)> {
+        let listed = |faults: &Faults| faults.iter().map(|fault| (fault.path.clone(), fault.rule)).collect();
+        match object(text.as_bytes()) {
+            Ok(_) => Vec::new(),
+            Err(error) => listed(&error.faults),
+        }
+    }
+
+    #[test]
+    fn only_text_that_is_no_json_is_malformed() {
+        let deep = format!("{{\"a\":{}0{}}}", "[".repeat(128), "]".repeat(128));
+        let dense = format!("{{\"a\":[{}0]}}", "0,".repeat(1_000_000));
+        for text in [
+            b"".as_slice(),
+            b"  \n",
+            b"\xef\xbb\xbf",
+            b"{",
+            b"{\"a\":}",
+            b"{\"a\":\"\xff\"}",
+            b"{} {}",
+            deep.as_bytes(),
+            dense.as_bytes(),
+        ] {
+            let shown = String::from_utf8_lossy(&text[..text.len().min(80)]);
+            assert_eq!(refusal(text), (400, "MALFORMED_JSON"), "{shown}");
+        }
+        for text in [b"null".as_slice(), b"[]", b"1", b"\"text\""] {
+            assert_eq!(refusal(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
+        }
+        assert!(object(b"{}").is_ok());
+        assert!(object(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
+        assert!(object(format!("{{\"a\":{}0{}}}", "[".repeat(127), "]".repeat(127)).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let object = object(br#"{"amount": 0.10000000000000000001}"#).unwrap();
+        assert_eq!(object["amount"].to_string(), "0.10000000000000000001");
+    }
+
+    #[test]
+    fn each_key_that_is_sent_twice_is_named_by_its_path() {
+        let text = r#"{"amount":1.5e300,"x":[-1,12345678901234567890123,1e400,0.1],"a":{"b":[{"c":1},{"c":1,"d":null,"c":2}]},"amount":100,"a":true,"amount":3}"#;
+        let named = ["a.b.1.c", "amount", "a", "amount"].map(|path| (path.to_owned(), "duplicate"));
+        assert_eq!(faults(text), named);
+        assert_eq!(faults(r#"{"amount":1,"\u0061mount":2}"#), [("amount".to_owned(), "duplicate")]);
+        assert_eq!(faults(r#"{"a:":":","b":"\":\"","c":"\\","d":"\\\":"}"#), []);
+    }
+
+    #[test]
+    fn a_reserved_key_is_named_by_the_object_that_has_it() {
+        for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::Number"] {
+            let at = |path: &str| [(path.to_owned(), "reserved")];
+            assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), at("body"));
+            assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
+            // It hides no key that is sent twice.
+            let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
+            assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
+        }
+    }
+
+    #[test]
+    fn little_of_a_hostile_body_is_shown() {
+        let twins = vec!["\"a\":1"; 1_000].join(",");
+        let found = faults(&format!("{{\"{}\":{{{twins}}}}}", "k".repeat(100_000)));
+        assert_eq!(found.len(), KEY_FAULTS_MAX);
+        assert_eq!(found[0].0, format!("{}.a", "k".repeat(100)));
+        let accents = "\u{e9}".repeat(60);
+        assert_eq!(faults(&format!("{{\"{accents}\":1,\"{accents}\":2}}"))[0].0, "\u{e9}".repeat(50));
+        let deep = format!("{{\"{}\":", "k".repeat(100)).repeat(9);
+        let found = faults(&format!("{deep}{{{twins}}}{}", "}".repeat(9)));
+        assert_eq!(found[0].0.len(), PATH_BYTES_SHOWN);
+    }
+
+    #[test]
+    fn a_key_fault_in_an_item_of_a_batch_is_that_items() {
+        let text = r#"{"invoices":[{"a":1},{"a":1,"a":2,"b":{"c":[{"d":1,"d":1}]}},7,{"$serde_json::private::x":1}]}"#;
+        let body = batch(text.as_bytes()).unwrap();
+        let found: Vec<_> = body
+            .key_faults
+            .iter()
+            .flat_map(|(index, faults)| faults.iter().map(move |fault| (*index, fault.path.as_str())))
+            .collect();
+        assert_eq!(found, [(1, "a"), (1, "b.c.0.d"), (3, "invoice")]);
+        for text in [
+            r#"{"invoices":[{"a":1}],"x":{"a":1,"a":2}}"#,
+            r#"{"invoices":[{"a":1}],"invoices":[{"a":1,"a":2}]}"#,
+            r#"{"invoices":{"0":{"a":1,"a":2}}}"#,
+        ] {
+            assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
+        }
+        // As many items as a batch may have may each have such a key, and no more are kept.
+        let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
+        let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
+        assert_eq!(body.key_faults.len(), INVOICES_MAX);
+    }
+}

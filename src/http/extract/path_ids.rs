@@ -1,0 +1,83 @@
+//! Identifiers in paths and bodies. What is no integer names nothing: 404, never 400.
+
+use uuid::Uuid;
+
+use crate::actors::taxpayer::command::Which;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::{IntegratorId, InvoiceId, TaxpayerId};
+use crate::domain::party::Taxpayer;
+use crate::domain::pipeline::Run;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::runs;
+
+pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
+    number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
+}
+
+/// The invoice that a body names, unless it is by a number that no invoice can have.
+pub(crate) fn which(which: Which) -> Result<Which, ApiError> {
+    let may_be = which.kind != UniqueNoType::PortalId || number(&which.text).is_some();
+    may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
+}
+
+pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
+    Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
+}
+
+/// The integrator's taxpayer that a path names.
+pub(crate) async fn taxpayer(
+    state: &ApiState,
+    integrator: IntegratorId,
+    text: &str,
+) -> Result<Taxpayer, ApiError> {
+    let id = number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let found = taxpayers::owned_by_with_id(&state.store, integrator, id).await?;
+    found.ok_or_else(ApiError::taxpayer_not_found)
+}
+
+/// The taxpayer that a path names, whose ever it is.
+pub(crate) async fn any_taxpayer(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
+    let id = number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let found = taxpayers::with_id(state.store.reader(), id).await?;
+    found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
+}
+
+/// A run or a delivery by its id, as it is usually written; what is none names nothing.
+pub(crate) fn uuid(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
+}
+
+/// The run that a path names, whose ever it is.
+pub(crate) async fn run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
+    let id = uuid(text).ok_or_else(not_found)?;
+    runs::with_id(&state.store, id).await?.ok_or_else(not_found)
+}
+
+/// Decimal digits that do not begin with zero: an id has one spelling, and none is 0.
+pub(crate) fn number(text: &str) -> Option<i64> {
+    let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_names_no_invoice() {
+        let portal = |text: &str| which(Which { kind: UniqueNoType::PortalId, text: text.to_owned() });
+        for text in ["", "abc", "1.5", "-1", "+1", " 1", "007", "0", "99999999999999999999", "1e3", "0x1"] {
+            assert_eq!(invoice_id(text).unwrap_err().status.as_u16(), 404, "{text:?}");
+            assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
+        }
+        assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));
+        assert_eq!(portal("42").unwrap().text, "42");
+        let number = Which { kind: UniqueNoType::InternalInvoiceNo, text: "007".to_owned() };
+        assert_eq!(which(number.clone()).unwrap(), number);
+    }
+}

@@ -1,0 +1,61 @@
+//! How long a caller waits for a run: as long as the settings say or, with `Prefer: respond-async`
+//! (RFC 7240), not at all.
+
+use std::future::{Ready, ready};
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{FromRequest, HttpRequest, web};
+
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+pub(crate) const RESPOND_ASYNC: &str = "respond-async";
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prefer {
+    pub(crate) wait: Duration,
+    /// Whether the caller prefers the run's address to its end.
+    pub(crate) is_async: bool,
+}
+
+impl FromRequest for Prefer {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let state = request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"));
+        let is_async = prefers_async(request.headers());
+        ready(state.map(|state| Self {
+            wait: if is_async { Duration::ZERO } else { state.settings.pipeline_wait },
+            is_async,
+        }))
+    }
+}
+
+fn prefers_async(headers: &HeaderMap) -> bool {
+    let preferences = headers.get_all(PREFER).filter_map(|value| value.to_str().ok());
+    let mut words = preferences.flat_map(|text| text.split(',')).map(|part| part.split(';').next());
+    words.any(|word| word.is_some_and(|word| word.trim().eq_ignore_ascii_case(RESPOND_ASYNC)))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_preference_is_found_among_others() {
+        let prefers = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(PREFER, HeaderValue::from_static(text));
+            prefers_async(&headers)
+        };
+        assert!(prefers("respond-async") && prefers("wait=5, Respond-Async; x=1"));
+        assert!(!prefers("wait=5") && !prefers("respond-asynchronously"));
+    }
+}

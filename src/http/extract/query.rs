@@ -1,0 +1,229 @@
+//! The query string of lists and feeds. What is odd in a list's falls back to its default; a feed's place is
+//! taken as it is written or refused, since starting over would repeat everything.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use url::form_urlencoded;
+
+use crate::domain::events::log_position::{LOG_POSITION, LogPosition};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::http::extract::path_ids;
+use crate::http::forms::violation::strict_date;
+
+/// The most items a page holds.
+const PER_PAGE_MAX: u64 = 100;
+
+/// The pairs of a query string.
+#[derive(Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+/// Which page of a list is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) number: u64,
+    pub(crate) per_page: u64,
+}
+
+impl Query {
+    pub(crate) fn of(text: &str) -> Self {
+        Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
+    }
+
+    /// The last value of a name, as a form would have it.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
+    }
+
+    /// The pairs as they came.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The last value of a name without the blanks around it; blank is as good as absent. What no stored text
+    /// can hold becomes what none does.
+    pub(crate) fn phrase(&self, name: &str) -> Option<String> {
+        let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
+        let text = value.trim().replace('\0', "\u{fffd}");
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A whole number of this name that is at least `min`; anything else that was sent is a fault.
+    pub(crate) fn whole(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
+        let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
+        let message = || format!("The {name} field must be a whole number of at least {min}.");
+        number.map(Some).ok_or_else(|| Fault::new(name, "integer", message()))
+    }
+
+    /// A word of a fixed set; a word that is none of it would list what nobody asked for, so it is a fault.
+    pub(crate) fn word<T>(
+        &self,
+        name: &str,
+        parse: fn(&str) -> Option<T>,
+        allowed: fn() -> String,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let message = || format!("The {name} field must be one of {}.", allowed());
+        parse(text).map(Some).ok_or_else(|| Fault::new(name, "one_of", message()))
+    }
+
+    /// A place in the log.
+    pub(crate) fn since(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        // The plus of an offset that was not encoded has become a blank.
+        let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
+        found.map(Some).ok_or_else(|| Fault::new(name, "format", format!("The {name} field {LOG_POSITION}.")))
+    }
+
+    /// A moment as RFC 3339 writes it.
+    pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let message = || format!("The {name} field must be an RFC 3339 time.");
+        // The plus of an offset that was not encoded has become a blank.
+        let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
+        found.map(Some).map_err(|_| Fault::new(name, "date_time", message()))
+    }
+
+    /// A text that something has to be equal to; a NUL, which no database keeps, makes it equal to nothing.
+    pub(crate) fn equal(&self, name: &str) -> Option<String> {
+        self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
+    }
+
+    /// Whether something is wanted; a word that is neither yes nor no is a fault.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
+        match self.filled(name).map(str::to_ascii_lowercase).as_deref() {
+            Some("true" | "1") => Ok(true),
+            None | Some("false" | "0") => Ok(false),
+            Some(_) => Err(Fault::new(name, "boolean", format!("The {name} field must be true or false."))),
+        }
+    }
+
+    /// A text of this name that is not blank.
+    fn filled(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A day written YYYY-MM-DD; any other text would list what nobody asked for, so it is a fault.
+    pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let message = || format!("The {name} field must be a date written YYYY-MM-DD.");
+        strict_date(text).map(Some).ok_or_else(|| Fault::new(name, "date", message()))
+    }
+
+    /// An id; one that is no number is of nobody.
+    pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
+        self.filled(name).map(|text| TaxpayerId(path_ids::number(text).unwrap_or(0)))
+    }
+
+    /// An integrator's id; one that is no number is of nobody.
+    pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
+        self.filled(name).map(|text| IntegratorId(path_ids::number(text).unwrap_or(0)))
+    }
+
+    /// A whole number of this name, not negative; none where it is odd.
+    fn number(&self, name: &str) -> Option<u32> {
+        self.text(name)?.trim().parse().ok()
+    }
+
+    pub(crate) fn page(&self, per_page_default: u64) -> Page {
+        let positive = |name| self.number(name).filter(|number| *number > 0).map(u64::from);
+        Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
+    }
+
+    /// However many are asked for, a page holds no more than the most.
+    fn per_page(&self) -> Option<u64> {
+        let digits = self.text("per_page")?.trim();
+        let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        match digits.parse::<u64>() {
+            Ok(0) => None,
+            Ok(number) => Some(number.min(PER_PAGE_MAX)),
+            Err(_) => is_whole.then_some(PER_PAGE_MAX),
+        }
+    }
+}
+
+impl FromRequest for Query {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self::of(request.query_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_odd_page_falls_back_to_its_default() {
+        let first = Page { number: 1, per_page: 10 };
+        for text in [
+            "",
+            "page=0",
+            "page=-1&per_page=0",
+            "page=x&per_page=",
+            "page=99999999999999",
+            "%FF=%00&&=",
+            "page=1.5",
+        ] {
+            assert_eq!(Query::of(text).page(10), first, "{text}");
+        }
+        assert_eq!(Query::of("page=3&per_page=25").page(10), Page { number: 3, per_page: 25 });
+    }
+
+    #[test]
+    fn per_page_is_clamped() {
+        assert_eq!(Query::of("per_page=101").page(10).per_page, 100);
+        for many in ["4000000000", "4294967296", "18446744073709551616", &"9".repeat(500)] {
+            assert_eq!(Query::of(&format!("per_page={many}")).page(15).per_page, 100, "{many}");
+        }
+        for odd in ["0", "00", "-5", "1e3", "99999999999999999999x", "\u{0663}"] {
+            assert_eq!(Query::of(&format!("per_page={odd}")).page(15).per_page, 15, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_counts_is_read_as_it_is_or_refused() {
+        let whole = |text: &str| Query::of(text).whole("after", 0).map_err(|fault| fault.message);
+        assert_eq!(whole(""), Ok(None));
+        assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
+        for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "99999999999999999999"] {
+            let refused = Err("The after field must be a whole number of at least 0.".to_owned());
+            assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
+        }
+        assert!(Query::of("limit=0").whole("limit", 1).is_err());
+    }
+
+    #[test]
+    fn a_flag_is_yes_or_no_and_nothing_else() {
+        let flag = |text: &str| Query::of(text).flag("grade").map_err(|fault| fault.rule);
+        for (text, expected) in [
+            ("", Ok(false)),
+            ("grade=", Ok(false)),
+            ("grade=true", Ok(true)),
+            ("grade=TRUE", Ok(true)),
+            ("grade=1", Ok(true)),
+            ("grade=1&grade=0", Ok(false)),
+            ("grade=false", Ok(false)),
+            ("grade=yes", Err("boolean")),
+            ("grade=%00", Err("boolean")),
+        ] {
+            assert_eq!(flag(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_decoded() {
+        assert_eq!(Query::of("search=a%26b+c").text("search"), Some("a&b c"));
+    }
+}

@@ -1,0 +1,38 @@
+//! A body as the authority takes it: the fields as they were given, without the unknown and the empty ones.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
+use crate::http::forms::normalized::as_sent;
+
+/// The authority takes countries in capital letters only.
+const COUNTRIES: [&str; 2] = [
+    "/accounting_supplier_party/postal_address/country",
+    "/accounting_customer_party/postal_address/country",
+];
+
+/// `unknown` are the paths of the fields that no form asked for.
+pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value {
+    let mut document = as_sent(body.clone(), unknown);
+    for country in COUNTRIES {
+        if let Some(Value::String(code)) = document.pointer_mut(country) {
+            code.make_ascii_uppercase();
+        }
+    }
+    document
+}
+
+/// The authority's names for a category and a payment status.
+pub(crate) fn rename(
+    fields: &mut Map<String, Value>,
+    category: Option<Category>,
+    status: Option<DeclaredPaymentStatus>,
+) {
+    fields.remove("invoice_category");
+    if let Some(category) = category {
+        fields.insert("invoice_kind".to_owned(), json!(category));
+    }
+    if let Some(status) = status {
+        fields.insert("payment_status".to_owned(), json!(status.reads_as()));
+    }
+}

@@ -1,0 +1,63 @@
+//! What stands above the parties and lines of an authority document: its dates and texts, and what its type
+//! asks for.
+
+use jiff::civil::Date;
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::reader::Reader;
+
+/// The invoice type code of a debit note, as the authority numbers it.
+const DEBIT_NOTE_CODE: &str = "384";
+
+/// When an invoice was issued, and when it is due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dates {
+    pub(crate) issued: Option<Date>,
+    pub(crate) due: Option<Date>,
+}
+
+/// Whether the others than the issue date have to be there as well, Submit and Validate see differently.
+pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
+    let issued = reader.required("issue_date").date();
+    let due = reader.required_if(all_required, "due_date").date();
+    if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
+        reader.fault("due_date", "after_or_equal", "must not be before issue_date");
+    }
+    reader.optional("issue_time").formatted("time", "must be a time written HH:mm:ss", |text| {
+        text.len() == 8 && jiff::civil::Time::strptime("%H:%M:%S", text).is_ok()
+    });
+    reader.required_if(all_required, "tax_point_date").date();
+    reader.optional("actual_delivery_date").date();
+    Dates { issued, due }
+}
+
+/// An IRN of another day is odd, and taken.
+pub(crate) fn compare(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
+    if issued.zip(irn).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
+        reader.warn("issue_date is not the date of the irn");
+    }
+}
+
+pub(crate) fn texts(reader: &mut Reader<'_>) {
+    reader.optional("accounting_cost").amount(Bounds::Any);
+    reader.optional("buyer_reference").text(TEXT_MAX);
+    reader.optional("note").long_text(0, LONG_TEXT_MAX);
+    reader.optional("payment_terms_note").long_text(0, LONG_TEXT_MAX);
+}
+
+/// The types of documents that the buyer issues in the supplier's place, as the authority numbers them: self billed,
+/// self-billed credit note, self-billed invoice.
+const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
+
+/// Whether the taxpayer that submits a document of this type is its buyer.
+pub(crate) fn is_self_billed(type_code: &str) -> bool {
+    SELF_BILLED_CODES.contains(&type_code)
+}
+
+/// Whether a document of this type changes an earlier invoice, which it then has to name.
+pub(crate) fn corrects(type_code: &str) -> bool {
+    matches!(type_code, CREDIT_NOTE_CODE | DEBIT_NOTE_CODE)
+}

@@ -1,0 +1,192 @@
+//! What a form asks for, told by the form itself: it is read once with nothing sent, and each field that it
+//! asks for says its name, whether it has to be there and what it may be. So the document of the API cannot say
+//! anything else than what is checked.
+
+use std::cell::RefCell;
+
+use serde_json::Map;
+
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::reader::{JsonPath, Reader};
+use crate::http::forms::report::Report;
+
+/// The fields of an object, in the order in which they are asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct FormSchema(pub(crate) Vec<Property>);
+
+/// One field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Property {
+    pub(crate) name: &'static str,
+    pub(crate) presence: Presence,
+    pub(crate) shape: FieldType,
+}
+
+/// Whether a field has to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Required,
+    Conditional,
+    Optional,
+}
+
+/// What a field may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FieldType {
+    /// A text, and its least and most characters.
+    Text {
+        min: usize,
+        max: usize,
+    },
+    Email,
+    Date,
+    /// A text of a form of its own: the rule, and the rest of its sentence.
+    Formatted {
+        rule: &'static str,
+        what: &'static str,
+    },
+    /// A text of this pattern, in which each 9 is a digit; perhaps also of a list.
+    Pattern {
+        pattern: &'static str,
+        list: Option<ReferenceList>,
+    },
+    /// One of these words, in any case.
+    Word(String),
+    /// A code of one of the authority's lists.
+    Code {
+        max: usize,
+        list: ReferenceList,
+    },
+    Currency,
+    Country,
+    /// A portal id.
+    Id,
+    /// The sequence of an event, or a moment (RFC 3339).
+    LogPosition,
+    /// An IRN of at most so many characters.
+    Irn {
+        max: usize,
+    },
+    Number(Bounds),
+    Boolean,
+    Object(FormSchema),
+    /// A list of at least so many objects.
+    Objects {
+        min: usize,
+        of: FormSchema,
+    },
+    /// A whole number from 0 to this one.
+    WholeNumber {
+        max: u32,
+    },
+    /// A moment (RFC 3339).
+    Moment,
+    /// A list of whole numbers from 0 to this one: at least one, and at most so many.
+    WholeNumbers {
+        items_max: usize,
+        max: u32,
+    },
+    /// A list of texts, of at most so many characters each.
+    Texts {
+        max: usize,
+    },
+}
+
+/// Collects while a form is read with nothing sent.
+#[derive(Debug, Default)]
+pub(crate) struct SchemaRecorder(RefCell<Vec<Property>>);
+
+impl SchemaRecorder {
+    pub(crate) fn draw(&self, property: Property) {
+        self.0.borrow_mut().push(property);
+    }
+}
+
+impl Property {
+    /// The ids of the rules that this field may break by itself; what hangs on several fields is not among them.
+    pub(crate) fn rules(&self) -> Vec<&'static str> {
+        let required = (self.presence != Presence::Optional).then_some("required");
+        let own = self.shape.rules();
+        required.into_iter().chain(["type"]).chain(own.into_iter().flatten()).collect()
+    }
+}
+
+impl FieldType {
+    /// What else is checked where the type is right.
+    fn rules(&self) -> [Option<&'static str>; 3] {
+        match self {
+            Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],
+            Self::Email => [Some("max"), Some("email"), None],
+            Self::Date => [Some("date"), None, None],
+            Self::Formatted { rule, .. } => [Some(rule), None, None],
+            Self::Pattern { list, .. } => [Some("format"), list.map(|_| "exists"), None],
+            Self::Country => [Some("country"), Some("exists"), None],
+            Self::Id | Self::WholeNumber { .. } => [Some("integer"), None, None],
+            Self::LogPosition => [Some("format"), None, None],
+            Self::Word(_) => [Some("one_of"), None, None],
+            Self::Code { .. } => [Some("max"), Some("exists"), None],
+            Self::Currency => [Some("currency"), Some("exists"), None],
+            Self::Irn { .. } => [Some("max"), Some("irn_malformed"), None],
+            Self::Number(Bounds::Any) => [Some("digits"), None, None],
+            Self::Number(Bounds::Above(_)) => [Some("digits"), Some("greater_than"), None],
+            Self::Number(Bounds::AtLeast(_)) => [Some("digits"), Some("min"), None],
+            Self::Number(Bounds::Within(..)) => [Some("digits"), Some("min"), Some("max")],
+            Self::Boolean | Self::Object(_) => [None, None, None],
+            Self::Objects { min, .. } => [(*min > 0).then_some("min"), Some("max"), None],
+            Self::WholeNumbers { .. } => [Some("min"), Some("max"), Some("integer")],
+            Self::Moment => [Some("date_time"), None, None],
+            Self::Texts { .. } => [Some("max"), None, None],
+        }
+    }
+}
+
+impl FormSchema {
+    /// Of a form.
+    pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
+        let (nothing, catalog, recorder) = (Map::new(), Catalog::default(), SchemaRecorder::default());
+        let report = Report::new(&catalog, 0);
+        let _ = form(&mut Reader::sketched(&nothing, JsonPath::Root, &report, &recorder));
+        Self(recorder.0.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::forms::standard_invoice;
+    use crate::http::forms::update_status;
+
+    fn named<'o>(form: &'o FormSchema, name: &str) -> &'o Property {
+        form.0.iter().find(|property| property.name == name).unwrap()
+    }
+
+    #[test]
+    fn a_form_tells_each_field_once_in_its_order() {
+        let names: Vec<_> = FormSchema::of(update_status::read).0.iter().map(|field| field.name).collect();
+        assert_eq!(names, ["unique_no", "unique_no_type", "status", "remark"]);
+    }
+
+    #[test]
+    fn what_a_field_may_be_is_what_is_checked() {
+        let form = FormSchema::of(update_status::read);
+        let remark = named(&form, "remark");
+        assert_eq!(
+            (remark.presence, &remark.shape),
+            (Presence::Required, &FieldType::Text { min: 3, max: 1_000 })
+        );
+        assert_eq!(named(&form, "status").shape, FieldType::Word("draft, approved, cancelled".to_owned()));
+    }
+
+    #[test]
+    fn parts_and_lists_are_told_with_their_fields() {
+        let form = FormSchema::of(standard_invoice::read);
+        let FieldType::Objects { min: 1, of: lines } = &named(&form, "invoice_lines").shape else {
+            panic!("{form:?}")
+        };
+        assert_eq!(named(lines, "discount_rate").shape, FieldType::Number(Bounds::PERCENTAGE));
+        let FieldType::Object(customer) = &named(&form, "customer").shape else { panic!("{form:?}") };
+        assert_eq!(named(customer, "email").shape, FieldType::Email);
+        assert_eq!(named(customer, "tin").presence, Presence::Conditional);
+    }
+}

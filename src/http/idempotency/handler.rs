@@ -1,0 +1,59 @@
+//! What a handler does with a key: it sends its one command with the claim, and says how the reply is shown. The
+//! showing is part of the transaction, so that the answer is kept with the change.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+
+use crate::actors::taxpayer::command::{Once, Reply, Tell};
+use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::domain::access::claim::IdempotencyClaim;
+use crate::http::idempotency::stored_response::{self, AlreadyStored};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+
+/// The claim of a request, where it has a key.
+#[derive(Debug, Clone)]
+pub(crate) struct IdempotentRequest(Option<IdempotencyClaim>);
+
+impl FromRequest for IdempotentRequest {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(request.extensions().get::<IdempotencyClaim>().cloned())))
+    }
+}
+
+impl IdempotentRequest {
+    /// Carries one command out and shows its reply. `send` sends exactly one command to the door it is given.
+    pub(crate) async fn answer<T: 'static>(
+        self,
+        taxpayers: &Taxpayers,
+        show: impl Fn(&T) -> ApiResponse + Send + Sync + 'static,
+        send: impl AsyncFnOnce(Taxpayers) -> Result<T, Failure>,
+    ) -> Result<ApiResponse, ApiError>
+    where
+        for<'r> &'r T: TryFrom<&'r Reply>,
+    {
+        let show = Arc::new(show);
+        let once = self.0.map(|claim| {
+            let show = Arc::clone(&show);
+            let tell: Tell =
+                Arc::new(move |reply| stored_response::of(show(<&T>::try_from(reply).ok()?).into()));
+            Once { claim, tell: Some(tell) }
+        });
+        let is_keyed = once.is_some();
+        let reply = send(taxpayers.under(once)).await?;
+        let answer = show(&reply);
+        Ok(if is_keyed { answer.marked(AlreadyStored) } else { answer })
+    }
+
+    /// The door for a command whose answer holds a secret. It is carried out once; its answer is kept nowhere.
+    pub(crate) fn unshown(self, taxpayers: &Taxpayers) -> Taxpayers {
+        taxpayers.under(self.0.map(|claim| Once { claim, tell: None }))
+    }
+}

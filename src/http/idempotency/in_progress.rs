@@ -1,0 +1,66 @@
+//! The requests with a key that this process is answering. A twin that comes to another replica meanwhile is
+//! told apart by the row that the first one leaves.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+
+use crate::domain::access::claim::IdempotencyClaim;
+
+/// Fingerprints by the id of their claim.
+#[derive(Debug, Clone, Default)]
+pub struct InProgressRequests(Arc<DashMap<String, String>>);
+
+/// A request that is being answered; it is over with this value.
+#[derive(Debug)]
+pub(crate) struct InProgressGuard {
+    in_progress: InProgressRequests,
+    id: String,
+}
+
+/// A request with the same key is being answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InProgress {
+    /// Whether it is the same request.
+    pub(crate) by_twin: bool,
+}
+
+impl InProgressRequests {
+    pub(crate) fn enter(&self, claim: &IdempotencyClaim) -> Result<InProgressGuard, InProgress> {
+        match self.0.entry(claim.id.clone()) {
+            Entry::Occupied(other) => Err(InProgress { by_twin: *other.get() == claim.fingerprint }),
+            Entry::Vacant(place) => {
+                place.insert(claim.fingerprint.clone());
+                Ok(InProgressGuard { in_progress: self.clone(), id: claim.id.clone() })
+            }
+        }
+    }
+}
+
+impl Drop for InProgressGuard {
+    fn drop(&mut self) {
+        self.in_progress.0.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::access::caller::KeyKind;
+
+    #[test]
+    fn a_key_is_in_one_hand_at_a_time() {
+        let claim = |body: &[u8]| {
+            IdempotencyClaim::new((KeyKind::Taxpayer, 7), "k", &[b"POST", b"/", body], Timestamp::UNIX_EPOCH)
+        };
+        let in_progress = InProgressRequests::default();
+        let place = in_progress.enter(&claim(b"a")).unwrap();
+        assert_eq!(in_progress.enter(&claim(b"a")).unwrap_err(), InProgress { by_twin: true });
+        assert_eq!(in_progress.enter(&claim(b"b")).unwrap_err(), InProgress { by_twin: false });
+        drop(place);
+        assert!(in_progress.enter(&claim(b"b")).is_ok());
+    }
+}

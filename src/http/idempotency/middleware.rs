@@ -1,0 +1,160 @@
+//! A request with a key: its body is read, since the key stands for it; then it is answered from what is kept, or
+//! carried out and its answer kept.
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
+use jiff::Timestamp;
+
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
+use crate::http::extract::acting_taxpayer::TAXPAYER_ID;
+use crate::http::extract::auth::Account;
+use crate::http::extract::body;
+use crate::http::idempotency::in_progress::{InProgress, InProgressGuard};
+use crate::http::idempotency::key;
+use crate::http::idempotency::stored_response;
+use crate::http::middleware::access_log::LoggedFailure;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, RETRY_AFTER};
+use crate::http::respond::render::{self, ResponsePrefs};
+use crate::http::state::ApiState;
+use crate::store::idempotency::{self, KeyEntry, StoredKey};
+
+/// What a key says about the request that comes with it.
+enum KeyStatus {
+    /// There is none.
+    Unkeyed,
+    /// Nobody has come with it before.
+    First(IdempotencyClaim, InProgressGuard),
+    Repeated(HttpResponse),
+}
+
+/// Answers a writing request of an account that may call its path; its body has so many bytes at most.
+pub(crate) async fn visit(
+    state: &web::Data<ApiState>,
+    (account, bytes_max): (Account, usize),
+    mut request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    match arrive(state, (account, bytes_max), &mut request).await {
+        Err(error) => Ok(request.error_response(error)),
+        Ok(KeyStatus::Unkeyed) => next.call(request).await,
+        Ok(KeyStatus::Repeated(answer)) => Ok(request.into_response(answer)),
+        Ok(KeyStatus::First(claim, _place)) => {
+            request.extensions_mut().insert(claim.clone());
+            let (request, answer) = next.call(request).await?.into_parts();
+            let answer =
+                settled(state, claim, &request, answer).await.unwrap_or_else(HttpResponse::from_error);
+            Ok(ServiceResponse::new(request, answer))
+        }
+    }
+}
+
+async fn arrive(
+    state: &web::Data<ApiState>,
+    (account, bytes_max): (Account, usize),
+    request: &mut ServiceRequest,
+) -> Result<KeyStatus, ApiError> {
+    let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };
+    let body = body::whole(request, state, account, bytes_max).await?;
+    let claim = claim(state, account, &key, (request, &body.bytes));
+    // The handler parses it; where none does, its room is given back with the request.
+    request.extensions_mut().insert(body);
+    let place = state.in_progress.enter(&claim).map_err(in_use)?;
+    match idempotency::find(&state.store, &claim, state.now()).await? {
+        None => Ok(KeyStatus::First(claim, place)),
+        Some(taken) => repeated(&claim, taken).map(KeyStatus::Repeated),
+    }
+}
+
+/// Method, path with query, whom it acts for where a header says so, and body make the request.
+fn claim(
+    state: &ApiState,
+    account: Account,
+    key: &str,
+    (request, body): (&ServiceRequest, &[u8]),
+) -> IdempotencyClaim {
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
+    let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
+    let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
+    IdempotencyClaim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
+}
+
+fn in_use(occupied: InProgress) -> ApiError {
+    if occupied.by_twin { in_progress() } else { reused() }
+}
+
+/// Also what a handler hears whose command was carried out under the key already.
+pub(crate) fn in_progress() -> ApiError {
+    let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
+    ApiError::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
+}
+
+fn reused() -> ApiError {
+    let message = "This Idempotency-Key came with another request before; a new request needs a new key";
+    ApiError::new(ErrorCode::IdempotencyKeyReused, message)
+}
+
+fn shown_once() -> ApiError {
+    let message = "The request with this Idempotency-Key was carried out, and the secret in its answer is shown \
+                   only once; to get another secret, send the request with a new key";
+    ApiError::new(ErrorCode::IdempotencyKeyReused, message)
+}
+
+/// The answer that was given before, if it is for the same request and may be shown twice.
+fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, ApiError> {
+    if taken.fingerprint != claim.fingerprint {
+        return Err(reused());
+    }
+    taken.answer.map(stored_response::shown_again).ok_or_else(shown_once)
+}
+
+/// The answer of a request that was first; it is kept if it is one to keep and the books have not kept it.
+async fn settled(
+    state: &ApiState,
+    claim: IdempotencyClaim,
+    request: &HttpRequest,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    let error = answer.error().and_then(|error| error.as_error::<ApiError>());
+    match error {
+        // A twin came first after all: in another process, or in a request that nobody waited for.
+        Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
+            match idempotency::find(&state.store, &claim, state.now()).await? {
+                Some(taken) => repeated(&claim, taken),
+                None => Ok(answer),
+            }
+        }
+        Some(error) if stored_response::is_decision(error) => {
+            let failure = LoggedFailure::from(error);
+            let mut answer = keep(state, claim, written(request, error)).await?;
+            answer.extensions_mut().insert(failure);
+            Ok(answer)
+        }
+        None if stored_response::is_to_keep(&answer) => keep(state, claim, answer).await,
+        _ => Ok(answer),
+    }
+}
+
+/// A refusal in full, as this caller reads it.
+fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
+    let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
+    render::failure(error, &prefs)
+}
+
+/// Nothing is lost where this fails: what was done can be done again, and what was refused refused again.
+async fn keep(
+    state: &ApiState,
+    claim: IdempotencyClaim,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    let answer: StoredResponse =
+        stored_response::of(answer).ok_or_else(|| ApiError::internal("an answer that is no text"))?;
+    let entry = KeyEntry { claim, command_id: None, answer: Some(answer.clone()) };
+    if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
+        tracing::warn!(%error, "an answer could not be kept for its idempotency key");
+    }
+    Ok(stored_response::shown(answer))
+}

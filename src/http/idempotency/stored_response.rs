@@ -1,0 +1,104 @@
+//! An answer in the form in which it is kept, and given again with `idempotent-replayed: true`. Which answers are
+//! kept: those after which the same request must not be carried out again, or never will be. A retry after a
+//! failure that passes must be able to succeed, so none of those is.
+
+use actix_web::HttpResponse;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
+
+use crate::domain::access::claim::StoredResponse;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Takes an answer that is complete already; none where its body is no text in memory.
+pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
+    let status = answer.status().as_u16();
+    let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
+    let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.to_string(), text(value)?)));
+    let headers = headers.collect();
+    let body = answer.into_body().try_into_bytes().ok()?;
+    Some(StoredResponse { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
+}
+
+/// The same answer.
+pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
+    let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
+    for (name, value) in kept.headers {
+        answer.append_header((name, value));
+    }
+    answer.body(kept.body)
+}
+
+/// The same answer again.
+pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
+    let mut answer = shown(kept);
+    answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    answer
+}
+
+/// Marks an answer that the books have kept with the change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AlreadyStored;
+
+/// What was done is kept, once. What is only begun (202) is not, since the same call later has its outcome; and
+/// what nobody may store (it holds a secret) is not stored here either.
+pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
+    let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
+    let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
+    is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
+}
+
+/// A refusal is kept where it is a decision about the request: 409 or 422. Faults of its form decide nothing, and
+/// everything else (401, 403, 404, 408, 413, 429, 500 and above) may be otherwise the next time.
+pub(crate) fn is_decision(error: &ApiError) -> bool {
+    let is_form = matches!(
+        error.code,
+        ErrorCode::ValidationFailed
+            | ErrorCode::IrnMalformed
+            | ErrorCode::IrnServiceIdMismatch
+            | ErrorCode::BatchTooLarge
+            | ErrorCode::IdempotencyKeyReused
+            | ErrorCode::IdempotencyInProgress
+    );
+    matches!(error.status, StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY) && !is_form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_given_again_as_it_was() {
+        let first = || {
+            HttpResponse::Created()
+                .insert_header(("content-type", "application/json"))
+                .append_header(("x-system-warning", "one"))
+                .append_header(("x-system-warning", "two"))
+                .body("{\"success\":true}")
+        };
+        let again = shown_again(of(first()).unwrap());
+        assert_eq!(again.headers().get(REPLAYED).unwrap(), "true");
+        let mut again = of(again).unwrap();
+        again.headers.retain(|(name, _)| name != REPLAYED.as_str());
+        let (mut again, mut first) = (again, of(first()).unwrap());
+        again.headers.sort();
+        first.headers.sort();
+        assert_eq!(again, first);
+    }
+
+    #[test]
+    fn decisions_are_kept_and_passing_failures_are_not() {
+        let kept: Vec<_> = ErrorCode::ALL
+            .iter()
+            .filter(|code| is_decision(&ApiError::new(**code, "")))
+            .map(|code| code.as_str())
+            .collect();
+        insta::assert_snapshot!(kept.join("\n"));
+        assert!(is_to_keep(&HttpResponse::Created().finish()));
+        assert!(!is_to_keep(&HttpResponse::Accepted().finish()));
+        assert!(!is_to_keep(&HttpResponse::Ok().insert_header((CACHE_CONTROL, "no-store")).finish()));
+    }
+}

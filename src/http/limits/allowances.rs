@@ -1,0 +1,228 @@
+//! The allowances there are (docs/contract.md, "Limits"), each with whose it is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::ids::IntegratorId;
+use crate::http::extract::auth::Account;
+use crate::http::limits::buckets::Buckets;
+use crate::http::limits::quota::{Allowance, Exceeded, Quota};
+
+/// The settings of `[rate_limit]`; 0 lifts a limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rates {
+    pub requests_per_s: u32,
+    pub burst: u32,
+    pub rotate_per_min: u32,
+    pub webhook_test_per_min: u32,
+    pub failed_auth_per_min: u32,
+    pub refused_creates_per_min: u32,
+}
+
+/// Who is counted: the account of a key or, where there is none, an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum RateKey {
+    Account(Account),
+    Address(IpAddr),
+}
+
+/// An operation that nobody needs often, counted for each taxpayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum SensitiveOp {
+    Rotation,
+    WebhookTest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum BucketKey {
+    Reads(RateKey),
+    Writes(RateKey),
+    /// Of one taxpayer, by the id that the path names.
+    SensitiveOp(SensitiveOp, Account, i64),
+    FailedAuthentications(IpAddr),
+    RefusedCreates(IntegratorId),
+    /// Of the whole process.
+    FailureLines,
+}
+
+/// Lines of the log about failed authentications: so many a second, and at once so many.
+const FAILURE_LINES: (u32, u32) = (10, 50);
+
+/// Every allowance, and what is left of each.
+#[derive(Debug)]
+pub struct RateLimits {
+    requests: Option<Quota>,
+    rotations: Option<Quota>,
+    webhook_tests: Option<Quota>,
+    failed_authentications: Option<Quota>,
+    refused_creates: Option<Quota>,
+    failure_lines: Option<Quota>,
+    /// Lines that were not written since the last one that was.
+    suppressed: AtomicU64,
+    buckets: Buckets<BucketKey>,
+}
+
+impl From<Rates> for RateLimits {
+    fn from(rates: Rates) -> Self {
+        Self {
+            requests: Quota::per_second(rates.requests_per_s, rates.burst),
+            rotations: Quota::per_minute(rates.rotate_per_min),
+            webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
+            failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
+            refused_creates: Quota::per_minute(rates.refused_creates_per_min),
+            failure_lines: Quota::per_second(FAILURE_LINES.0, FAILURE_LINES.1),
+            suppressed: AtomicU64::new(0),
+            buckets: Buckets::default(),
+        }
+    }
+}
+
+impl SensitiveOp {
+    /// What is rare of a path of the route table.
+    pub(crate) fn of(pattern: &str) -> Option<Self> {
+        let ends = |end: &str| pattern.ends_with(end);
+        let rotation = ends("/taxpayers/{id}/api-key/rotate").then_some(Self::Rotation);
+        rotation.or_else(|| ends("/taxpayers/{id}/webhook/test").then_some(Self::WebhookTest))
+    }
+}
+
+impl RateKey {
+    pub(crate) fn new(account: Option<Account>, peer: Option<IpAddr>) -> Self {
+        account.map_or_else(|| Self::Address(counted(peer)), Self::Account)
+    }
+}
+
+/// What an address is counted as: of IPv6 the network, since whoever has one address there has 2^64.
+fn counted(peer: Option<IpAddr>) -> IpAddr {
+    match peer {
+        Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
+            Some(address) => address.into(),
+            None => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        },
+        Some(address) => address,
+        None => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+impl RateLimits {
+    /// One more request; reads and writes are counted apart. None where there is no limit.
+    pub(crate) fn request(
+        &self,
+        holder: RateKey,
+        is_read: bool,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let bucket = if is_read { BucketKey::Reads(holder) } else { BucketKey::Writes(holder) };
+        self.take(bucket, self.requests, now)
+    }
+
+    /// One more operation of a rare kind about a taxpayer.
+    pub(crate) fn rare(
+        &self,
+        rare: SensitiveOp,
+        (account, taxpayer): (Account, i64),
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let quota = match rare {
+            SensitiveOp::Rotation => self.rotations,
+            SensitiveOp::WebhookTest => self.webhook_tests,
+        };
+        self.take(BucketKey::SensitiveOp(rare, account, taxpayer), quota, now)
+    }
+
+    /// One more failed authentication. A key that is good is never refused for others that were not: many
+    /// callers may share an address.
+    pub(crate) fn failed_authentication(
+        &self,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
+    }
+
+    /// One more Create Taxpayer whose names are taken: who asks for many finds out what others have.
+    pub(crate) fn refused_create(
+        &self,
+        integrator: IntegratorId,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
+    }
+
+    /// One more line about a failed authentication: how many were left out before it, or none where it is one too
+    /// many itself.
+    pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
+        if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
+            return Some(self.suppressed.swap(0, Ordering::Relaxed));
+        }
+        self.suppressed.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    fn take(
+        &self,
+        bucket: BucketKey,
+        quota: Option<Quota>,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let now = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2);
+        quota.map(|quota| self.buckets.take(bucket, quota, now)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
+
+    #[test]
+    fn reads_and_writes_are_counted_apart() {
+        let limits = RateLimits::from(Rates { requests_per_s: 1, burst: 2, ..Rates::default() });
+        let holder = RateKey::new(None, Some("10.0.0.1".parse().unwrap()));
+        for is_read in [true, false] {
+            let take = || limits.request(holder, is_read, now());
+            assert!(take().is_ok() && take().is_ok() && take().is_err());
+        }
+        let other = RateKey::new(None, Some("10.0.0.2".parse().unwrap()));
+        assert!(limits.request(other, true, now()).is_ok());
+    }
+
+    #[test]
+    fn zero_lifts_a_limit() {
+        let limits = RateLimits::from(Rates::default());
+        for _ in 0..10_000 {
+            assert_eq!(limits.request(RateKey::new(None, None), true, now()), Ok(None));
+            assert_eq!(limits.failed_authentication(None, now()), Ok(None));
+        }
+    }
+
+    #[test]
+    fn lines_about_failures_are_bounded_and_those_left_out_are_counted() {
+        let limits = RateLimits::from(Rates::default());
+        let lines = |now| (0..1_000).filter_map(|_| limits.sign_in_line(now)).collect::<Vec<_>>();
+        assert_eq!(lines(now()), [0; 50]);
+        let later = now() + jiff::SignedDuration::from_secs(1);
+        assert_eq!(lines(later), [950, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn an_address_of_ipv6_counts_with_its_network() {
+        let counted = |text: &str| counted(Some(text.parse().unwrap())).to_string();
+        assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(counted("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(counted("10.0.0.1"), "10.0.0.1");
+    }
+
+    #[test]
+    fn two_operations_are_rare() {
+        let of = |end: &str| SensitiveOp::of(&format!("/v1/system-integrators/taxpayers/{{id}}/{end}"));
+        assert_eq!(of("api-key/rotate"), Some(SensitiveOp::Rotation));
+        assert_eq!(of("webhook/test"), Some(SensitiveOp::WebhookTest));
+        assert_eq!((of("webhook"), of("webhook/secret")), (None, None));
+    }
+}

@@ -1,0 +1,42 @@
+//! What callers are told of their allowances: in the headers of every answer that was counted and, where nothing
+//! is left, in a refusal.
+
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{HttpMessage, HttpRequest};
+
+use crate::http::limits::quota::{Allowance, Exceeded};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+/// When the whole allowance is there again, in seconds since 1970.
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// Notes what is left for the headers of the answer, and refuses what was too much.
+pub(crate) fn noted(
+    request: &HttpRequest,
+    counted: Result<Option<Allowance>, Exceeded>,
+) -> Result<(), ApiError> {
+    let left = counted.as_ref().map_or_else(|exceeded| Some(exceeded.allowance), |allowance| *allowance);
+    if let Some(left) = left {
+        request.extensions_mut().insert(left);
+    }
+    counted.map(drop).map_err(refused)
+}
+
+/// The refusal of what was too much.
+pub(crate) fn refused(exceeded: Exceeded) -> ApiError {
+    let message = "Too many requests; try again when Retry-After has passed";
+    ApiError::new(ErrorCode::RateLimited, message).retry_in(exceeded.retry_after)
+}
+
+/// Writes the headers of what was noted.
+pub(crate) fn tell(request: &HttpRequest, headers: &mut HeaderMap) {
+    let noted = request.extensions().get::<Allowance>().copied();
+    let Some(Allowance { limit, remaining, whole_at }) = noted else { return };
+    let reset = whole_at.as_second() + i64::from(whole_at.subsec_nanosecond() > 0);
+    headers.insert(LIMIT, limit.into());
+    headers.insert(REMAINING, remaining.into());
+    headers.insert(RESET, reset.into());
+}

@@ -1,0 +1,70 @@
+//! Semaphores of one size, one for each holder: none of them can take what is there for the others. Those that
+//! nobody holds a permit of are dropped, so memory follows the holders of the last moments.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use tokio::sync::Semaphore;
+
+/// New semaphores between two rounds that drop those that are not in use.
+const ROUND: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct KeyedSemaphores<K: Eq + Hash> {
+    size: usize,
+    in_use: DashMap<K, Arc<Semaphore>>,
+    made: AtomicUsize,
+}
+
+impl<K: Eq + Hash> KeyedSemaphores<K> {
+    pub(crate) fn new(size: usize) -> Self {
+        Self { size, in_use: DashMap::new(), made: AtomicUsize::new(0) }
+    }
+
+    /// The size of each share.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The holder's semaphore. A permit of it keeps it alive.
+    pub(crate) fn of(&self, holder: K) -> Arc<Semaphore> {
+        let mut is_new = false;
+        let made = || {
+            is_new = true;
+            Arc::new(Semaphore::new(self.size))
+        };
+        let share = Arc::clone(&self.in_use.entry(holder).or_insert_with(made));
+        if is_new && self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
+            self.in_use.retain(|_, share| Arc::strong_count(share) > 1);
+        }
+        share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_holder_has_a_share_of_its_own() {
+        let shares = KeyedSemaphores::new(1);
+        let taken = shares.of("a").try_acquire_owned().unwrap();
+        assert!(shares.of("a").try_acquire_owned().is_err() && shares.of("b").try_acquire_owned().is_ok());
+        drop(taken);
+        assert!(shares.of("a").try_acquire_owned().is_ok());
+    }
+
+    #[test]
+    fn a_share_in_use_is_kept_and_others_are_forgotten() {
+        let shares = KeyedSemaphores::new(1);
+        let taken = shares.of(0).try_acquire_owned().unwrap();
+        for holder in 1..10 * ROUND {
+            drop(shares.of(holder));
+        }
+        assert!(shares.in_use.len() <= ROUND + 1, "{}", shares.in_use.len());
+        assert!(shares.of(0).try_acquire_owned().is_err());
+        drop(taken);
+    }
+}

@@ -1,0 +1,74 @@
+//! What the page shows of the database: counted at most every few seconds, however many scrape and however often.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::party::verification::VerificationStatus;
+use crate::http::cached::Cached;
+use crate::store::accounts::taxpayers;
+use crate::store::db::database::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::leases::{self, LaneCount};
+use crate::store::operations::outages;
+use crate::store::operations::reconciliations;
+use crate::store::operations::reference_lists;
+use crate::store::webhooks::deliveries;
+
+/// How long what was counted is shown.
+const LASTS: Duration = Duration::from_secs(5);
+
+/// What was counted last; none where the database did not answer.
+#[derive(Debug)]
+pub struct CachedCounts(Cached<Option<Arc<DatabaseCounts>>>);
+
+/// What the database knows.
+#[derive(Debug)]
+pub(crate) struct DatabaseCounts {
+    pub(crate) lanes: Vec<LaneCount>,
+    pub(crate) deliveries_pending: i64,
+    /// True while there is an outage of the authority.
+    pub(crate) is_out: bool,
+    /// Listed differences from the authority's ledger, by kind.
+    pub(crate) findings: Vec<(String, i64)>,
+    pub(crate) reconciled_at: Option<Timestamp>,
+    pub(crate) oldest_list: Option<Timestamp>,
+    /// Taxpayers, by how far their verification has come.
+    pub(crate) verifications: Vec<(VerificationStatus, i64)>,
+    pub(crate) sharing_tin: i64,
+}
+
+impl Default for CachedCounts {
+    fn default() -> Self {
+        Self(Cached::new(LASTS))
+    }
+}
+
+impl CachedCounts {
+    pub(crate) async fn counted(&self, store: &Store) -> Option<Arc<DatabaseCounts>> {
+        let look = async {
+            let counted = DatabaseCounts::now(store).await.inspect_err(|error| {
+                tracing::warn!(%error, "the metrics page lacks what the database knows");
+            });
+            counted.ok().map(Arc::new)
+        };
+        self.0.get(Box::pin(look)).await
+    }
+}
+
+impl DatabaseCounts {
+    async fn now(store: &Store) -> Result<Self, StoreError> {
+        let outage = outages::last(store.reader()).await?;
+        Ok(Self {
+            lanes: leases::counts(store).await?.into(),
+            deliveries_pending: deliveries::count_pending(store.reader()).await?,
+            is_out: outage.is_some_and(|outage| outage.is_open()),
+            findings: reconciliations::listed_now(store).await?,
+            reconciled_at: reconciliations::last_ended(store).await?,
+            oldest_list: reference_lists::oldest(store).await?,
+            verifications: taxpayers::count_by_verification(store).await?,
+            sharing_tin: taxpayers::count_sharing_tin(store).await?,
+        })
+    }
+}

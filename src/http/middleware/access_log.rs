@@ -1,0 +1,186 @@
+//! One line of the log for each request that was answered: who asked from where, the route, and how it ended. Keys,
+//! bodies and values are in none of them, nor the token that is part of a path.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use actix_web::HttpMessage;
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderMap, USER_AGENT};
+use actix_web::http::{Method, StatusCode};
+
+use crate::domain::kernel::fault::Faults;
+use crate::http::extract::auth::Account;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// The route of a request that no route takes.
+const UNMATCHED: &str = "unmatched";
+/// The path that ends in a token.
+const NOTIFICATIONS: &str = "authority/notifications";
+const USER_AGENT_CHARS_MAX: usize = 120;
+const PATH_CHARS_MAX: usize = 200;
+const FIELDS_MAX: usize = 10;
+const FIELD_CHARS_MAX: usize = 64;
+
+/// What the log is told of a failure, noted on the response that shows it.
+#[derive(Debug, Clone)]
+pub(crate) struct LoggedFailure {
+    code: &'static str,
+    fields: Option<String>,
+}
+
+impl From<&ApiError> for LoggedFailure {
+    fn from(error: &ApiError) -> Self {
+        Self { code: error.code.as_str(), fields: fields(&error.faults) }
+    }
+}
+
+/// A request, from its arrival.
+pub(crate) struct RequestTimer {
+    method: Method,
+    started: Instant,
+    client: Option<IpAddr>,
+    user_agent: Option<String>,
+}
+
+/// What is known of its answer.
+pub(crate) struct AccessRecord {
+    route: Option<String>,
+    status: StatusCode,
+    account: Option<String>,
+    failure: Option<LoggedFailure>,
+    path: Option<String>,
+}
+
+impl AccessRecord {
+    pub(crate) fn of(response: &ServiceResponse<BoxBody>) -> Self {
+        let request = response.request();
+        let account = request.extensions().get::<Account>().map(ToString::to_string);
+        let status = response.status();
+        Self {
+            route: request.match_pattern(),
+            status,
+            account,
+            failure: response.response().extensions().get::<LoggedFailure>().cloned(),
+            path: (status == StatusCode::NOT_FOUND).then(|| shown_path(request.uri().path())),
+        }
+    }
+
+    /// Of a request that is not there any more.
+    pub(crate) fn lost(error: &ApiError) -> Self {
+        let failure = Some(error.into());
+        Self { route: None, status: error.status, account: None, failure, path: None }
+    }
+}
+
+impl RequestTimer {
+    pub(crate) fn begin(request: &ServiceRequest, client: Option<IpAddr>) -> Self {
+        let user_agent = user_agent(request.headers());
+        Self { method: request.method().clone(), started: Instant::now(), client, user_agent }
+    }
+
+    /// Counts the request and writes its line.
+    pub(crate) fn end(&self, outcome: &AccessRecord, state: Option<&ApiState>) {
+        let route = outcome.route.as_deref().unwrap_or(UNMATCHED);
+        let duration = self.started.elapsed();
+        if let Some(state) = state {
+            state.traffic.count(&self.method, route, outcome.status, duration);
+        }
+        let failure = outcome.failure.as_ref();
+        tracing::info!(
+            method = %self.method,
+            route,
+            status = outcome.status.as_u16(),
+            duration_ms = millis(duration),
+            account = outcome.account,
+            peer = self.client.map(tracing::field::display),
+            user_agent = self.user_agent,
+            error_code = failure.map(|failure| failure.code),
+            fields = failure.and_then(|failure| failure.fields.as_deref()),
+            path = outcome.path,
+            "answered"
+        );
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn user_agent(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(USER_AGENT)?;
+    Some(printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
+}
+
+/// The names of the fields that were wrong.
+fn fields(faults: &Faults) -> Option<String> {
+    let named: Vec<_> =
+        faults.iter().take(FIELDS_MAX).map(|fault| printable(&fault.path, FIELD_CHARS_MAX)).collect();
+    (!named.is_empty()).then(|| named.join(","))
+}
+
+/// The path of a request, unless it may hold a token, however it is written.
+fn shown_path(path: &str) -> String {
+    let decoded = percent_decoded(path).to_ascii_lowercase();
+    if decoded.contains(NOTIFICATIONS) {
+        format!("/{NOTIFICATIONS}/***")
+    } else {
+        printable(path, PATH_CHARS_MAX)
+    }
+}
+
+fn percent_decoded(path: &str) -> String {
+    // A plus stands for itself in a path.
+    let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
+    url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
+}
+
+/// What a line of text can hold, up to so many characters.
+fn printable(text: &str, chars_max: usize) -> String {
+    let shown = |letter: char| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' };
+    text.chars().take(chars_max).map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::fault::Fault;
+
+    #[test]
+    fn a_path_is_shown_unless_it_may_hold_the_token() {
+        assert_eq!(shown_path("/v1/nowhere/%C3%A9"), "/v1/nowhere/%C3%A9");
+        assert_eq!(shown_path(&format!("/{}", "x".repeat(500))).len(), PATH_CHARS_MAX);
+        for path in [
+            "/authority/notifications/secret-token",
+            "/authority/notifications/secret-token/",
+            "//authority/notifications/secret-token",
+            "/authority/%6eotifications/secret-token",
+            "/authority%2Fnotifications%2fsecret-token",
+            "/Authority/Notifications/secret-token",
+            "/a+b/authority/notifications/secret-token",
+        ] {
+            assert_eq!(shown_path(path), "/authority/notifications/***", "{path}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_faults_are_named_without_their_values() {
+        let faults: Faults =
+            (0..12).map(|n| Fault::new(format!("lines.{n}\n"), "required", "its value is 42")).collect();
+        let named = fields(&faults).unwrap();
+        assert!(named.starts_with("lines.0?,lines.1?,") && named.ends_with("lines.9?"), "{named}");
+        assert_eq!(fields(&Faults::default()), None);
+    }
+
+    #[test]
+    fn a_user_agent_is_short_and_printable() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(user_agent(&headers), None);
+        let odd = format!("agent\t\u{e9}{}", "x".repeat(500));
+        headers.insert(USER_AGENT, actix_web::http::header::HeaderValue::from_bytes(odd.as_bytes()).unwrap());
+        let shown = user_agent(&headers).unwrap();
+        assert!(shown.starts_with("agent??x") && shown.len() == USER_AGENT_CHARS_MAX, "{shown}");
+    }
+}

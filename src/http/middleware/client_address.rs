@@ -1,0 +1,158 @@
+//! The address that a request comes from. Where the other end of the connection is a proxy that the settings name, it
+//! is the address that the proxy forwards; a header that anybody else sends says nothing.
+
+use std::net::{IpAddr, SocketAddr};
+
+use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR};
+use actix_web::{HttpMessage, HttpRequest};
+use ipnet::IpNet;
+
+/// The forwarded addresses that are looked at, from the nearest on.
+const HOPS_MAX: usize = 32;
+
+/// The header in which proxies forward addresses. Only this one is looked at: a proxy passes on what a caller wrote
+/// into the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    #[default]
+    XForwardedFor,
+    /// RFC 7239.
+    Forwarded,
+}
+
+/// The proxies whose word counts.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedProxies {
+    pub networks: Vec<IpNet>,
+    pub header: ForwardedHeader,
+}
+
+/// The address of a request, as the first middleware found it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
+
+/// The address that a request comes from.
+pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
+    let found = request.extensions().get::<ClientAddress>().copied();
+    found.map_or_else(|| request.peer_addr().map(|peer| peer.ip()), |ClientAddress(address)| address)
+}
+
+impl TrustedProxies {
+    /// The nearest address that is no proxy's. What cannot be read hides what is behind it.
+    pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
+        let mut nearest = peer?.ip().to_canonical();
+        if !self.trusts(nearest) {
+            return Some(nearest);
+        }
+        let values: Vec<_> = headers.get_all(self.header.name()).collect();
+        let hops = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
+        for hop in hops.take(HOPS_MAX) {
+            match self.header.address(hop) {
+                Some(address) if self.trusts(address) => nearest = address,
+                Some(address) => return Some(address),
+                None => break,
+            }
+        }
+        Some(nearest)
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(&address))
+    }
+}
+
+impl ForwardedHeader {
+    fn name(self) -> HeaderName {
+        match self {
+            Self::XForwardedFor => X_FORWARDED_FOR,
+            Self::Forwarded => FORWARDED,
+        }
+    }
+
+    fn address(self, hop: &str) -> Option<IpAddr> {
+        let node = match self {
+            Self::XForwardedFor => hop.trim(),
+            Self::Forwarded => {
+                let pairs = hop.split(';').filter_map(|pair| pair.split_once('='));
+                let node = pairs.into_iter().find(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+                node.map(|(_, node)| node.trim().trim_matches('"'))?
+            }
+        };
+        parse(node)
+    }
+}
+
+/// An address, alone or with a port, that of IPv6 in brackets or not.
+fn parse(node: &str) -> Option<IpAddr> {
+    let alone = node.strip_prefix('[').and_then(|node| node.strip_suffix(']')).unwrap_or(node);
+    let address = alone.parse().ok().or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));
+    address.map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    const PROXY: &str = "10.0.0.9:40000";
+
+    fn client(header: ForwardedHeader, peer: &str, sent: &[(&str, &'static str)]) -> String {
+        let networks = vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
+        let mut headers = HeaderMap::new();
+        for (name, value) in sent {
+            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_static(value));
+        }
+        let proxies = TrustedProxies { networks, header };
+        proxies.client(Some(peer.parse().unwrap()), &headers).unwrap().to_string()
+    }
+
+    #[test]
+    fn only_a_proxy_that_is_trusted_forwards_an_address() {
+        let sent = [("x-forwarded-for", "203.0.113.7")];
+        assert_eq!(client(ForwardedHeader::XForwardedFor, "198.51.100.1:1", &sent), "198.51.100.1");
+        assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &sent), "203.0.113.7");
+        assert_eq!(client(ForwardedHeader::XForwardedFor, "[::ffff:10.0.0.9]:1", &sent), "203.0.113.7");
+        let nobody = TrustedProxies::default();
+        let mut headers = HeaderMap::new();
+        headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.7"));
+        assert_eq!(nobody.client(PROXY.parse().ok(), &headers).unwrap().to_string(), "10.0.0.9");
+    }
+
+    #[test]
+    fn the_nearest_address_that_is_no_proxys_counts() {
+        for (value, expected) in [
+            ("1.1.1.1, 203.0.113.7", "203.0.113.7"),
+            ("1.1.1.1, 203.0.113.7, 10.1.2.3", "203.0.113.7"),
+            ("1.1.1.1, 203.0.113.7:5000, 10.1.2.3:80", "203.0.113.7"),
+            ("2001:db8::7", "2001:db8::7"),
+            ("[2001:db8::7]:443, [fd00::1]", "2001:db8::7"),
+            ("203.0.113.7, unknown, 10.1.2.3", "10.1.2.3"),
+            ("unknown", "10.0.0.9"),
+            ("", "10.0.0.9"),
+            ("10.1.2.3, 10.3.2.1", "10.1.2.3"),
+        ] {
+            let sent = [("x-forwarded-for", value)];
+            assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &sent), expected, "{value}");
+        }
+        let lines = [("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "203.0.113.7, 10.1.2.3")];
+        assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &lines), "203.0.113.7");
+    }
+
+    #[test]
+    fn the_standard_header_is_read_where_it_is_the_one() {
+        for (value, expected) in [
+            ("for=203.0.113.7;proto=https;by=10.0.0.9", "203.0.113.7"),
+            ("For=\"[2001:db8::7]:4711\"", "2001:db8::7"),
+            ("for=1.1.1.1, for=203.0.113.7, for=10.1.2.3", "203.0.113.7"),
+            ("for=\"1.1.1.1, for=203.0.113.7", "203.0.113.7"),
+            ("for=_hidden", "10.0.0.9"),
+            ("proto=https", "10.0.0.9"),
+        ] {
+            let sent = [("forwarded", value), ("x-forwarded-for", "9.9.9.9")];
+            assert_eq!(client(ForwardedHeader::Forwarded, PROXY, &sent), expected, "{value}");
+        }
+        let sent = [("forwarded", "for=9.9.9.9")];
+        assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &sent), "10.0.0.9", "a caller wrote it");
+    }
+}

@@ -1,0 +1,15 @@
+//! The code that runs around every handler.
+//!
+//! | Step | File |
+//! |---|---|
+//! | request id, span, panics, and the body of a failure | `request_context` |
+//! | the client's address behind trusted proxies | `client_address` |
+//! | the access log | `access_log` |
+//! | key, limits and idempotency, before the body is read | `policy` |
+//! | the rest of a body that no handler read | `unread_body` |
+
+pub(crate) mod access_log;
+pub(crate) mod client_address;
+pub(crate) mod policy;
+pub(crate) mod request_context;
+pub(crate) mod unread_body;

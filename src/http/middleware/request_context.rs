@@ -1,0 +1,230 @@
+//! What accompanies every request: its id, its span, its address, its line of the log, and the writing of its
+//! failure. A panic in a handler ends here too.
+
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use crate::domain::kernel::clock;
+use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
+use crate::http::middleware::client_address::ClientAddress;
+use crate::http::middleware::unread_body::RequestStream;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::render::{self, ResponsePrefs};
+use crate::http::state::ApiState;
+
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_CHARS_MAX: usize = 128;
+
+/// The outermost middleware: `App::wrap(from_fn(http::request_context))`.
+pub async fn request_context<B>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error>
+where
+    B: MessageBody + 'static,
+{
+    let prefs = prefs(&request);
+    request.extensions_mut().insert(prefs.clone());
+    let state = request.app_data::<web::Data<ApiState>>().cloned();
+    let client = client(&request, state.as_deref());
+    request.extensions_mut().insert(ClientAddress(client));
+    let line = RequestTimer::begin(&request, client);
+    let stream = RequestStream::of(&mut request);
+    let span = tracing::info_span!("request", request_id = prefs.request_id);
+    async {
+        let outcome = AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await;
+        let failure = match outcome {
+            Ok(Ok(response)) => {
+                let mut response = written(response.map_into_boxed_body(), &prefs);
+                stamp(response.headers_mut(), &prefs);
+                line.end(&AccessRecord::of(&response), state.as_deref().map(Arc::as_ref));
+                return Ok(settled(response, stream).await);
+            }
+            Ok(Err(error)) => error_of(&error, error.as_response_error().status_code()),
+            Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
+        };
+        line.end(&AccessRecord::lost(&failure), state.as_deref().map(Arc::as_ref));
+        Err(abandoned(failure, prefs, stream))
+    }
+    .instrument(span)
+    .await
+}
+
+/// Where the request comes from, as far as trusted proxies say.
+fn client(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpAddr> {
+    match state {
+        Some(state) => state.settings.trusted_proxies.client(request.peer_addr(), request.headers()),
+        None => request.peer_addr().map(|peer| peer.ip()),
+    }
+}
+
+async fn settled(
+    response: ServiceResponse<BoxBody>,
+    stream: Option<RequestStream>,
+) -> ServiceResponse<BoxBody> {
+    let Some(stream) = stream else { return response };
+    let (request, response) = response.into_parts();
+    ServiceResponse::new(request, stream.settle(response).await)
+}
+
+fn prefs(request: &ServiceRequest) -> ResponsePrefs {
+    let given =
+        request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_safe(id));
+    let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
+    let wants_problem = request.headers().contains_key(ACCEPT)
+        && Accept::parse(request).is_ok_and(|accept| prefers_problem(&accept));
+    ResponsePrefs { request_id, wants_problem }
+}
+
+/// Whether a problem document is asked for by its name, and at least as much as plain JSON (RFC 9110,
+/// section 12.5.1).
+fn prefers_problem(accept: &Accept) -> bool {
+    let quality = |range: &str| {
+        let named = accept.iter().filter(|item| item.item.essence_str() == range);
+        named.map(|item| item.quality).max()
+    };
+    let plain = ["application/json", "application/*", "*/*"].into_iter().find_map(quality);
+    let problem = quality("application/problem+json").filter(|quality| *quality > Quality::ZERO);
+    problem.is_some_and(|problem| plain.is_none_or(|plain| problem >= plain))
+}
+
+/// 1 to 128 characters that need no quoting in a header, a log line or a URL.
+fn is_safe(id: &str) -> bool {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte);
+    (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.bytes().all(safe)
+}
+
+/// Writes the failure that a response carries.
+fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> ServiceResponse<BoxBody> {
+    let Some(error) = response.response().error() else { return response };
+    let mut answer = match error.as_error::<ApiError>() {
+        Some(error) => {
+            log(error);
+            render::failure(error, prefs)
+        }
+        None => render::failure(&error_of(error, response.status()), prefs),
+    };
+    // What was told along the way is told with the failure too.
+    for (name, value) in response.headers() {
+        if !answer.headers().contains_key(name) {
+            answer.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
+    response.into_response(answer)
+}
+
+/// An error of the framework in our own words.
+fn error_of(error: &Error, status: StatusCode) -> ApiError {
+    let code = match status {
+        StatusCode::NOT_FOUND => ErrorCode::RouteNotFound,
+        StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
+        StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::PayloadTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
+        status if status.is_client_error() => ErrorCode::MalformedJson,
+        _ => return ApiError::internal(error),
+    };
+    ApiError::new(code, error.to_string())
+}
+
+fn log(error: &ApiError) {
+    let Some(cause) = error.cause.as_deref() else { return };
+    if error.code == ErrorCode::InternalError {
+        tracing::error!(code = error.code.as_str(), cause, "a request failed");
+    } else {
+        tracing::warn!(code = error.code.as_str(), cause, "a request could not be served");
+    }
+}
+
+fn stamp(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
+    if let Ok(id) = HeaderValue::from_str(&prefs.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
+    format!("a handler panicked: {}", text.unwrap_or("without a text"))
+}
+
+/// A failure after which there is no request left to answer to, written in full all the same.
+#[derive(Debug)]
+struct Abandoned {
+    error: ApiError,
+    prefs: ResponsePrefs,
+    stream: Option<RequestStream>,
+}
+
+fn abandoned(error: ApiError, prefs: ResponsePrefs, stream: Option<RequestStream>) -> Error {
+    log(&error);
+    Abandoned { error, prefs, stream }.into()
+}
+
+impl std::fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl ResponseError for Abandoned {
+    fn status_code(&self) -> StatusCode {
+        self.error.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = render::failure(&self.error, &self.prefs);
+        stamp(response.headers_mut(), &self.prefs);
+        match self.stream.clone() {
+            Some(stream) => stream.close_unless_read(response),
+            None => response,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn wants_problem(accept: &str) -> bool {
+        prefs(&TestRequest::default().insert_header((ACCEPT, accept)).to_srv_request()).wants_problem
+    }
+
+    #[test]
+    fn a_problem_document_is_for_who_asks_for_one() {
+        for accept in [
+            "application/problem+json",
+            "Application/Problem+JSON; charset=utf-8",
+            "application/json, application/problem+json",
+            "application/json;q=0.5, application/problem+json;q=0.6",
+            "application/problem+json, */*;q=0.1",
+            "odd, application/problem+json",
+        ] {
+            assert!(wants_problem(accept), "{accept}");
+        }
+        for accept in [
+            "",
+            "*/*",
+            "application/json",
+            "application/problem+json;q=0",
+            "application/problem+json; q=0.0, */*",
+            "application/problem+json;q=0.1, application/json",
+            "application/problem+jsonx",
+            "application/x; of=\"application/problem+json\"",
+        ] {
+            assert!(!wants_problem(accept), "{accept}");
+        }
+        assert!(!prefs(&TestRequest::default().to_srv_request()).wants_problem);
+    }
+}

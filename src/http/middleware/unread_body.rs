@@ -1,0 +1,165 @@
+//! Hangs up on whoever is answered before the body was read to its end. Left alone, the framework would go on
+//! reading: a chunked body for as long as it comes.
+//!
+//! A short rest is read, so that the connection can be used again. Otherwise the answer says `Connection: close`,
+//! and the connection stays a moment longer, so that a caller that is still sending can read the answer before
+//! the reset; what it sends meanwhile is read up to a bound.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::http::ConnectionType;
+use actix_web::http::header::CONTENT_LENGTH;
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage, HttpResponse};
+use futures_util::{Stream, StreamExt};
+use tokio::time::{Sleep, sleep, timeout};
+
+/// A rest of at most so many bytes, in at most this time, is read for the sake of the connection.
+const REST_BYTES_MAX: usize = 64 * 1024;
+const REST_WAIT: Duration = Duration::from_millis(100);
+/// How long a connection that is to be closed stays open after the answer, and how much is read of it then.
+const LINGER: Duration = Duration::from_millis(500);
+const LINGER_BYTES_MAX: usize = 256 * 1024;
+
+/// The body of a request, shared by its reader and by the middleware that outlives it.
+#[derive(Clone)]
+pub(crate) struct RequestStream(Rc<RefCell<Shared>>);
+
+impl std::fmt::Debug for RequestStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RequestStream").field("has_ended", &self.has_ended()).finish_non_exhaustive()
+    }
+}
+
+struct Shared {
+    payload: Payload,
+    has_ended: bool,
+    /// What the request says of its length.
+    declared: Option<usize>,
+}
+
+impl RequestStream {
+    /// Takes the place of the request's payload; none where the request has no body.
+    pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
+        let payload = match request.take_payload() {
+            Payload::None => return None,
+            payload => payload,
+        };
+        let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let declared = length.and_then(|length| length.parse().ok());
+        let stream = Self(Rc::new(RefCell::new(Shared { payload, has_ended: false, declared })));
+        request.set_payload(Payload::Stream { payload: stream.clone().boxed_local() });
+        Some(stream)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.borrow().has_ended
+    }
+
+    /// Reads a short rest of the body, unless the body is known to be long.
+    async fn read_rest(&mut self) {
+        if self.0.borrow().declared.is_some_and(|length| length > REST_BYTES_MAX) {
+            return;
+        }
+        let rest = async {
+            let mut left = REST_BYTES_MAX;
+            while let Some(Ok(chunk)) = self.next().await {
+                match left.checked_sub(chunk.len()) {
+                    Some(fewer) => left = fewer,
+                    None => break,
+                }
+            }
+        };
+        // However it ends: the stream knows whether the end was reached.
+        let _ = timeout(REST_WAIT, rest).await;
+    }
+
+    /// The answer to the request: the last one of its connection, unless the body can be read to its end.
+    pub(crate) async fn settle(mut self, response: HttpResponse) -> HttpResponse {
+        if !self.has_ended() {
+            self.read_rest().await;
+        }
+        self.close_unless_read(response)
+    }
+
+    /// Makes the answer the last one of its connection, unless the body was read to its end.
+    pub(crate) fn close_unless_read(self, mut response: HttpResponse) -> HttpResponse {
+        if self.has_ended() {
+            return response;
+        }
+        response.head_mut().set_connection_type(ConnectionType::Close);
+        response.map_body(|_, body| BoxBody::new(LastBody { body, stream: self, linger: None }))
+    }
+}
+
+impl Stream for RequestStream {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut shared = self.0.borrow_mut();
+        if shared.has_ended {
+            return Poll::Ready(None);
+        }
+        let polled = Pin::new(&mut shared.payload).poll_next(context);
+        shared.has_ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
+        polled
+    }
+}
+
+/// The body of the last answer on a connection. It ends a moment after its last byte. The request's stream is
+/// held until then: only a stream that somebody holds makes the framework close the connection.
+struct LastBody {
+    body: BoxBody,
+    stream: RequestStream,
+    linger: Option<Linger>,
+}
+
+struct Linger {
+    until: Pin<Box<Sleep>>,
+    bytes_left: usize,
+}
+
+impl MessageBody for LastBody {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        let this = &mut *self;
+        if this.linger.is_none()
+            && let Some(chunk) = ready!(Pin::new(&mut this.body).poll_next(context))
+        {
+            return Poll::Ready(Some(chunk));
+        }
+        let start = || Linger { until: Box::pin(sleep(LINGER)), bytes_left: LINGER_BYTES_MAX };
+        let linger = this.linger.get_or_insert_with(start);
+        linger.poll(&mut this.stream, context).map(|()| None)
+    }
+}
+
+impl Linger {
+    /// Ready when the other side has ended, or the time has.
+    fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
+        while self.bytes_left > 0 {
+            match stream.poll_next_unpin(context) {
+                Poll::Ready(Some(Ok(chunk))) => self.bytes_left = self.bytes_left.saturating_sub(chunk.len()),
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => break,
+            }
+        }
+        self.until.as_mut().poll(context)
+    }
+}

@@ -1,0 +1,121 @@
+//! The envelope of a success: `{ success, message, data }`, and what may come with it in headers.
+
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LINK, LOCATION};
+use actix_web::{HttpRequest, HttpResponse, Responder};
+use serde::Serialize;
+
+/// Names what was accepted although something is odd about it.
+pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-system-warning");
+
+const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+
+#[derive(Serialize)]
+struct SuccessBody<M, D> {
+    success: bool,
+    message: M,
+    data: D,
+}
+
+/// A success on its way to the caller.
+#[derive(Debug)]
+pub(crate) struct ApiResponse(HttpResponse);
+
+impl ApiResponse {
+    pub(crate) fn ok(message: impl Serialize, data: impl Serialize) -> Self {
+        Self::with_status(StatusCode::OK, message, data)
+    }
+
+    pub(crate) fn with_status(status: StatusCode, message: impl Serialize, data: impl Serialize) -> Self {
+        Self(HttpResponse::build(status).json(SuccessBody { success: true, message, data }))
+    }
+
+    #[must_use]
+    pub(crate) fn header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.0.headers_mut().append(name, HeaderValue::from_static(value));
+        self
+    }
+
+    /// Adds a header for each warning.
+    #[must_use]
+    pub(crate) fn warn(mut self, warnings: &[String]) -> Self {
+        for warning in warnings {
+            if let Ok(value) = HeaderValue::from_str(&visible(warning)) {
+                self.0.headers_mut().append(WARNING, value);
+            }
+        }
+        self
+    }
+
+    /// Where the thing spoken of is found; a path that holds no header text is left out.
+    #[must_use]
+    pub(crate) fn located(mut self, path: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(path) {
+            self.0.headers_mut().insert(LOCATION, value);
+        }
+        self
+    }
+
+    /// Where the rest of a list begins: its cursor, and a link (RFC 8288).
+    #[must_use]
+    pub(crate) fn followed_by(mut self, cursor: &str, path: &str) -> Self {
+        let link = HeaderValue::from_str(&format!("<{path}>; rel=\"next\""));
+        if let (Ok(cursor), Ok(link)) = (HeaderValue::from_str(cursor), link) {
+            self.0.headers_mut().insert(NEXT_CURSOR, cursor);
+            self.0.headers_mut().insert(LINK, link);
+        }
+        self
+    }
+
+    /// Notes something about the answer for who passes it on; the caller does not see it.
+    #[must_use]
+    pub(crate) fn marked<T: 'static>(mut self, mark: T) -> Self {
+        self.0.extensions_mut().insert(mark);
+        self
+    }
+
+    /// For answers that carry a secret: nobody on the way keeps them.
+    #[must_use]
+    pub(crate) fn unstored(self) -> Self {
+        self.header(CACHE_CONTROL, "no-store")
+    }
+}
+
+/// A header carries printable ASCII; what else a field's name holds shows as `?`.
+fn visible(text: &str) -> String {
+    text.chars().map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
+}
+
+impl From<ApiResponse> for HttpResponse {
+    fn from(answer: ApiResponse) -> Self {
+        answer.0
+    }
+}
+
+impl Responder for ApiResponse {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_warning_is_a_header_of_printable_ascii() {
+        let answer =
+            ApiResponse::ok("", ()).warn(&["unknown field: caf\u{e9}\r\nx: y".into(), "second".into()]);
+        let warnings: Vec<_> =
+            answer.0.headers().get_all(WARNING).map(|value| value.to_str().unwrap()).collect();
+        assert_eq!(warnings, ["unknown field: caf???x: y", "second"]);
+    }
+
+    #[test]
+    fn an_answer_with_a_secret_is_not_stored() {
+        assert_eq!(ApiResponse::ok("", ()).unstored().0.headers().get(CACHE_CONTROL).unwrap(), "no-store");
+    }
+}

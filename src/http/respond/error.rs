@@ -1,0 +1,401 @@
+//! A failure on its way to the caller: its code, the sentence for the caller and, apart from it, what the
+//! log is to know. The middleware renders it, since only there the request's id and prefs are known.
+
+use std::fmt;
+use std::time::Duration;
+
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpResponse, ResponseError};
+
+use crate::actors::delivery::TestDeliveryError;
+use crate::actors::inbound::{InboxFailure, Unresolved};
+use crate::actors::pipeline::door::RelayFailure;
+use crate::actors::taxpayer::door::Failure;
+use crate::authority::{AuthorityFailure, CryptoError};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::explain::explanation::{Explained, Patch};
+use crate::http::idempotency;
+use crate::http::respond::code::ErrorCode;
+use crate::http::views::queue::QueueView;
+use crate::store::db::error::StoreError;
+
+/// What a caller is told to wait where nothing says how long.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The same, where the authority is what fails.
+pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// Why a request was not carried out.
+#[derive(Debug)]
+pub struct ApiError {
+    pub(crate) code: ErrorCode,
+    pub(crate) status: StatusCode,
+    /// For the caller.
+    pub(crate) message: Box<str>,
+    pub(crate) faults: Faults,
+    /// What stands beside the faults where the operation explains them.
+    pub(crate) explained: Option<Box<Explained>>,
+    pub(crate) retry_after: Option<Duration>,
+    /// Whether the same call may succeed later, where the operation says so.
+    pub(crate) retryable: Option<bool>,
+    /// Where the run of the request stands, if it goes on by itself.
+    pub(crate) queue: Option<Box<QueueView>>,
+    pub(crate) allowed: Box<[Method]>,
+    /// For the log, and for nobody else.
+    pub(crate) cause: Option<Box<str>>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            status: code.status(),
+            message: message.into().into_boxed_str(),
+            faults: Faults::default(),
+            explained: None,
+            retry_after: None,
+            retryable: None,
+            queue: None,
+            allowed: Box::default(),
+            cause: None,
+        }
+    }
+
+    pub(crate) fn invalid(faults: Faults) -> Self {
+        Self { message: faults.summary().into(), ..Self::new(code_of(&faults), "") }.with_faults(faults)
+    }
+
+    pub(crate) fn internal(cause: impl fmt::Display) -> Self {
+        let message = "Something went wrong on our side. Quote the request id when you report it.";
+        Self::new(ErrorCode::InternalError, message).because(cause)
+    }
+
+    /// No Retry-After: a payment that was recorded must not be sent again blindly.
+    fn interrupted() -> Self {
+        let message = "The request was interrupted: look whether it took effect before sending it again";
+        Self::new(ErrorCode::InternalError, message)
+    }
+
+    /// Of a path that nothing takes, or that is not the caller's to know of.
+    pub(crate) fn route_not_found() -> Self {
+        Self::new(ErrorCode::RouteNotFound, "No such path")
+    }
+
+    pub(crate) fn invoice_not_found() -> Self {
+        Refusal::InvoiceNotFound.into()
+    }
+
+    pub(crate) fn taxpayer_not_found() -> Self {
+        Refusal::TaxpayerNotFound.into()
+    }
+
+    #[must_use]
+    pub(crate) fn with_faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn explained(self, explained: Explained) -> Self {
+        Self { explained: Some(Box::new(explained)), ..self }
+    }
+
+    /// Adds what would mend the body.
+    #[must_use]
+    pub(crate) fn patched(self, patch: Patch) -> Self {
+        let mut explained = self.explained.unwrap_or_default();
+        explained.patch = Some(patch);
+        Self { explained: Some(explained), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn retry_in(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn retryable(self, retryable: bool) -> Self {
+        Self { retryable: Some(retryable), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn queued(self, queue: Option<QueueView>) -> Self {
+        Self { queue: queue.map(Box::new), ..self }
+    }
+
+    /// Adds what the log is to know.
+    #[must_use]
+    pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
+        Self { cause: Some(cause.to_string().into()), ..self }
+    }
+
+    pub(crate) fn not_allowed(allowed: Vec<Method>) -> Self {
+        let allowed = allowed.into_boxed_slice();
+        Self { allowed, ..Self::new(ErrorCode::MethodNotAllowed, "This path does not take that method") }
+    }
+}
+
+/// Some rules have a code of their own, which is told where nothing else is wrong.
+fn code_of(faults: &Faults) -> ErrorCode {
+    let mut rules = faults.iter().map(|fault| fault.rule);
+    match (rules.next(), rules.next()) {
+        (Some("irn_malformed"), None) => ErrorCode::IrnMalformed,
+        (Some("irn_service_id_mismatch"), None) => ErrorCode::IrnServiceIdMismatch,
+        (Some("category_conflict"), None) => ErrorCode::CategoryConflict,
+        (Some("payment_exceeds_payable"), None) => ErrorCode::PaymentExceedsPayable,
+        (Some("batch_too_large"), None) => ErrorCode::BatchTooLarge,
+        _ => ErrorCode::ValidationFailed,
+    }
+}
+
+impl From<Faults> for ApiError {
+    fn from(faults: Faults) -> Self {
+        Self::invalid(faults)
+    }
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> Self {
+        Self::invalid(fault.into())
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        let (code, faults) = match refusal {
+            Refusal::Invalid(faults) => return Self::invalid(faults),
+            Refusal::InvoiceNotSigned => {
+                return Self::new(ErrorCode::InvoiceNotSigned, message).retryable(false);
+            }
+            Refusal::ProfileIncomplete(missing) => (ErrorCode::ProfileIncomplete, missing_fields(&missing)),
+            Refusal::PaymentExceedsPayable(fault) => (ErrorCode::PaymentExceedsPayable, fault.into()),
+            Refusal::IrnServiceIdMismatch(fault) => (ErrorCode::IrnServiceIdMismatch, fault.into()),
+            Refusal::InvoiceNotFound => (ErrorCode::InvoiceNotFound, Faults::default()),
+            Refusal::TaxpayerNotFound => (ErrorCode::TaxpayerNotFound, Faults::default()),
+            Refusal::RunNotFound => (ErrorCode::RunNotFound, Faults::default()),
+            Refusal::SubscriptionInactive => (ErrorCode::SubscriptionInactive, Faults::default()),
+            Refusal::TaxpayerUnverified => (ErrorCode::TaxpayerUnverified, Faults::default()),
+            Refusal::InvoiceLocked(_) => (ErrorCode::InvoiceLocked, Faults::default()),
+            Refusal::InvoiceNotApproved(_) => (ErrorCode::InvoiceNotApproved, Faults::default()),
+            Refusal::InvalidTransition { .. }
+            | Refusal::PaymentUnderWay
+            | Refusal::ActionNotAllowed { .. }
+            | Refusal::RunUnsettled(_)
+            | Refusal::RunTookEffect
+            | Refusal::WebhookDisabled
+            | Refusal::ReplayEnded
+            | Refusal::TooManyReplays => (ErrorCode::InvalidTransition, Faults::default()),
+            Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
+            Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
+            Refusal::IrnContentChanged => (ErrorCode::IrnContentChanged, Faults::default()),
+            Refusal::WebhookNotConfigured => (ErrorCode::WebhookNotConfigured, Faults::default()),
+            Refusal::NotAddressedToCaller => (ErrorCode::NotAddressedToCaller, Faults::default()),
+            Refusal::AlreadyAcknowledged => (ErrorCode::AlreadyAcknowledged, Faults::default()),
+        };
+        Self::new(code, message).with_faults(faults)
+    }
+}
+
+fn missing_fields(missing: &[&'static str]) -> Faults {
+    let fault = |field: &&str| Fault::new(*field, "required", format!("The {field} field is required."));
+    missing.iter().map(fault).collect()
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt { .. } => Self::internal(error),
+            StoreError::Unsettled => Self::interrupted().because(error),
+            StoreError::Unavailable(_) | StoreError::Duplicate(_) | StoreError::Stale => {
+                overloaded(RETRY_AFTER).because(error)
+            }
+        }
+    }
+}
+
+pub(crate) fn overloaded(retry_after: Duration) -> ApiError {
+    ApiError::new(ErrorCode::Overloaded, "The service is busy, please try again").retry_in(retry_after)
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        let cause = failure.to_string();
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Store(error) => error.into(),
+            Failure::Busy { retry_after } => {
+                let message = "Too many requests of this taxpayer are under way, please try again";
+                Self::new(ErrorCode::RateLimited, message).retry_in(retry_after)
+            }
+            Failure::Overloaded { retry_after } => overloaded(retry_after),
+            Failure::Interrupted { .. } => Self::interrupted().because(cause),
+            Failure::Quarantined { .. } => Self::internal(cause),
+            Failure::CarriedOut => idempotency::in_progress(),
+        }
+    }
+}
+
+impl From<AuthorityFailure> for ApiError {
+    fn from(failure: AuthorityFailure) -> Self {
+        let message = sentence(&failure.to_string());
+        match &failure {
+            AuthorityFailure::Refused { .. } => Self::new(ErrorCode::AuthorityRejected, message),
+            AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
+            _ => {
+                let code = if failure.timed_out() {
+                    ErrorCode::AuthorityTimeout
+                } else {
+                    ErrorCode::AuthorityUnavailable
+                };
+                let wait = failure.retry_after().unwrap_or(AUTHORITY_RETRY_AFTER);
+                Self::new(code, message).retry_in(wait)
+            }
+        }
+    }
+}
+
+/// Sentences of the floors below begin in lower case where they are parts of others.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+impl From<TestDeliveryError> for ApiError {
+    fn from(failure: TestDeliveryError) -> Self {
+        match failure {
+            TestDeliveryError::Refused(refusal) => refusal.into(),
+            TestDeliveryError::Store(error) => error.into(),
+            TestDeliveryError::Secret(fault) => Self::internal(fault),
+        }
+    }
+}
+
+impl From<RelayFailure> for ApiError {
+    fn from(failure: RelayFailure) -> Self {
+        match failure {
+            RelayFailure::Books(failure) => failure.into(),
+            RelayFailure::Authority(failure) => failure.into(),
+            RelayFailure::Unreadable(error) => {
+                let message = match error {
+                    CryptoError::OtherDocument => "The authority sent the document of another invoice",
+                    _ => "The authority sent a document that cannot be decrypted with this service's key",
+                };
+                Self::new(ErrorCode::AuthorityDocumentUnreadable, message).because(error)
+            }
+        }
+    }
+}
+
+impl From<InboxFailure> for ApiError {
+    fn from(failure: InboxFailure) -> Self {
+        match failure {
+            InboxFailure::Books(failure) => failure.into(),
+            InboxFailure::Authority(failure) => failure.into(),
+        }
+    }
+}
+
+/// Whatever came of a notice but success makes the authority send it again.
+impl From<Unresolved> for ApiError {
+    fn from(unresolved: Unresolved) -> Self {
+        let cause = unresolved.to_string();
+        match unresolved {
+            Unresolved::Nobody | Unresolved::Withheld => Self::invoice_not_found().because(cause),
+            Unresolved::Busy => overloaded(RETRY_AFTER).because(cause),
+            Unresolved::Books(failure) => failure.into(),
+            Unresolved::Authority(_)
+            | Unresolved::TimedOut
+            | Unresolved::Sealed(_)
+            | Unresolved::Other(_) => {
+                let message = "The authority could not be asked about this invoice: send the notice again";
+                let error = Self::new(ErrorCode::AuthorityUnavailable, message).because(cause);
+                error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(AUTHORITY_RETRY_AFTER)
+            }
+        }
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    /// A bare answer: its body is written by the middleware, which takes the error from the response.
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::new(self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::Cause;
+    use crate::domain::kernel::codes::WorkflowStatus;
+
+    fn said(error: impl Into<ApiError>) -> (u16, &'static str) {
+        let error = error.into();
+        (error.status.as_u16(), error.code.as_str())
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_sentence_and_gets_its_code() {
+        let locked = ApiError::from(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
+        assert_eq!((locked.status.as_u16(), locked.code), (409, ErrorCode::InvoiceLocked));
+        assert_eq!(&*locked.message, "The invoice is submitted and can no longer be changed");
+        assert_eq!(said(Refusal::InvoiceNotFound), (404, "INVOICE_NOT_FOUND"));
+        assert_eq!(said(Refusal::InvoiceNotSigned), (500, "INVOICE_NOT_SIGNED"));
+    }
+
+    #[test]
+    fn an_incomplete_profile_names_the_fields_it_lacks() {
+        let error = ApiError::from(Refusal::ProfileIncomplete(vec!["city", "state"]));
+        assert_eq!(said(Refusal::ProfileIncomplete(vec![])), (403, "PROFILE_INCOMPLETE"));
+        assert_eq!(error.faults.by_path().into_keys().collect::<Vec<_>>(), ["city", "state"]);
+    }
+
+    #[test]
+    fn a_lone_fault_of_an_irn_has_a_code_of_its_own() {
+        let irn = || Fault::new("irn", "irn_malformed", "Odd.");
+        let other = Fault::new("email", "email", "Odd.");
+        assert_eq!(said(irn()), (422, "IRN_MALFORMED"));
+        assert_eq!(said([irn(), other].into_iter().collect::<Faults>()), (422, "VALIDATION_FAILED"));
+    }
+
+    #[test]
+    fn a_busy_store_asks_to_try_again_and_a_corrupt_one_does_not() {
+        let stale = ApiError::from(StoreError::Stale);
+        assert_eq!((stale.code, stale.retry_after), (ErrorCode::Overloaded, Some(RETRY_AFTER)));
+        let corrupt =
+            ApiError::from(StoreError::Corrupt { table: "invoices", id: "7".into(), reason: "odd".into() });
+        assert_eq!((corrupt.code, corrupt.retry_after), (ErrorCode::InternalError, None));
+        assert!(!corrupt.message.contains("invoices"), "what is wrong inside is for the log");
+    }
+
+    #[test]
+    fn the_authoritys_failures_are_told_apart() {
+        let refused = AuthorityFailure::Refused {
+            status: 400,
+            message: "tin is unknown".into(),
+            field_path: None,
+            authority_error: None,
+        };
+        assert_eq!(said(refused), (422, "AUTHORITY_REJECTED"));
+        let timed_out =
+            AuthorityFailure::Unknown { reason: Cause::TimedOut { after: Duration::from_secs(30) } };
+        assert_eq!(said(timed_out), (504, "AUTHORITY_TIMEOUT"));
+        let down = ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
+        assert_eq!((down.status.as_u16(), down.retry_after), (502, Some(AUTHORITY_RETRY_AFTER)));
+        assert_eq!(&*down.message, "The authority is failing (HTTP 503)");
+    }
+}

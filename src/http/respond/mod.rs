@@ -1,0 +1,6 @@
+//! Responses: the envelope of a success, and the code, status and body of a failure.
+
+pub(crate) mod code;
+pub(crate) mod envelope;
+pub(crate) mod error;
+pub(crate) mod render;

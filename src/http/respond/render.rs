@@ -1,0 +1,245 @@
+//! How a failure is written: in the envelope, or as a problem document (RFC 9457) for who accepts that.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::domain::kernel::fault::{Fault, json_pointer};
+use crate::http::explain::explanation::Explanation;
+use crate::http::middleware::access_log::LoggedFailure;
+use crate::http::respond::error::ApiError;
+use crate::http::views::queue::QueueView;
+
+/// What every 401 must carry (RFC 9110, section 11.6.1). The scheme is no registered one; `OpenAPI` calls it so.
+const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
+
+/// What of a request decides how its failure is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ResponsePrefs {
+    pub(crate) request_id: String,
+    /// Whether the caller accepts `application/problem+json`.
+    pub(crate) wants_problem: bool,
+}
+
+/// The envelope of a failure.
+#[derive(Serialize)]
+struct FailureBody<'a> {
+    success: bool,
+    message: &'a str,
+    data: (),
+    error_code: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    explanations: &'a [Explanation],
+    #[serde(flatten)]
+    patch_members: PatchMembers<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a QueueView>,
+    request_id: &'a str,
+}
+
+/// A problem document.
+#[derive(Serialize)]
+struct ProblemBody<'a> {
+    r#type: &'a str,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    error_code: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Value>,
+    #[serde(flatten)]
+    patch_members: PatchMembers<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a QueueView>,
+    request_id: &'a str,
+}
+
+/// The patch of a body, where it was asked for.
+#[derive(Serialize)]
+struct PatchMembers<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<&'a [Value]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_suffices: Option<bool>,
+}
+
+/// The whole answer that a failure gives.
+pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
+    let mut answer = HttpResponse::build(error.status);
+    if let Some(wait) = error.retry_after {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        answer.insert_header((RETRY_AFTER, seconds.max(1)));
+    }
+    if !error.allowed.is_empty() {
+        let methods: Vec<_> = error.allowed.iter().map(ToString::to_string).collect();
+        answer.insert_header((ALLOW, methods.join(", ")));
+    }
+    if error.status == StatusCode::REQUEST_TIMEOUT {
+        // What is left of that request would be read as the next one.
+        answer.force_close();
+    }
+    if error.status == StatusCode::UNAUTHORIZED {
+        answer.insert_header((WWW_AUTHENTICATE, CHALLENGE));
+    }
+    let mut answer = if prefs.wants_problem {
+        answer.insert_header((CONTENT_TYPE, "application/problem+json"));
+        answer.json(problem(error, prefs))
+    } else {
+        answer.json(envelope(error, prefs))
+    };
+    answer.extensions_mut().insert(LoggedFailure::from(error));
+    answer
+}
+
+fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a> {
+    FailureBody {
+        success: false,
+        message: &error.message,
+        data: (),
+        error_code: error.code.as_str(),
+        errors: (!error.faults.is_empty()).then(|| json!(error.faults.by_path())),
+        explanations: explanations(error),
+        patch_members: patch_members(error),
+        retryable: error.retryable,
+        queue: error.queue.as_deref(),
+        request_id: &prefs.request_id,
+    }
+}
+
+fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
+    let explanations = explanations(error);
+    // What is explained is told once, with more members; faults beyond those stand as they are.
+    let explained = explanations.iter().filter(|why| why.path.is_some()).count();
+    let rest = error.faults.iter().skip(explained).map(bare);
+    ProblemBody {
+        r#type: "about:blank",
+        title: error.status.canonical_reason().unwrap_or_default(),
+        status: error.status.as_u16(),
+        detail: &error.message,
+        error_code: error.code.as_str(),
+        errors: explanations.iter().map(full).chain(rest).collect(),
+        patch_members: patch_members(error),
+        retryable: error.retryable,
+        queue: error.queue.as_deref(),
+        request_id: &prefs.request_id,
+    }
+}
+
+fn explanations(error: &ApiError) -> &[Explanation] {
+    error.explained.as_ref().map_or(&[], |explained| &explained.explanations)
+}
+
+fn patch_members(error: &ApiError) -> PatchMembers<'_> {
+    let patch = error.explained.as_ref().and_then(|explained| explained.patch.as_ref());
+    PatchMembers {
+        patch: patch.map(|patch| patch.operations.as_slice()),
+        patch_suffices: patch.and_then(|patch| patch.suffices),
+    }
+}
+
+fn bare(fault: &Fault) -> Value {
+    json!({ "pointer": pointer(&fault.path), "rule": fault.rule, "detail": fault.message })
+}
+
+fn full(why: &Explanation) -> Value {
+    let mut part = json!({
+        // What is about no field is about the whole body.
+        "pointer": why.path.as_deref().map_or_else(|| "#".to_owned(), pointer),
+        "rule": why.rule, "detail": why.message, "expected": why.expected, "actual": why.actual,
+        "source": why.source,
+    });
+    if let Some(words) = &why.authority_message {
+        part["authority_message"] = json!(words);
+    }
+    part
+}
+
+/// The pointer as a URI fragment, relative to the body.
+fn pointer(path: &str) -> String {
+    format!("#{}", json_pointer(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use actix_web::body::to_bytes;
+    use actix_web::http::Method;
+
+    use super::*;
+    use crate::domain::kernel::fault::Faults;
+    use crate::http::respond::code::ErrorCode;
+
+    async fn body(error: &ApiError, wants_problem: bool) -> Value {
+        let answer = failure(error, &ResponsePrefs { request_id: "r-1".into(), wants_problem });
+        strict_json::from_untrusted(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
+    }
+
+    fn two_faults() -> ApiError {
+        let faults: Faults = [
+            Fault::new("customer.email", "email", "The customer.email field is odd."),
+            Fault::new("invoice_lines.0.quantity", "min", "The quantity is too small."),
+        ]
+        .into_iter()
+        .collect();
+        faults.into()
+    }
+
+    #[actix_web::test]
+    async fn field_errors_stand_below_their_dot_paths() {
+        insta::assert_snapshot!(format!("{:#}", body(&two_faults(), false).await));
+    }
+
+    #[actix_web::test]
+    async fn a_problem_document_points_into_the_body() {
+        insta::assert_snapshot!(format!("{:#}", body(&two_faults(), true).await));
+    }
+
+    #[actix_web::test]
+    async fn a_failure_without_faults_has_no_errors() {
+        let body = body(&ApiError::invoice_not_found(), false).await;
+        assert_eq!(
+            body,
+            json!({
+                "success": false, "message": "Invoice not found", "data": null,
+                "error_code": "INVOICE_NOT_FOUND", "request_id": "r-1"
+            })
+        );
+    }
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds_and_is_never_none() {
+        let prefs = ResponsePrefs { request_id: String::new(), wants_problem: false };
+        for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
+            let error = ApiError::new(ErrorCode::Overloaded, "").retry_in(Duration::from_millis(millis));
+            assert_eq!(failure(&error, &prefs).headers().get(RETRY_AFTER).unwrap(), seconds);
+        }
+    }
+
+    #[test]
+    fn who_is_not_known_is_told_how_to_say_who_it_is() {
+        let prefs = ResponsePrefs { request_id: String::new(), wants_problem: false };
+        let challenge =
+            |code| failure(&ApiError::new(code, ""), &prefs).headers().get(WWW_AUTHENTICATE).cloned();
+        for code in [ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey] {
+            assert_eq!(challenge(code).unwrap(), r#"ApiKey realm="einvoice", header="x-api-key""#);
+        }
+        assert_eq!(challenge(ErrorCode::KeyNotRecognized), None);
+    }
+
+    #[test]
+    fn a_refused_method_names_those_that_are_taken() {
+        let prefs = ResponsePrefs { request_id: String::new(), wants_problem: true };
+        let answer = failure(&ApiError::not_allowed(vec![Method::GET, Method::PUT]), &prefs);
+        assert_eq!(answer.headers().get(ALLOW).unwrap(), "GET, PUT");
+        assert_eq!(answer.headers().get(CONTENT_TYPE).unwrap(), "application/problem+json");
+    }
+}

@@ -1,0 +1,72 @@
+//! A line sells goods, with `hsn_code` and `product_category`, or services, with `isic_code` and `service_category`.
+//! Where one of each stands together, the codes themselves tell what was sold: goods are written 9999.99, services
+//! 9999. Codes that say different things are left alone.
+
+use serde_json::Value;
+
+use crate::domain::kernel::fault::json_pointer;
+use crate::http::suggest_patch::patch_builder::Violation;
+use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
+
+const GOODS: [&str; 2] = ["hsn_code", "product_category"];
+const SERVICES: [&str; 2] = ["isic_code", "service_category"];
+
+/// What a code looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SoldKind {
+    Goods,
+    Service,
+}
+
+/// Puts each code of a line where its kind belongs.
+pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
+    let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
+    let is_code = GOODS.contains(&name) || SERVICES.contains(&name);
+    if wrong.rule != "required" || !is_code {
+        return Vec::new();
+    }
+    let line = json_pointer(line);
+    body.pointer(&line).and_then(|fields| of_line(fields, &line)).unwrap_or_default()
+}
+
+fn of_line(fields: &Value, line: &str) -> Option<Vec<PatchOp>> {
+    let text =
+        |name: &str| fields.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let codes: Vec<&str> = GOODS.iter().chain(&SERVICES).filter_map(|name| text(name)).collect();
+    let kind = kind_of(codes.first()?)?;
+    if !codes.iter().all(|code| kind_of(code) == Some(kind)) {
+        return None;
+    }
+    let (right, other, what) = match kind {
+        SoldKind::Goods => (GOODS, SERVICES, "goods, which are written 9999.99"),
+        SoldKind::Service => (SERVICES, GOODS, "a service, which is written 9999"),
+    };
+    let mut fixes = Vec::new();
+    for (right, other) in right.iter().zip(other) {
+        let Some(misplaced) = text(other) else { continue };
+        let from = format!("{line}/{other}");
+        match text(right) {
+            None => fixes.push(PatchOp {
+                pointer: format!("{line}/{right}"),
+                change: PatchAction::MoveFrom(from),
+                why: format!("every code of this line is that of {what}"),
+            }),
+            Some(there) if there == misplaced => fixes.push(PatchOp {
+                pointer: from,
+                change: PatchAction::Remove,
+                why: format!("{right} says the same, and every code of this line is that of {what}"),
+            }),
+            Some(_) => return None,
+        }
+    }
+    Some(fixes)
+}
+
+fn kind_of(code: &str) -> Option<SoldKind> {
+    let are_digits =
+        |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    match code.split_once('.') {
+        Some((heading, rest)) => (are_digits(heading, 4) && are_digits(rest, 2)).then_some(SoldKind::Goods),
+        None => are_digits(code, 4).then_some(SoldKind::Service),
+    }
+}

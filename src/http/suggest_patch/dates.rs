@@ -1,0 +1,21 @@
+//! Days in another spelling.
+
+use jiff::tz::Offset;
+use serde_json::{Value, json};
+
+use crate::domain::kernel::fault::json_pointer;
+use crate::domain::reference::lenient_date;
+use crate::http::suggest_patch::patch_builder::Violation;
+use crate::http::suggest_patch::patch_op::PatchOp;
+
+/// The day as it has to be written, where it can be read in one way only.
+pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOp> {
+    if wrong.rule != "date" {
+        return None;
+    }
+    let pointer = json_pointer(&wrong.path);
+    let text = body.pointer(&pointer)?.as_str()?;
+    let date = lenient_date::read(text, zone)?.to_string();
+    let why = format!("can be read as {date} only");
+    Some(PatchOp::set(pointer, json!(date), why))
+}

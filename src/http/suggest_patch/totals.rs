@@ -1,0 +1,128 @@
+//! Totals that do not add up. The lines are the truth, and the taxes beside them. A total is set where the payable
+//! amount already says the same, so that nothing else becomes owed; the payable amount itself only where every line
+//! is its quantity times its price and every tax its percent of the lines. Anything else might be meant otherwise.
+
+use serde_json::{Value, json};
+
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::suggest_patch::patch_builder::Violation;
+use crate::http::suggest_patch::patch_op::PatchOp;
+use crate::http::suggest_patch::sums::{LineTotals, amount, items, parts};
+
+const TOTAL: &str = "legal_monetary_total";
+const LINES: &str = "/legal_monetary_total/line_extension_amount";
+const EXCLUSIVE: &str = "/legal_monetary_total/tax_exclusive_amount";
+const INCLUSIVE: &str = "/legal_monetary_total/tax_inclusive_amount";
+const PAYABLE: &str = "/legal_monetary_total/payable_amount";
+
+/// Whether sums may mend what is wrong.
+pub(super) fn is_about(wrong: &Violation) -> bool {
+    let is_amount = wrong.path.starts_with(TOTAL) || wrong.path.ends_with("tax_amount");
+    wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
+}
+
+/// What the authority finds wrong with sums and the forms do not.
+pub(super) fn wrong(body: &Value) -> Option<Violation> {
+    let taxes: Option<Vec<Amount>> =
+        items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();
+    let expected = amount(body, EXCLUSIVE)?.plus(Amount::sum(taxes?)?)?;
+    let path = format!("{TOTAL}.tax_inclusive_amount");
+    (!amount(body, INCLUSIVE)?.about(expected)).then_some(Violation { path, rule: "sum" })
+}
+
+/// The taxes as they have to be.
+struct Taxes {
+    sum: Amount,
+    /// Whether they are the percents of what the lines come to.
+    are_proven: bool,
+    fixes: Vec<PatchOp>,
+}
+
+/// Every total that has to change, or none.
+pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOp> {
+    let currency = body.get("document_currency_code").and_then(Value::as_str).unwrap_or_default();
+    let digits = catalog.currency_digits(currency);
+    let found = LineTotals::of(body).and_then(|lines| {
+        let taxes = taxes(body, lines, digits)?;
+        let totals = totals(body, lines, &taxes)?;
+        Some(taxes.fixes.into_iter().chain(totals).collect())
+    });
+    found.unwrap_or_default()
+}
+
+fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>> {
+    if !body.get(TOTAL)?.is_object() {
+        return None;
+    }
+    // What is charged or allowed on the whole stands between the lines and the total without tax.
+    let is_charged = !items(body, "/allowance_charge").is_empty();
+    let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
+    let inclusive = exclusive.plus(taxes.sum)?;
+    let payable = amount(body, PAYABLE)?;
+    let is_proven = lines.are_proven && taxes.are_proven && !is_charged;
+    let stands = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(inclusive))
+        && amount(body, EXCLUSIVE).is_some_and(|stated| stated.about(exclusive));
+    let is_agreed = payable.about(inclusive) || stands;
+    if !is_agreed && !is_proven || is_charged && !lines.are_proven {
+        return None;
+    }
+    let why = "the sum of the lines";
+    let tax = "the sum of the lines and the taxes";
+    let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
+    // Who pays a part of it in advance states less; only what was owed by the wrong total follows the right one.
+    let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
+    if !is_agreed && follows {
+        wanted.push((
+            PAYABLE,
+            inclusive,
+            "the sum of the lines and the taxes, each of which follows from its price or percent",
+        ));
+    } else if !is_agreed && payable > inclusive {
+        return None;
+    }
+    let below = |pointer: &str, stated: Amount| pointer == INCLUSIVE && stated < exclusive;
+    let differs = |pointer: &str, right: Amount| {
+        amount(body, pointer).is_none_or(|stated| !stated.about(right) || below(pointer, stated))
+    };
+    let wanted = wanted.into_iter().filter(|(pointer, right, _)| differs(pointer, *right));
+    Some(wanted.map(|(pointer, right, why)| PatchOp::set(pointer, json!(right), why)).collect())
+}
+
+fn taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<Taxes> {
+    let totals = items(body, "/tax_total");
+    let mut taxes = Taxes { sum: Amount::ZERO, are_proven: totals.len() == 1, fixes: Vec::new() };
+    for (place, total) in totals.iter().enumerate() {
+        let at = format!("/tax_total/{place}");
+        let parts = parts(total, digits)?;
+        let stated = amount(total, "/tax_amount");
+        let sum = Amount::sum(parts.iter().map(|part| part.stated))?;
+        let due = Amount::sum(parts.iter().map(|part| part.due))?;
+        let base = Amount::sum(parts.iter().map(|part| part.base))?;
+        let mut are_proven = parts.iter().all(super::sums::TaxPart::is_proven);
+        let right = match stated {
+            Some(stated) if stated.about(sum) => stated,
+            _ if are_proven => {
+                let why = "the sum of its parts, each of which is its percent";
+                taxes.fixes.push(PatchOp::set(format!("{at}/tax_amount"), json!(sum), why));
+                sum
+            }
+            Some(stated) if stated.about(due) => {
+                for (place, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_proven()) {
+                    let pointer = format!("{at}/tax_subtotal/{place}/tax_amount");
+                    taxes.fixes.push(PatchOp::set(
+                        pointer,
+                        json!(part.due),
+                        "its percent, as the tax total has it",
+                    ));
+                }
+                are_proven = true;
+                stated
+            }
+            _ => return None,
+        };
+        taxes.sum = taxes.sum.plus(right)?;
+        taxes.are_proven &= are_proven && base.about(lines.sum);
+    }
+    Some(taxes)
+}
