@@ -5,8 +5,13 @@
 //! |---|---|
 //! | the sample documents, one of each kind | `documents` |
 //! | changes to them, by dot path | `edit` |
+//! | the databases that a case runs on | `backend`; the attributes are in `testkit_macros` |
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends by panicking")]
 
+pub mod backend;
 pub mod documents;
 pub mod edit;
+
+pub use backend::Backend;
+pub use testkit_macros::{each_database, on_postgresql};

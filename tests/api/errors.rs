@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, with};
 
 use crate::support::answer::{Answer, stable};
@@ -9,7 +10,7 @@ use crate::support::clients::{
     ACKNOWLEDGE, EVENTS, FULL, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE,
     UPDATE_PAYMENT, UPDATE_STATUS,
 };
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 /// Every path that takes a body, with a method it takes.
 const WRITES: [(&str, &str); 12] = [
@@ -27,181 +28,161 @@ const WRITES: [(&str, &str); 12] = [
     ("POST", TRANSMIT),
 ];
 
-#[test]
-fn a_path_that_does_not_exist_is_not_found() {
-    on_every_database(async |world| {
-        for path in [
-            "/",
-            "/v1",
-            "/v2/tax-payers/invoices",
-            "/v1/tax-payers",
-            "/v1/tax-payers/invoices/1/2/3",
-            "/%00",
-            "/v1//core",
-        ] {
-            for method in ["GET", "POST", "DELETE"] {
-                let answer = world.anonymous().call(method, path).await;
-                answer.expect_refusal(404, "ROUTE_NOT_FOUND");
-            }
+#[each_database]
+async fn a_path_that_does_not_exist_is_not_found(world: &World) {
+    for path in [
+        "/",
+        "/v1",
+        "/v2/tax-payers/invoices",
+        "/v1/tax-payers",
+        "/v1/tax-payers/invoices/1/2/3",
+        "/%00",
+        "/v1//core",
+    ] {
+        for method in ["GET", "POST", "DELETE"] {
+            let answer = world.anonymous().call(method, path).await;
+            answer.expect_refusal(404, "ROUTE_NOT_FOUND");
         }
-    });
+    }
 }
 
-#[test]
-fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
-    on_every_database(async |world| {
-        let irn = "INV1-AAAAAAAA-20260115";
-        let taxpayer = format!("{TAXPAYERS}/1");
-        for (path, allowed) in [
-            ("/v1/core/commons/invoice-categories".to_owned(), "GET"),
-            (INVOICES.to_owned(), "GET POST"),
-            (format!("{INVOICES}/1"), "GET"),
-            (FULL.to_owned(), "POST"),
-            (UPDATE.to_owned(), "PUT"),
-            (UPDATE_STATUS.to_owned(), "PATCH"),
-            (UPDATE_PAYMENT.to_owned(), "PATCH"),
-            (EVENTS.to_owned(), "GET"),
-            (TAXPAYERS.to_owned(), "GET POST"),
-            (taxpayer.clone(), "GET"),
-            (format!("{taxpayer}/profile"), "PATCH"),
-            (format!("{taxpayer}/webhook"), "GET PUT PATCH POST"),
-            (format!("{taxpayer}/webhook/secret"), "POST"),
-            (format!("{taxpayer}/api-key/rotate"), "POST PUT PATCH"),
-            (SUBMIT.to_owned(), "POST"),
-            (TRANSMIT.to_owned(), "POST"),
-            (format!("{TRANSMIT}/{irn}/confirm-receipt"), "PATCH POST PUT"),
-            (format!("/v1/app/invoices/{irn}/confirm"), "GET POST"),
-            (format!("/v1/app/invoices/{irn}/run"), "GET"),
-        ] {
-            let answer = world.anonymous().call("DELETE", &path).await;
-            let answer = answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
-            let mut named: Vec<_> =
-                answer.header("allow").split(", ").filter(|name| *name != "HEAD").collect();
-            let mut expected: Vec<_> = allowed.split(' ').collect();
-            named.sort_unstable();
-            expected.sort_unstable();
-            assert_eq!(named, expected, "{path}");
+#[each_database]
+async fn a_method_that_a_path_does_not_take_is_told_which_it_takes(world: &World) {
+    let irn = "INV1-AAAAAAAA-20260115";
+    let taxpayer = format!("{TAXPAYERS}/1");
+    for (path, allowed) in [
+        ("/v1/core/commons/invoice-categories".to_owned(), "GET"),
+        (INVOICES.to_owned(), "GET POST"),
+        (format!("{INVOICES}/1"), "GET"),
+        (FULL.to_owned(), "POST"),
+        (UPDATE.to_owned(), "PUT"),
+        (UPDATE_STATUS.to_owned(), "PATCH"),
+        (UPDATE_PAYMENT.to_owned(), "PATCH"),
+        (EVENTS.to_owned(), "GET"),
+        (TAXPAYERS.to_owned(), "GET POST"),
+        (taxpayer.clone(), "GET"),
+        (format!("{taxpayer}/profile"), "PATCH"),
+        (format!("{taxpayer}/webhook"), "GET PUT PATCH POST"),
+        (format!("{taxpayer}/webhook/secret"), "POST"),
+        (format!("{taxpayer}/api-key/rotate"), "POST PUT PATCH"),
+        (SUBMIT.to_owned(), "POST"),
+        (TRANSMIT.to_owned(), "POST"),
+        (format!("{TRANSMIT}/{irn}/confirm-receipt"), "PATCH POST PUT"),
+        (format!("/v1/app/invoices/{irn}/confirm"), "GET POST"),
+        (format!("/v1/app/invoices/{irn}/run"), "GET"),
+    ] {
+        let answer = world.anonymous().call("DELETE", &path).await;
+        let answer = answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
+        let mut named: Vec<_> = answer.header("allow").split(", ").filter(|name| *name != "HEAD").collect();
+        let mut expected: Vec<_> = allowed.split(' ').collect();
+        named.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(named, expected, "{path}");
+    }
+}
+
+#[each_database]
+async fn text_that_is_no_json_is_400(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let deep = "[".repeat(100_000);
+    for text in ["", "   ", "{", "{\"a\":}", "{} {}", "{'a':1}", "plain", "<xml/>", &deep] {
+        let answer = taxpayer.send_text("POST", INVOICES, text.to_owned()).await;
+        answer.expect_refusal(400, "MALFORMED_JSON");
+    }
+    // A byte order mark is passed over.
+    let marked = taxpayer.send_text("POST", INVOICES, "\u{feff}{}".to_owned()).await;
+    marked.expect_refusal(422, "VALIDATION_FAILED");
+    let not_utf8 = b"{\"invoice_no\":\"\xff\xfe\"}".to_vec();
+    taxpayer.send_text("POST", INVOICES, not_utf8).await.expect_refusal(400, "MALFORMED_JSON");
+    let half_a_pair = "{\"invoice_no\":\"\\ud800\"}";
+    taxpayer.send_text("POST", INVOICES, half_a_pair).await.expect_refusal(400, "MALFORMED_JSON");
+}
+
+#[each_database]
+async fn every_path_that_takes_a_body_wants_json(world: &World) {
+    let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+    for (method, path) in WRITES {
+        let path = path.replace("/1/", &format!("/{}/", taxpayer.id));
+        let is_integrators = path.starts_with("/v1/system-integrators");
+        let caller = if is_integrators { &integrator.0 } else { &taxpayer };
+        let malformed = caller.send_text(method, &path, "{").await;
+        malformed.expect_refusal(400, "MALFORMED_JSON");
+        for kind in ["text/plain", "application/xml", "application/x-www-form-urlencoded"] {
+            let request = caller.request(method, &path).header("content-type", kind).body("{}");
+            Answer::to(request).await.expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
         }
-    });
+        let list = caller.send(method, &path, &json!([])).await;
+        list.expect_refusal(422, "VALIDATION_FAILED");
+    }
 }
 
-#[test]
-fn text_that_is_no_json_is_400() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let deep = "[".repeat(100_000);
-        for text in ["", "   ", "{", "{\"a\":}", "{} {}", "{'a':1}", "plain", "<xml/>", &deep] {
-            let answer = taxpayer.send_text("POST", INVOICES, text.to_owned()).await;
-            answer.expect_refusal(400, "MALFORMED_JSON");
+#[each_database]
+async fn json_under_other_names_is_json(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for kind in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/merge-patch+json"] {
+        let request = taxpayer.request("POST", INVOICES).header("content-type", kind);
+        let request = request.body(documents::invoice().to_string());
+        Answer::to(request).await.expect_status(201);
+    }
+}
+
+#[each_database]
+async fn a_body_of_more_than_two_mebibytes_is_413(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let padded = |bytes: usize| {
+        let body = documents::invoice().to_string();
+        let padding = " ".repeat(bytes - body.len());
+        body + &padding
+    };
+    let max = 2 * 1_024 * 1_024;
+    taxpayer.send_text("POST", INVOICES, padded(max)).await.expect_status(201);
+    let answer = taxpayer.send_text("POST", INVOICES, padded(max + 1)).await;
+    answer.expect_refusal(413, "PAYLOAD_TOO_LARGE");
+}
+
+#[each_database]
+async fn what_nobody_asked_for_may_be_nested_deeply(world: &World) {
+    let nested = "[".repeat(60) + &"]".repeat(60);
+    let nested: Value = strict_json::from_trusted(&nested).unwrap();
+    let body = with(&documents::invoice(), "attachment", nested);
+    let answer = world.taxpayer().await.create_invoice(&body).await.expect_status(201);
+    assert!(answer.warnings().contains("attachment"));
+}
+
+#[each_database]
+async fn the_right_to_call_is_decided_before_the_body_is_read(world: &World) {
+    for (method, path) in WRITES {
+        let answer = world.anonymous().send_text(method, path, "{").await;
+        answer.expect_refusal(401, "UNAUTHENTICATED");
+    }
+}
+
+#[each_database]
+async fn every_answer_has_a_request_id(world: &World) {
+    let anonymous = world.anonymous();
+    let categories = "/v1/core/commons/invoice-categories";
+    for path in [categories, INVOICES, "/nowhere"] {
+        let given = anonymous.request("GET", path).header("x-request-id", "order-77_a.b");
+        let answer = Answer::to(given).await;
+        assert_eq!(answer.header("x-request-id"), "order-77_a.b", "{path}");
+        let longest = "x".repeat(128);
+        let answer = Answer::to(anonymous.request("GET", path).header("x-request-id", &longest)).await;
+        assert_eq!(answer.header("x-request-id"), longest);
+        let made = anonymous.get(path).await.header("x-request-id").to_owned();
+        assert!(!made.is_empty());
+        for odd in ["x".repeat(129), "a b".to_owned(), "a\"b".to_owned(), String::new()] {
+            let answer = Answer::to(anonymous.request("GET", path).header("x-request-id", &odd)).await;
+            let id = answer.header("x-request-id");
+            assert!(!id.is_empty() && id != odd && id != made, "{odd}");
         }
-        // A byte order mark is passed over.
-        let marked = taxpayer.send_text("POST", INVOICES, "\u{feff}{}".to_owned()).await;
-        marked.expect_refusal(422, "VALIDATION_FAILED");
-        let not_utf8 = b"{\"invoice_no\":\"\xff\xfe\"}".to_vec();
-        taxpayer.send_text("POST", INVOICES, not_utf8).await.expect_refusal(400, "MALFORMED_JSON");
-        let half_a_pair = "{\"invoice_no\":\"\\ud800\"}";
-        taxpayer.send_text("POST", INVOICES, half_a_pair).await.expect_refusal(400, "MALFORMED_JSON");
-    });
+    }
 }
 
-#[test]
-fn every_path_that_takes_a_body_wants_json() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
-        for (method, path) in WRITES {
-            let path = path.replace("/1/", &format!("/{}/", taxpayer.id));
-            let is_integrators = path.starts_with("/v1/system-integrators");
-            let caller = if is_integrators { &integrator.0 } else { &taxpayer };
-            let malformed = caller.send_text(method, &path, "{").await;
-            malformed.expect_refusal(400, "MALFORMED_JSON");
-            for kind in ["text/plain", "application/xml", "application/x-www-form-urlencoded"] {
-                let request = caller.request(method, &path).header("content-type", kind).body("{}");
-                Answer::to(request).await.expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
-            }
-            let list = caller.send(method, &path, &json!([])).await;
-            list.expect_refusal(422, "VALIDATION_FAILED");
-        }
-    });
-}
-
-#[test]
-fn json_under_other_names_is_json() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for kind in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/merge-patch+json"] {
-            let request = taxpayer.request("POST", INVOICES).header("content-type", kind);
-            let request = request.body(documents::invoice().to_string());
-            Answer::to(request).await.expect_status(201);
-        }
-    });
-}
-
-#[test]
-fn a_body_of_more_than_two_mebibytes_is_413() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let padded = |bytes: usize| {
-            let body = documents::invoice().to_string();
-            let padding = " ".repeat(bytes - body.len());
-            body + &padding
-        };
-        let max = 2 * 1_024 * 1_024;
-        taxpayer.send_text("POST", INVOICES, padded(max)).await.expect_status(201);
-        let answer = taxpayer.send_text("POST", INVOICES, padded(max + 1)).await;
-        answer.expect_refusal(413, "PAYLOAD_TOO_LARGE");
-    });
-}
-
-#[test]
-fn what_nobody_asked_for_may_be_nested_deeply() {
-    on_every_database(async |world| {
-        let nested = "[".repeat(60) + &"]".repeat(60);
-        let nested: Value = strict_json::from_trusted(&nested).unwrap();
-        let body = with(&documents::invoice(), "attachment", nested);
-        let answer = world.taxpayer().await.create_invoice(&body).await.expect_status(201);
-        assert!(answer.warnings().contains("attachment"));
-    });
-}
-
-#[test]
-fn the_right_to_call_is_decided_before_the_body_is_read() {
-    on_every_database(async |world| {
-        for (method, path) in WRITES {
-            let answer = world.anonymous().send_text(method, path, "{").await;
-            answer.expect_refusal(401, "UNAUTHENTICATED");
-        }
-    });
-}
-
-#[test]
-fn every_answer_has_a_request_id() {
-    on_every_database(async |world| {
-        let anonymous = world.anonymous();
-        let categories = "/v1/core/commons/invoice-categories";
-        for path in [categories, INVOICES, "/nowhere"] {
-            let given = anonymous.request("GET", path).header("x-request-id", "order-77_a.b");
-            let answer = Answer::to(given).await;
-            assert_eq!(answer.header("x-request-id"), "order-77_a.b", "{path}");
-            let longest = "x".repeat(128);
-            let answer = Answer::to(anonymous.request("GET", path).header("x-request-id", &longest)).await;
-            assert_eq!(answer.header("x-request-id"), longest);
-            let made = anonymous.get(path).await.header("x-request-id").to_owned();
-            assert!(!made.is_empty());
-            for odd in ["x".repeat(129), "a b".to_owned(), "a\"b".to_owned(), String::new()] {
-                let answer = Answer::to(anonymous.request("GET", path).header("x-request-id", &odd)).await;
-                let id = answer.header("x-request-id");
-                assert!(!id.is_empty() && id != odd && id != made, "{odd}");
-            }
-        }
-    });
-}
-
-#[test]
-fn a_failure_names_its_request() {
-    on_every_database(async |world| {
-        let request = world.anonymous().request("GET", INVOICES).header("x-request-id", "r-1");
-        let answer = Answer::to(request).await.expect_refusal(401, "UNAUTHENTICATED");
-        insta::assert_snapshot!(stable(&answer.body, &[]), @r#"
+#[each_database]
+async fn a_failure_names_its_request(world: &World) {
+    let request = world.anonymous().request("GET", INVOICES).header("x-request-id", "r-1");
+    let answer = Answer::to(request).await.expect_refusal(401, "UNAUTHENTICATED");
+    insta::assert_snapshot!(stable(&answer.body, &[]), @r#"
             {
               "data": null,
               "error_code": "UNAUTHENTICATED",
@@ -210,194 +191,171 @@ fn a_failure_names_its_request() {
               "success": false
             }
         "#);
-    });
 }
 
-#[test]
-fn a_problem_document_is_told_to_who_asks_for_one() {
-    on_every_database(async |world| {
-        let body = with(&documents::invoice(), "customer.email", json!("plain"));
-        let body = with(&body, "invoice_lines.0.quantity", json!("two"));
-        let taxpayer = world.taxpayer().await;
-        let request = taxpayer.request("POST", INVOICES).header("accept", "application/problem+json");
-        let request = request.header("x-request-id", "r-1").json(&body);
-        let answer = Answer::to(request).await.expect_status(422);
-        assert_eq!(answer.header("content-type"), "application/problem+json");
-        assert_eq!(answer.body["status"], json!(422));
-        let errors = answer.body["errors"].as_array().unwrap();
-        let mut pointers: Vec<_> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
-        pointers.sort_unstable();
-        assert_eq!(pointers, ["#/customer/email", "#/invoice_lines/0/quantity"]);
-        assert!(errors.iter().all(|error| error["rule"].is_string() && error["detail"].is_string()));
-        let request = taxpayer.request("GET", "/nowhere").header("accept", "application/problem+json");
-        let answer = Answer::to(request).await.expect_status(404);
-        assert_eq!(answer.header("content-type"), "application/problem+json");
-        assert!(["title", "detail"].iter().all(|name| answer.body[name].is_string()), "{}", answer.text);
-    });
+#[each_database]
+async fn a_problem_document_is_told_to_who_asks_for_one(world: &World) {
+    let body = with(&documents::invoice(), "customer.email", json!("plain"));
+    let body = with(&body, "invoice_lines.0.quantity", json!("two"));
+    let taxpayer = world.taxpayer().await;
+    let request = taxpayer.request("POST", INVOICES).header("accept", "application/problem+json");
+    let request = request.header("x-request-id", "r-1").json(&body);
+    let answer = Answer::to(request).await.expect_status(422);
+    assert_eq!(answer.header("content-type"), "application/problem+json");
+    assert_eq!(answer.body["status"], json!(422));
+    let errors = answer.body["errors"].as_array().unwrap();
+    let mut pointers: Vec<_> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["#/customer/email", "#/invoice_lines/0/quantity"]);
+    assert!(errors.iter().all(|error| error["rule"].is_string() && error["detail"].is_string()));
+    let request = taxpayer.request("GET", "/nowhere").header("accept", "application/problem+json");
+    let answer = Answer::to(request).await.expect_status(404);
+    assert_eq!(answer.header("content-type"), "application/problem+json");
+    assert!(["title", "detail"].iter().all(|name| answer.body[name].is_string()), "{}", answer.text);
 }
 
-#[test]
-fn head_is_get_without_a_body() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        for path in [
-            INVOICES.to_owned(),
-            EVENTS.to_owned(),
-            format!("{INVOICES}/{}", invoice["id"]),
-            "/health/live".to_owned(),
-        ] {
-            let head = taxpayer.call("HEAD", &path).await.expect_status(200);
-            assert_eq!(head.text, "", "{path}");
-            assert_eq!(head.header("content-type"), taxpayer.get(&path).await.header("content-type"));
+#[each_database]
+async fn head_is_get_without_a_body(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    for path in [
+        INVOICES.to_owned(),
+        EVENTS.to_owned(),
+        format!("{INVOICES}/{}", invoice["id"]),
+        "/health/live".to_owned(),
+    ] {
+        let head = taxpayer.call("HEAD", &path).await.expect_status(200);
+        assert_eq!(head.text, "", "{path}");
+        assert_eq!(head.header("content-type"), taxpayer.get(&path).await.header("content-type"));
+    }
+    let answer = world.anonymous().call("HEAD", INVOICES).await;
+    assert_eq!((answer.status, answer.text.as_str()), (401, ""));
+}
+
+#[each_database]
+async fn every_answer_of_v1_is_json_in_the_envelope(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for path in ["/v1/core/commons/invoice-categories", INVOICES, EVENTS, "/v1/nowhere", TAXPAYERS] {
+        let answer = taxpayer.get(path).await;
+        assert!(answer.header("content-type").starts_with("application/json"), "{path}");
+        for name in ["success", "message", "data"] {
+            assert!(answer.body.get(name).is_some(), "{path}: {}", answer.text);
         }
-        let answer = world.anonymous().call("HEAD", INVOICES).await;
-        assert_eq!((answer.status, answer.text.as_str()), (401, ""));
-    });
+        assert_eq!(answer.body["success"], json!(answer.status == 200), "{path}");
+    }
 }
 
-#[test]
-fn every_answer_of_v1_is_json_in_the_envelope() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for path in ["/v1/core/commons/invoice-categories", INVOICES, EVENTS, "/v1/nowhere", TAXPAYERS] {
-            let answer = taxpayer.get(path).await;
-            assert!(answer.header("content-type").starts_with("application/json"), "{path}");
-            for name in ["success", "message", "data"] {
-                assert!(answer.body.get(name).is_some(), "{path}: {}", answer.text);
-            }
-            assert_eq!(answer.body["success"], json!(answer.status == 200), "{path}");
-        }
+#[each_database]
+async fn a_key_that_a_body_has_twice_is_named_and_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    let payment = json!({
+        "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
+        "amount": 1,
     });
+    let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"amount\":1000");
+    let answer = taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
+    assert_eq!(answer.message(), "The amount field must not be sent twice.");
+    let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"\\u0061mount\":1");
+    taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
+    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], "PENDING");
+    let text = documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":2");
+    let answer = taxpayer.send_text("POST", INVOICES, text).await;
+    answer.expect_faults(&["invoice_lines.0.quantity"]);
 }
 
-#[test]
-fn a_key_that_a_body_has_twice_is_named_and_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-        let payment = json!({
-            "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
-            "amount": 1,
-        });
-        let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"amount\":1000");
-        let answer = taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
-        assert_eq!(answer.message(), "The amount field must not be sent twice.");
-        let text = payment.to_string().replace("\"amount\":1", "\"amount\":1,\"\\u0061mount\":1");
-        taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_faults(&["amount"]);
-        assert_eq!(taxpayer.reread(&invoice).await["payment_status"], "PENDING");
-        let text =
-            documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":2");
+#[each_database]
+async fn a_private_key_of_the_json_library_hides_nothing_and_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
+        let twice =
+            documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
+        let hidden = format!(r#""x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}"#);
+        let text = format!("{},{hidden}}}", twice.strip_suffix('}').unwrap());
         let answer = taxpayer.send_text("POST", INVOICES, text).await;
-        answer.expect_faults(&["invoice_lines.0.quantity"]);
-    });
+        answer.expect_faults(&["invoice_lines.0.quantity", "x"]);
+        for (text, path) in [(format!(r#"{{"{key}":"1"}}"#), "body"), (format!("{{{hidden}}}"), "x")] {
+            let answer = taxpayer.send_text("POST", INVOICES, text).await.expect_faults(&[path]);
+            assert!(answer.message().contains("must not have the reserved key"), "{}", answer.text);
+        }
+    }
+    assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[test]
-fn a_private_key_of_the_json_library_hides_nothing_and_is_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::RawValue"] {
-            let twice =
-                documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
-            let hidden = format!(r#""x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}"#);
-            let text = format!("{},{hidden}}}", twice.strip_suffix('}').unwrap());
-            let answer = taxpayer.send_text("POST", INVOICES, text).await;
-            answer.expect_faults(&["invoice_lines.0.quantity", "x"]);
-            for (text, path) in [(format!(r#"{{"{key}":"1"}}"#), "body"), (format!("{{{hidden}}}"), "x")] {
-                let answer = taxpayer.send_text("POST", INVOICES, text).await.expect_faults(&[path]);
-                assert!(answer.message().contains("must not have the reserved key"), "{}", answer.text);
-            }
-        }
-        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
-    });
+#[each_database]
+async fn a_body_of_tiny_values_is_refused_before_it_takes_the_memory(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for item in ["0,", "{\"a\":0},"] {
+        let text = format!("{{\"x\":[{}0]}}", item.repeat(1_000_000 / item.len()));
+        let answer = taxpayer.send_text("POST", INVOICES, text).await.expect_refusal(400, "MALFORMED_JSON");
+        assert_eq!(answer.message(), "The request body has too many values for its length.");
+    }
 }
 
-#[test]
-fn a_body_of_tiny_values_is_refused_before_it_takes_the_memory() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for item in ["0,", "{\"a\":0},"] {
-            let text = format!("{{\"x\":[{}0]}}", item.repeat(1_000_000 / item.len()));
-            let answer =
-                taxpayer.send_text("POST", INVOICES, text).await.expect_refusal(400, "MALFORMED_JSON");
-            assert_eq!(answer.message(), "The request body has too many values for its length.");
-        }
+#[each_database]
+async fn amounts_that_cannot_be_kept_are_refused_wherever_they_come(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    let payment = json!({
+        "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
+        "amount": 1,
     });
+    let forty = "1234567890123456789012345678901234567890";
+    for digits in [forty, "1e400", "1e-400", "-1e400", "0.0000001", "1000000000000000"] {
+        let odd = with(&payment, "amount", exact(digits));
+        taxpayer.pay(&odd).await.expect_faults(&["amount"]);
+    }
+    for word in ["NaN", "Infinity", "-Infinity", "0x1", "1_000"] {
+        let text = payment.to_string().replace("\"amount\":1", &format!("\"amount\":{word}"));
+        taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_refusal(400, "MALFORMED_JSON");
+    }
+    let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    let path = "legal_monetary_total.payable_amount";
+    for digits in [forty, "1e400"] {
+        let odd = with(&submission, path, exact(digits));
+        let answer = taxpayer.send("POST", SUBMIT, &odd).await.expect_refusal(422, "VALIDATION_FAILED");
+        assert!(answer.faulty_paths().contains(&path), "{}", answer.text);
+    }
 }
 
-#[test]
-fn amounts_that_cannot_be_kept_are_refused_wherever_they_come() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-        let payment = json!({
-            "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
-            "amount": 1,
-        });
-        let forty = "1234567890123456789012345678901234567890";
-        for digits in [forty, "1e400", "1e-400", "-1e400", "0.0000001", "1000000000000000"] {
-            let odd = with(&payment, "amount", exact(digits));
-            taxpayer.pay(&odd).await.expect_faults(&["amount"]);
-        }
-        for word in ["NaN", "Infinity", "-Infinity", "0x1", "1_000"] {
-            let text = payment.to_string().replace("\"amount\":1", &format!("\"amount\":{word}"));
-            taxpayer.send_text("PATCH", UPDATE_PAYMENT, text).await.expect_refusal(400, "MALFORMED_JSON");
-        }
-        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        let path = "legal_monetary_total.payable_amount";
-        for digits in [forty, "1e400"] {
-            let odd = with(&submission, path, exact(digits));
-            let answer = taxpayer.send("POST", SUBMIT, &odd).await.expect_refusal(422, "VALIDATION_FAILED");
-            assert!(answer.faulty_paths().contains(&path), "{}", answer.text);
-        }
+#[each_database]
+async fn control_characters_are_refused_on_every_surface(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let status = json!({
+        "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": "approved", "remark": "fine",
     });
+    let payment = with(&status, "payment_status", json!("pending"));
+    let webhook = json!({ "webhook_url": "http://127.0.0.1:9/" });
+    let webhook_path = format!("{TAXPAYERS}/{}/webhook", taxpayer.id);
+    let cases = [
+        ("PATCH", UPDATE_STATUS, &status, "remark"),
+        ("PATCH", UPDATE_STATUS, &status, "unique_no"),
+        ("PATCH", UPDATE_PAYMENT, &payment, "remark"),
+        ("PATCH", UPDATE_PAYMENT, &payment, "reference"),
+        ("POST", TAXPAYERS, &documents::taxpayer(), "name"),
+        ("POST", TAXPAYERS, &documents::taxpayer(), "contact_person.first_name"),
+        ("PUT", &webhook_path, &webhook, "webhook_url"),
+    ];
+    for (method, path, body, field) in cases {
+        let is_integrators = path.starts_with("/v1/system-integrators");
+        let integrator = world.integrator();
+        let caller = if is_integrators { &integrator.0 } else { &taxpayer };
+        for odd in ["http://127.0.0.1:9/\u{0}x", "http://127.0.0.1:9/\u{1b}x"] {
+            let answer = caller.send(method, path, &with(body, field, json!(odd))).await;
+            answer.expect_faults(&[field]);
+        }
+    }
 }
 
-#[test]
-fn control_characters_are_refused_on_every_surface() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let status = json!({
-            "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": "approved", "remark": "fine",
-        });
-        let payment = with(&status, "payment_status", json!("pending"));
-        let webhook = json!({ "webhook_url": "http://127.0.0.1:9/" });
-        let webhook_path = format!("{TAXPAYERS}/{}/webhook", taxpayer.id);
-        let cases = [
-            ("PATCH", UPDATE_STATUS, &status, "remark"),
-            ("PATCH", UPDATE_STATUS, &status, "unique_no"),
-            ("PATCH", UPDATE_PAYMENT, &payment, "remark"),
-            ("PATCH", UPDATE_PAYMENT, &payment, "reference"),
-            ("POST", TAXPAYERS, &documents::taxpayer(), "name"),
-            ("POST", TAXPAYERS, &documents::taxpayer(), "contact_person.first_name"),
-            ("PUT", &webhook_path, &webhook, "webhook_url"),
-        ];
-        for (method, path, body, field) in cases {
-            let is_integrators = path.starts_with("/v1/system-integrators");
-            let integrator = world.integrator();
-            let caller = if is_integrators { &integrator.0 } else { &taxpayer };
-            for odd in ["http://127.0.0.1:9/\u{0}x", "http://127.0.0.1:9/\u{1b}x"] {
-                let answer = caller.send(method, path, &with(body, field, json!(odd))).await;
-                answer.expect_faults(&[field]);
-            }
-        }
-    });
-}
-
-#[test]
-fn text_in_any_script_and_direction_reads_back_as_it_was_sent() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for name in
-            ["\u{202e}desrever\u{202c}", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}", "e\u{301} \u{1f1f3}\u{1f1ec}"]
-        {
-            let body = with(&documents::invoice(), "invoice_lines.0.item_name", json!(name));
-            let invoice = taxpayer.invoice(&body).await;
-            assert_eq!(taxpayer.reread(&invoice).await["invoice_lines"][0]["item_name"], json!(name));
-        }
-    });
+#[each_database]
+async fn text_in_any_script_and_direction_reads_back_as_it_was_sent(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for name in ["\u{202e}desrever\u{202c}", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}", "e\u{301} \u{1f1f3}\u{1f1ec}"] {
+        let body = with(&documents::invoice(), "invoice_lines.0.item_name", json!(name));
+        let invoice = taxpayer.invoice(&body).await;
+        assert_eq!(taxpayer.reread(&invoice).await["invoice_lines"][0]["item_name"], json!(name));
+    }
 }

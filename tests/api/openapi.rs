@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
 use serde_json::{Value, json};
+use testkit::each_database;
 
 use crate::support::answer::Answer;
 use crate::support::clients::Caller;
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 /// Each operation by its id, and what it answers where the story stands.
 const STORY: &[(&str, u16)] = &[
@@ -101,20 +102,17 @@ const STORY: &[(&str, u16)] = &[
 /// Told in a format of its own.
 const NO_JSON: [&str; 1] = ["metrics"];
 
-#[test]
-fn every_operation_answers_as_the_document_says_with_the_examples_it_shows() {
-    let settings = [("WEBHOOKS__RETRY_SCHEDULE_S", "[0]"), ("PIPELINE__WAIT_S", "5")];
-    apart("openapi", &settings, async |world| {
-        let document = world.anonymous().get("/openapi.json").await.expect_status(200).body;
-        let mut walk = Walk::through(world, &document).await;
-        for (name, status) in STORY {
-            walk.prepare(name).await;
-            let answer = walk.call(name).await;
-            assert_eq!(answer.status, *status, "{name}: {}", answer.body);
-            walk.note(name, &answer);
-        }
-        walk.has_called_everything();
-    });
+#[each_database(&[("WEBHOOKS__RETRY_SCHEDULE_S", "[0]"), ("PIPELINE__WAIT_S", "5")])]
+async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows(world: &World) {
+    let document = world.anonymous().get("/openapi.json").await.expect_status(200).body;
+    let mut walk = Walk::through(world, &document).await;
+    for (name, status) in STORY {
+        walk.prepare(name).await;
+        let answer = walk.call(name).await;
+        assert_eq!(answer.status, *status, "{name}: {}", answer.body);
+        walk.note(name, &answer);
+    }
+    walk.has_called_everything();
 }
 
 /// One operation of the document.
@@ -290,22 +288,20 @@ fn operations(document: &Value) -> BTreeMap<String, Operation> {
     all
 }
 
-#[test]
-fn the_pages_of_the_document_need_nothing_from_elsewhere() {
-    on_every_database(async |world| {
-        let page = async |path: &str| {
-            let url = format!("{}{path}", world.root());
-            let answer = reqwest::get(url).await.unwrap();
-            (answer.status().as_u16(), answer.text().await.unwrap())
-        };
-        let (status, html) = page("/docs").await;
-        assert_eq!((status, html.contains("swagger-ui")), (200, true));
-        assert!(!html.contains("//cdn") && !html.contains("https://"), "{html}");
-        for file in ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-initializer.js"] {
-            assert_eq!(page(&format!("/docs/{file}")).await.0, 200, "{file}");
-        }
-        let (_, settings) = page("/docs/swagger-initializer.js").await;
-        assert!(settings.contains("/openapi.json") && settings.contains("\"none\""), "{settings}");
-        world.anonymous().get("/docs/no-such-page").await.expect_refusal(404, "ROUTE_NOT_FOUND");
-    });
+#[each_database]
+async fn the_pages_of_the_document_need_nothing_from_elsewhere(world: &World) {
+    let page = async |path: &str| {
+        let url = format!("{}{path}", world.root());
+        let answer = reqwest::get(url).await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let (status, html) = page("/docs").await;
+    assert_eq!((status, html.contains("swagger-ui")), (200, true));
+    assert!(!html.contains("//cdn") && !html.contains("https://"), "{html}");
+    for file in ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-initializer.js"] {
+        assert_eq!(page(&format!("/docs/{file}")).await.0, 200, "{file}");
+    }
+    let (_, settings) = page("/docs/swagger-initializer.js").await;
+    assert!(settings.contains("/openapi.json") && settings.contains("\"none\""), "{settings}");
+    world.anonymous().get("/docs/no-such-page").await.expect_refusal(404, "ROUTE_NOT_FOUND");
 }

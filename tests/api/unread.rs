@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
+use testkit::each_database;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::clients::{BULK, INVOICES, TAXPAYERS};
-use crate::support::world::{World, apart, on_every_database};
+use crate::support::world::World;
 
 /// More than the buffers of both sides hold, and far less than a caller can send who is not stopped.
 const TAKEN_MAX: usize = 32 << 20;
@@ -84,79 +85,67 @@ async fn expect_hung_up_on(world: &World, what: &Refused) {
     }
 }
 
-#[test]
-fn who_is_refused_before_the_end_of_the_body_is_hung_up_on() {
-    on_every_database(async |world| {
-        let key = format!("x-api-key: {}", world.taxpayer().await.key.as_deref().unwrap());
-        let keyed = [key.clone(), "idempotency-key: endless".to_owned()];
-        let text = [key.clone(), "content-type: text/plain".to_owned()];
-        let wrong = ["x-api-key: tpk_nobody".to_owned()];
-        for what in [
-            refused(401, "POST", INVOICES, &[]),
-            refused(401, "POST", INVOICES, &wrong),
-            refused(401, "POST", BULK, &wrong),
-            refused(401, "POST", TAXPAYERS, std::slice::from_ref(&key)),
-            refused(401, "POST", TAXPAYERS, &keyed),
-            refused(401, "POST", "/ops/reconciliations", &wrong),
-            refused(403, "POST", "/v1/app/invoices/submit", &wrong),
-            refused(404, "POST", "/nowhere", &keyed),
-            refused(404, "POST", "/authority/notifications/not-the-token", &[]),
-            refused(405, "DELETE", INVOICES, &keyed),
-            refused(415, "POST", INVOICES, &text),
-        ] {
-            expect_hung_up_on(world, &what).await;
-        }
-    });
+#[each_database]
+async fn who_is_refused_before_the_end_of_the_body_is_hung_up_on(world: &World) {
+    let key = format!("x-api-key: {}", world.taxpayer().await.key.as_deref().unwrap());
+    let keyed = [key.clone(), "idempotency-key: endless".to_owned()];
+    let text = [key.clone(), "content-type: text/plain".to_owned()];
+    let wrong = ["x-api-key: tpk_nobody".to_owned()];
+    for what in [
+        refused(401, "POST", INVOICES, &[]),
+        refused(401, "POST", INVOICES, &wrong),
+        refused(401, "POST", BULK, &wrong),
+        refused(401, "POST", TAXPAYERS, std::slice::from_ref(&key)),
+        refused(401, "POST", TAXPAYERS, &keyed),
+        refused(401, "POST", "/ops/reconciliations", &wrong),
+        refused(403, "POST", "/v1/app/invoices/submit", &wrong),
+        refused(404, "POST", "/nowhere", &keyed),
+        refused(404, "POST", "/authority/notifications/not-the-token", &[]),
+        refused(405, "DELETE", INVOICES, &keyed),
+        refused(415, "POST", INVOICES, &text),
+    ] {
+        expect_hung_up_on(world, &what).await;
+    }
 }
 
-#[test]
-fn a_body_that_is_too_large_is_read_no_further() {
-    on_every_database(async |world| {
-        let key = format!("x-api-key: {}", world.taxpayer().await.key.as_deref().unwrap());
-        let keyed = [key.clone(), "idempotency-key: too-large".to_owned()];
-        for what in [refused(413, "POST", INVOICES, &[key]), refused(413, "POST", INVOICES, &keyed)] {
-            for framing in [CHUNKED, ENDLESS] {
-                let answer = send_for_ever(world, &what, framing, None).await;
-                assert!(answer.starts_with("HTTP/1.1 413 "), "{framing}: {answer:?}");
-            }
+#[each_database]
+async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
+    let key = format!("x-api-key: {}", world.taxpayer().await.key.as_deref().unwrap());
+    let keyed = [key.clone(), "idempotency-key: too-large".to_owned()];
+    for what in [refused(413, "POST", INVOICES, &[key]), refused(413, "POST", INVOICES, &keyed)] {
+        for framing in [CHUNKED, ENDLESS] {
+            let answer = send_for_ever(world, &what, framing, None).await;
+            assert!(answer.starts_with("HTTP/1.1 413 "), "{framing}: {answer:?}");
         }
-    });
+    }
 }
 
-#[test]
-fn who_asks_too_often_is_hung_up_on() {
-    let few = [("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")];
-    apart("unread-rate", &few, async |world: &World| {
-        let taxpayer = world.taxpayer().await;
-        let key = format!("x-api-key: {}", taxpayer.key.as_deref().unwrap());
-        let what = refused(429, "POST", INVOICES, &[key, "idempotency-key: too-often".to_owned()]);
-        join_all((0..60).map(async |_| taxpayer.create_invoice(&json!({})).await)).await;
-        // Who is let through, since a moment has passed, is refused for the size.
-        for _ in 0..5 {
-            let answer = send_for_ever(world, &what, CHUNKED, None).await;
-            assert!(
-                ["HTTP/1.1 413 ", "HTTP/1.1 429 "].iter().any(|line| answer.starts_with(line)),
-                "{answer:?}"
-            );
-        }
-    });
+#[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
+async fn who_asks_too_often_is_hung_up_on(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let key = format!("x-api-key: {}", taxpayer.key.as_deref().unwrap());
+    let what = refused(429, "POST", INVOICES, &[key, "idempotency-key: too-often".to_owned()]);
+    join_all((0..60).map(async |_| taxpayer.create_invoice(&json!({})).await)).await;
+    // Who is let through, since a moment has passed, is refused for the size.
+    for _ in 0..5 {
+        let answer = send_for_ever(world, &what, CHUNKED, None).await;
+        assert!(["HTTP/1.1 413 ", "HTTP/1.1 429 "].iter().any(|line| answer.starts_with(line)), "{answer:?}");
+    }
 }
 
 /// The connection of a caller that sends little is good for its next request.
-#[test]
-fn a_short_body_that_nobody_wanted_costs_no_connection() {
-    on_every_database(async |world| {
-        let mut stream = connect(world).await;
-        for (body, framing) in [("{}", "content-length: 2"), ("2\r\n{}\r\n0\r\n\r\n", CHUNKED)] {
-            for _ in 0..3 {
-                let request = format!("POST {INVOICES} HTTP/1.1\r\nhost: x\r\n{framing}\r\n\r\n{body}");
-                stream.write_all(request.as_bytes()).await.unwrap();
-                let answer = answer(&mut stream).await;
-                assert!(answer.starts_with("HTTP/1.1 401 "), "{framing}: {answer:?}");
-                assert!(!answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
-            }
+#[each_database]
+async fn a_short_body_that_nobody_wanted_costs_no_connection(world: &World) {
+    let mut stream = connect(world).await;
+    for (body, framing) in [("{}", "content-length: 2"), ("2\r\n{}\r\n0\r\n\r\n", CHUNKED)] {
+        for _ in 0..3 {
+            let request = format!("POST {INVOICES} HTTP/1.1\r\nhost: x\r\n{framing}\r\n\r\n{body}");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let answer = answer(&mut stream).await;
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{framing}: {answer:?}");
+            assert!(!answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
         }
-    });
+    }
 }
 
 /// One answer whose body is JSON.

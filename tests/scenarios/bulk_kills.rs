@@ -8,27 +8,15 @@ use rand::{RngExt, SeedableRng};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Answer, Client};
-use crate::support::database::Backend;
 use crate::support::scene::Scene;
 
 const INVOICES: usize = 150;
 const KILLS: usize = 5;
 const SEED: u64 = 20_261_121;
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn batches_survive_kills_whole_on_sqlite() {
-    kill_while_creating(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn batches_survive_kills_whole_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_while_creating(backend).await;
-    }
-}
 
 async fn create(client: &Client, batch: usize) -> Option<Answer> {
     let invoices: Vec<_> = (0..INVOICES).map(|at| invoice_numbered(&number(batch, at))).collect();
@@ -40,7 +28,8 @@ fn number(batch: usize, at: usize) -> String {
     format!("B{batch}N{at}")
 }
 
-async fn kill_while_creating(backend: Backend) {
+#[each_database]
+async fn batches_survive_kills_whole(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let mut chance = StdRng::seed_from_u64(SEED);
     let mut answered = BTreeSet::new();

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sandbox::Operation;
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::chaos::{self, TIMEOUT, submit_all, transmit_all};
 use crate::support::client::Created;
-use crate::support::database::Backend;
 use crate::support::scene::Scene;
 use crate::support::size::{size, sizes};
 
@@ -43,31 +43,8 @@ const BOUNDARY_WAIT: Duration = Duration::from_secs(2);
 /// Invoices that are begun before each kill.
 const PER_KILL: usize = 3;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_invoice_ends_transmitted_whatever_the_authority_does_on_sqlite() {
-    withstand_all(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_invoice_ends_transmitted_whatever_the_authority_does_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        withstand_all(backend).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile_on_sqlite() {
-    kill_at_boundaries(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_at_boundaries(backend).await;
-    }
-}
-
-async fn withstand_all(backend: Backend) {
+#[each_database]
+async fn every_invoice_ends_transmitted_whatever_the_authority_does(backend: Backend) {
     for seed in sizes("EINVOICE_CHAOS_SEEDS", 1) {
         withstand(backend, seed).await;
     }
@@ -101,7 +78,8 @@ async fn assert_all_done(scene: &Scene, books: &Books, invoices: &[Created]) {
     books.print_outcomes().await;
 }
 
-async fn kill_at_boundaries(backend: Backend) {
+#[each_database]
+async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Backend) {
     let kills = size("EINVOICE_CHAOS_KILLS", 4);
     let mut scene = Scene::with(backend, &[TIMEOUT]).await;
     let books = Books::of(&scene).await;

@@ -7,10 +7,10 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
@@ -20,31 +20,8 @@ const LATE: Duration = Duration::from_mins(2);
 /// Longer than a lane waits that is due.
 const WHILE: Duration = Duration::from_secs(3);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_notification_that_ends_the_process_twice_is_put_aside_on_sqlite() {
-    notify_fatally(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_notification_that_ends_the_process_twice_is_put_aside_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        notify_fatally(backend).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_whose_step_ends_the_process_twice_is_paused_on_sqlite() {
-    sign_fatally(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_whose_step_ends_the_process_twice_is_paused_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        sign_fatally(backend).await;
-    }
-}
-
-async fn notify_fatally(backend: Backend) {
+#[each_database]
+async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let receiver = Receiver::start(Manners::PROMPT, 7);
     scene.set_webhook(&receiver.url()).await;
@@ -103,7 +80,8 @@ async fn notify_fatally(backend: Backend) {
     receiver.stop().await;
 }
 
-async fn sign_fatally(backend: Backend) {
+#[each_database]
+async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let (fatal, irn) = ("FATAL2", "FATAL2-94CD90AA-20260115");
     // While it is signed, and while it is asked whether it was.

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use sea_orm::ConnectionTrait;
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
-use crate::support::database::{Backend, PostgresDatabase, connect};
+use crate::support::database::{PostgresDatabase, connect};
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -52,38 +53,34 @@ async fn hammer(url: String, is_over: Arc<AtomicBool>) -> u32 {
     taken
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_whose_writes_all_fail_is_not_ready() {
-    for backend in [Some(Backend::Sqlite), Backend::postgres()].into_iter().flatten() {
-        let scene = Scene::open(backend).await;
-        let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
-        // Reads go on and transactions begin, as with a disk without room.
-        let (full, free): (&[&str], &str) = match backend {
-            Backend::Sqlite => (
-                &[
-                    "CREATE TRIGGER no_room BEFORE UPDATE ON counters BEGIN SELECT RAISE(ABORT, 'no room'); END",
-                ],
-                "DROP TRIGGER no_room",
-            ),
-            Backend::Postgres => (
-                &["ALTER TABLE counters ADD CONSTRAINT no_room CHECK (next < 0) NOT VALID"],
-                "ALTER TABLE counters DROP CONSTRAINT no_room",
-            ),
-        };
-        let beside = connect(&url).await;
-        for statement in full {
-            beside.execute_unprepared(statement).await.unwrap();
-        }
-        eventually("a process that is not ready", async || {
-            scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
-        })
-        .await;
-        assert_eq!(scene.taxpayer.get("/health/live").await.unwrap().status, 200);
-        beside.execute_unprepared(free).await.unwrap();
-        eventually("a process that is ready again", async || {
-            scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
-        })
-        .await;
-        scene.taxpayer.created(&invoice_numbered("ROOM")).await;
+#[each_database]
+async fn a_process_whose_writes_all_fail_is_not_ready(backend: Backend) {
+    let scene = Scene::open(backend).await;
+    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
+    // Reads go on and transactions begin, as with a disk without room.
+    let (full, free): (&[&str], &str) = match backend {
+        Backend::Sqlite => (
+            &["CREATE TRIGGER no_room BEFORE UPDATE ON counters BEGIN SELECT RAISE(ABORT, 'no room'); END"],
+            "DROP TRIGGER no_room",
+        ),
+        Backend::Postgres => (
+            &["ALTER TABLE counters ADD CONSTRAINT no_room CHECK (next < 0) NOT VALID"],
+            "ALTER TABLE counters DROP CONSTRAINT no_room",
+        ),
+    };
+    let beside = connect(&url).await;
+    for statement in full {
+        beside.execute_unprepared(statement).await.unwrap();
     }
+    eventually("a process that is not ready", async || {
+        scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
+    })
+    .await;
+    assert_eq!(scene.taxpayer.get("/health/live").await.unwrap().status, 200);
+    beside.execute_unprepared(free).await.unwrap();
+    eventually("a process that is ready again", async || {
+        scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
+    })
+    .await;
+    scene.taxpayer.created(&invoice_numbered("ROOM")).await;
 }

@@ -7,9 +7,10 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use sea_orm::ConnectionTrait;
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, on_postgresql};
 
 use crate::support::client::Created;
-use crate::support::database::{Backend, connect};
+use crate::support::database::connect;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -29,9 +30,8 @@ async fn a_locked_sqlite_database_is_waited_for() {
     assert_recovered(&scene, &stored, &running).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_postgresql_database_that_goes_away_is_waited_for() {
-    let Some(backend) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn a_postgresql_database_that_goes_away_is_waited_for(backend: Backend) {
     let scene = Scene::open(backend).await;
     let (stored, running) = begin(&scene).await;
     let database = scene.postgres.as_ref().unwrap();

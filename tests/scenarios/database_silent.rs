@@ -9,11 +9,12 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use sea_orm::ConnectionTrait;
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, on_postgresql};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::client::{Answer, Client, Created};
-use crate::support::database::{Backend, connect};
+use crate::support::database::{connect, server};
 use crate::support::patience::eventually;
 use crate::support::proxy::Proxy;
 use crate::support::scene::Scene;
@@ -48,9 +49,8 @@ fn hold(taxpayers: &[i64]) -> String {
     format!("BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'taxpayer' AND key IN ({})", keys.join(", "))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything() {
-    let Some(backend) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(backend: Backend) {
     let scene = Scene::with(backend, &FEW_WRITERS).await;
     let held = [scene.newcomer().await, scene.newcomer().await, scene.newcomer().await];
     let ids = held.each_ref().map(|one| one.id);
@@ -88,9 +88,8 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds() {
-    let Some(backend) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds(backend: Backend) {
     let scene = Scene::open(backend).await;
     let (second, there) = scene.second_process().await;
     let before = there.created(&invoice_numbered("BEFORE")).await;
@@ -141,10 +140,9 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     scene.intact_events().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart() {
-    let Some(backend) = Backend::postgres() else { return };
-    let proxy = Proxy::start(&Backend::server()).await;
+#[on_postgresql]
+async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(backend: Backend) {
+    let proxy = Proxy::start(&server()).await;
     let scene = Scene::behind(&proxy, backend).await;
     let taxpayers = join_all((1..=TAXPAYERS).map(|_| scene.newcomer())).await;
     let clients: Vec<_> = taxpayers.into_iter().map(|one| one.client).collect();
@@ -201,10 +199,9 @@ async fn write_until(client: &Client, is_over: &AtomicBool) -> Vec<Created> {
     created
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_whose_database_is_frozen_stops_in_bounded_time() {
-    let Some(backend) = Backend::postgres() else { return };
-    let proxy = Proxy::start(&Backend::server()).await;
+#[on_postgresql]
+async fn a_process_whose_database_is_frozen_stops_in_bounded_time(backend: Backend) {
+    let proxy = Proxy::start(&server()).await;
     let mut scene = Scene::behind(&proxy, backend).await;
     let is_over = AtomicBool::new(false);
     let clients: Vec<_> = join_all((1..=4).map(|_| scene.newcomer())).await;
@@ -226,9 +223,8 @@ async fn a_process_whose_database_is_frozen_stops_in_bounded_time() {
     assert!(!output.contains("panicked"), "{output}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime() {
-    let Some(backend) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let clients: Vec<_> = join_all((1..=6).map(|_| scene.newcomer())).await;
     for round in 0..3 {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sandbox::{FaultKind, Operation};
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::{Backend, each_database};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
@@ -18,19 +18,8 @@ use crate::support::scene::Scene;
 const WRITERS: usize = 4;
 const WRITES: usize = 200;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_asked_to_stop_ends_in_order_on_sqlite() {
-    stop_in_the_middle(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_asked_to_stop_ends_in_order_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        stop_in_the_middle(backend).await;
-    }
-}
-
-async fn stop_in_the_middle(backend: Backend) {
+#[each_database]
+async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let (brief_irn, long_irn) = ("BRIEF1-94CD90AA-20260115", "LONG1-94CD90AA-20260115");
     scene.order_late(FaultKind::Latency, Operation::Sign, brief_irn, Duration::from_millis(1_500));

@@ -12,10 +12,10 @@ use rand::{RngExt, SeedableRng};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, Created};
-use crate::support::database::Backend;
 use crate::support::scene::Scene;
 
 const WRITERS: usize = 4;
@@ -23,30 +23,6 @@ const KILLS: usize = 5;
 const SEED: u64 = 20_260_115;
 /// After no answer: the process may be down.
 const PAUSE: Duration = Duration::from_millis(40);
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn creates_survive_kills_on_sqlite() {
-    kill_while_creating(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn creates_survive_kills_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_while_creating(backend).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn payments_survive_kills_on_sqlite() {
-    kill_while_paying(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn payments_survive_kills_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_while_paying(backend).await;
-    }
-}
 
 /// Lets writers write while the process is killed at moments left to chance; gives what each of them did.
 async fn write_under_kills<T: Send + 'static>(scene: &mut Scene, write: impl Write<T>) -> Vec<T> {
@@ -94,7 +70,8 @@ impl Write<(String, Option<(u16, Created)>)> for Create {
     }
 }
 
-async fn kill_while_creating(backend: Backend) {
+#[each_database]
+async fn creates_survive_kills(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let written = write_under_kills(&mut scene, Create).await;
     let stored = stored_invoices(&scene.taxpayer).await;
@@ -168,7 +145,8 @@ impl Write<(String, Option<u16>)> for Pay {
     }
 }
 
-async fn kill_while_paying(backend: Backend) {
+#[each_database]
+async fn payments_survive_kills(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let created = scene.taxpayer.created(&invoice_numbered("PAID1")).await;
     assert_eq!(scene.taxpayer.set_status(&created.irn, "approved").await.unwrap().status, 200);

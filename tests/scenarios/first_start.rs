@@ -8,9 +8,10 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use sandbox::Sandbox;
 use tempfile::TempDir;
+use testkit::{Backend, each_database, on_postgresql};
 use tokio::time::sleep;
 
-use crate::support::database::{Backend, PostgresDatabase};
+use crate::support::database::PostgresDatabase;
 use crate::support::patience::eventually;
 use crate::support::scene::{ENCRYPTION_KEY, authority, write_keys};
 use crate::support::service::{Service, Settings};
@@ -23,21 +24,8 @@ const AT_ONCE: usize = 3;
 /// Replicas that are started together.
 const REPLICAS: usize = 3;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_start_killed_at_any_moment_is_made_up_for_on_sqlite() {
-    kill_first_starts(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_start_killed_at_any_moment_is_made_up_for_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_first_starts(backend).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_processes_make_the_first_start_together() {
-    let Some(_) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn several_processes_make_the_first_start_together(_: Backend) {
     let directory = TempDir::new().unwrap();
     let database = PostgresDatabase::create().await;
     let authority = authority().await;
@@ -78,7 +66,8 @@ async fn no_file_of_a_start_can_be_read_by_others() {
     }
 }
 
-async fn kill_first_starts(backend: Backend) {
+#[each_database]
+async fn a_first_start_killed_at_any_moment_is_made_up_for(backend: Backend) {
     let authority = &authority().await;
     stream::iter(0..KILLS)
         .for_each_concurrent(AT_ONCE, async |kill| {

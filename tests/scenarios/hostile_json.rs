@@ -8,11 +8,11 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::Backend;
 use testkit::documents::invoice_numbered;
 
 use crate::support::books::Books;
 use crate::support::client::Client;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;

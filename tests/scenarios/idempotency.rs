@@ -8,10 +8,11 @@ use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
 use serde_json::Value;
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database, on_postgresql};
 use tokio::task::JoinHandle;
 
 use crate::support::client::{Answer, Client, Created};
-use crate::support::database::{Backend, PostgresDatabase, connect};
+use crate::support::database::{PostgresDatabase, connect};
 use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
@@ -19,19 +20,8 @@ use crate::support::scene::Scene;
 const AT_ONCE: usize = 16;
 const ROUNDS: usize = 40;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_payment_whose_answer_was_killed_is_paid_once_on_sqlite() {
-    kill_between_commit_and_answer(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_payment_whose_answer_was_killed_is_paid_once_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_between_commit_and_answer(backend).await;
-    }
-}
-
-async fn kill_between_commit_and_answer(backend: Backend) {
+#[each_database]
+async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
     let database = connect(&url).await;
@@ -115,9 +105,8 @@ async fn assert_paid_once(scene: &Scene, count: usize) {
     assert_eq!((payments.len(), references.len()), (count, count), "paid once each");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_that_are_asked_at_once_pay_once() {
-    let Some(backend) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
     let scene = Scene::open(backend).await;
     let (_second, elsewhere) = scene.second_process().await;
     let created = approved(&scene.taxpayer, "SHARED1").await;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use reqwest::Method;
 use sandbox::{FaultKind, Inbound, Operation};
 use serde_json::{Value, json};
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, kinds};
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -23,19 +23,8 @@ const LATE: Duration = Duration::from_mins(2);
 const DELAYS_MS: [u64; 4] = [0, 3, 8, 20];
 const ACKNOWLEDGE: &str = "/v1/tax-payers/invoices/acknowledge-supplier-invoice";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn notices_and_acknowledgements_survive_kills_on_sqlite() {
-    kill_at_every_step(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn notices_and_acknowledgements_survive_kills_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_at_every_step(backend).await;
-    }
-}
-
-async fn kill_at_every_step(backend: Backend) {
+#[each_database]
+async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
     let mut scene = Scene::with(backend, &OWN).await;
     let told = format!("{}/authority/notifications/{TOKEN}", scene.service.url());
     scene.authority.state().register_access_point(&told).unwrap();

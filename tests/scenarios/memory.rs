@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sandbox::{FaultKind, Operation};
 use serde_json::Value;
+use testkit::Backend;
 use testkit::documents::{Registration, invoice_numbered, submission};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::client::Client;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;

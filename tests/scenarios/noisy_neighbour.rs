@@ -8,9 +8,9 @@ use std::time::Instant;
 use futures_util::stream::{self, StreamExt};
 use sandbox::LatencyOrder;
 use testkit::documents::{Registration, irn, submission};
+use testkit::{Backend, each_database};
 
 use crate::support::books::Books;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
@@ -27,19 +27,8 @@ const THEN_MS: u64 = 20;
 /// Requests under way at a time.
 const AT_ONCE: usize = 8;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns_on_sqlite() {
-    queue_before_another(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        queue_before_another(backend).await;
-    }
-}
-
-async fn queue_before_another(backend: Backend) {
+#[each_database]
+async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend: Backend) {
     let queued = size("EINVOICE_NOISY_RUNS", 150);
     let scene = Scene::with(backend, &[CONCURRENCY_MAX]).await;
     let books = Books::of(&scene).await;

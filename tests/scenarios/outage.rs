@@ -14,12 +14,12 @@ use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::{Backend, each_database};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::support::books::Books;
 use crate::support::client::Client;
-use crate::support::database::Backend;
 use crate::support::scene::Scene;
 use crate::support::size::size;
 
@@ -34,19 +34,8 @@ const PHASES: [&str; 3] = ["before", "during", "after"];
 const OVER: usize = PHASES.len();
 const CATEGORIES: [&str; 2] = ["B2B", "B2C"];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_outage_stops_nobody_and_what_waits_is_signed_afterwards_on_sqlite() {
-    sit_out(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_outage_stops_nobody_and_what_waits_is_signed_afterwards_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        sit_out(backend).await;
-    }
-}
-
-async fn sit_out(backend: Backend) {
+#[each_database]
+async fn an_outage_stops_nobody_and_what_waits_is_signed_afterwards(backend: Backend) {
     let seconds = u64::try_from(size("EINVOICE_OUTAGE_S", 4)).unwrap();
     let scene = Scene::open(backend).await;
     let books = Books::of(&scene).await;

@@ -10,10 +10,10 @@ use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission, taxpayer};
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, assert_gapless};
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -26,20 +26,9 @@ const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";
 const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_CLEAR_AFTER_S", "2");
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_taxpayer_is_told_once_on_sqlite() {
-    kill_while_telling(Backend::Sqlite).await;
-}
-
-/// With a second process beside the one that is killed, which sees the same outage.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_taxpayer_is_told_once_on_postgresql_by_two_processes() {
-    if let Some(backend) = Backend::postgres() {
-        kill_while_telling(backend).await;
-    }
-}
-
-async fn kill_while_telling(backend: Backend) {
+/// On PostgreSQL with a second process beside the one that is killed, which sees the same outage.
+#[each_database]
+async fn each_taxpayer_is_told_once(backend: Backend) {
     let mut scene = Scene::with(backend, &[QUIET]).await;
     let second = if backend == Backend::Postgres { Some(scene.second_process().await) } else { None };
     let making = stream::iter(0..SUBSCRIBERS).map(|_| subscriber(&scene));

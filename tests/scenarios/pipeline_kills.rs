@@ -8,10 +8,10 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sandbox::{FaultKind, FaultOrder, Operation};
 use testkit::documents::{Registration, submission};
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::Created;
-use crate::support::database::Backend;
 use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
@@ -38,44 +38,9 @@ const KILLS: usize = 4;
 /// Processes that are killed beside each other.
 const SCENES: usize = 3;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_killed_with_calls_in_flight_end_by_themselves_on_sqlite() {
-    kill_with_calls_in_flight(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_killed_with_calls_in_flight_end_by_themselves_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_with_calls_in_flight(backend).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_killed_between_any_two_steps_ends_by_itself_on_sqlite() {
-    kill_between_steps(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_killed_between_any_two_steps_ends_by_itself_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_between_steps(backend).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_end_well_under_kills_and_a_flaky_authority_on_sqlite() {
-    kill_at_random(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_end_well_under_kills_and_a_flaky_authority_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_at_random(backend).await;
-    }
-}
-
 /// One kill with a call of each step of Submit in flight, with and without an effect; one more for Transmit.
-async fn kill_with_calls_in_flight(backend: Backend) {
+#[each_database]
+async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let mut submitted = Vec::new();
     for operation in SUBMIT {
@@ -136,7 +101,8 @@ async fn hold_up(
 }
 
 /// A kill of its own after each call of both operations, at several moments after the reply.
-async fn kill_between_steps(backend: Backend) {
+#[each_database]
+async fn a_run_killed_between_any_two_steps_ends_by_itself(backend: Backend) {
     let operations = SUBMIT.into_iter().chain(TRANSMIT);
     let points: Vec<_> = operations.flat_map(|operation| DELAYS_MS.map(|delay| (operation, delay))).collect();
     let shares = (0..SCENES).map(|share| points.iter().copied().skip(share).step_by(SCENES));
@@ -200,7 +166,8 @@ async fn after_reply(scene: &Scene, operation: Operation, created: &Created, bef
 
 /// Many runs at once, kills at moments left to chance, and an authority of which a quarter of the calls fail
 /// in one way or another.
-async fn kill_at_random(backend: Backend) {
+#[each_database]
+async fn runs_end_well_under_kills_and_a_flaky_authority(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     for kind in FLAKY {
         let mut order = FaultOrder::of(kind);

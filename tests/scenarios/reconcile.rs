@@ -9,10 +9,10 @@ use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::{Backend, each_database};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -62,19 +62,8 @@ async fn paused(scene: &Scene, invoice_no: &str) -> String {
     created.irn
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_call_mends_lists_and_says_so_by_its_exit_code_on_sqlite() {
-    call(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_call_mends_lists_and_says_so_by_its_exit_code_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        call(backend).await;
-    }
-}
-
-async fn call(backend: Backend) {
+#[each_database]
+async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
     let mut scene = Scene::with(backend, &OWN).await;
     let taxpayer = scene.taxpayer_id();
     let irn = paused(&scene, "PAUSED1").await;

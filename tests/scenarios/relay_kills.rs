@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use sandbox::{FaultKind, Operation};
 use testkit::documents::{Registration, report};
+use testkit::{Backend, each_database};
 
 use crate::support::client::kinds;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
@@ -16,19 +16,8 @@ const LATE: Duration = Duration::from_mins(2);
 /// With the effect done and the answer late; and with no effect, the failure late.
 const COMMITS_OR_NOT: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reports_and_payments_killed_in_flight_end_by_themselves_on_sqlite() {
-    kill_relays_in_flight(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reports_and_payments_killed_in_flight_end_by_themselves_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_relays_in_flight(backend).await;
-    }
-}
-
-async fn kill_relays_in_flight(backend: Backend) {
+#[each_database]
+async fn reports_and_payments_killed_in_flight_end_by_themselves(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let mut signed = Vec::new();
     for kind in COMMITS_OR_NOT {

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, Stream, StreamExt};
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database};
 use tokio::time::interval;
 
 use crate::support::client::Client;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::{Newcomer, Scene};
@@ -39,19 +39,8 @@ const LEASE: (&str, &str) = ("EINVOICE__CLUSTER__LEASE_S", "30");
 /// Requests under way at a time where no pace is kept.
 const AT_ONCE: usize = 8;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_receivers_do_not_hold_up_fast_ones_on_sqlite() {
-    notify_beside_slow_ones(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_receivers_do_not_hold_up_fast_ones_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        notify_beside_slow_ones(backend).await;
-    }
-}
-
-async fn notify_beside_slow_ones(backend: Backend) {
+#[each_database]
+async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
     let scene = Scene::with(backend, &[LEASE]).await;
     let street = Street::of(&scene).await;
     println!("{backend:?}: {} fast receivers, {} neighbours", street.fast.len(), street.neighbours.len());

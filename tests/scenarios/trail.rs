@@ -3,9 +3,9 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::Backend;
 
 use crate::support::client::plain_http;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 

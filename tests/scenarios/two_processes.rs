@@ -8,9 +8,9 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, invoice_over, submission};
+use testkit::{Backend, on_postgresql};
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::service::Service;
@@ -24,9 +24,8 @@ const HELD_UP: usize = 3;
 /// Longer than it takes to have all runs under way.
 const LATE: Duration = Duration::from_secs(6);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_share_one_database() {
-    let Some(backend) = Backend::postgres() else { return };
+#[on_postgresql]
+async fn two_processes_share_one_database(backend: Backend) {
     let mut scene = Scene::open(backend).await;
     let (mut second, client) = scene.second_process().await;
     let both = [scene.taxpayer.clone(), client];

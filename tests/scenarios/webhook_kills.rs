@@ -10,10 +10,10 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::database::Backend;
 use crate::support::patience::eventually;
 use crate::support::receiver::{Arrival, Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
@@ -25,23 +25,12 @@ const REPLAYED_ROUNDS: usize = 30;
 /// Enough attempts that a notification which is refused now and then is never given up.
 const SCHEDULE: (&str, &str) = ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 1, 1, 1, 1, 1, 1, 1, 1]");
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn notifications_survive_kills_on_sqlite() {
-    kill_while_delivering(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn notifications_survive_kills_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_while_delivering(backend).await;
-    }
-}
-
 fn kills() -> usize {
     size("EINVOICE_DELIVERY_KILLS", 3)
 }
 
-async fn kill_while_delivering(backend: Backend) {
+#[each_database]
+async fn notifications_survive_kills(backend: Backend) {
     let (kills, begun) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
     let receiver = Receiver::start(Manners::RELUCTANT, 7);
@@ -82,20 +71,9 @@ async fn kill_while_delivering(backend: Backend) {
     receiver.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replay_survives_kills_on_sqlite() {
-    kill_while_replaying(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replay_survives_kills_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        kill_while_replaying(backend).await;
-    }
-}
-
 /// Events from before there was a webhook, in more than one part, and live ones of the same IRNs beside them.
-async fn kill_while_replaying(backend: Backend) {
+#[each_database]
+async fn a_replay_survives_kills(backend: Backend) {
     let (kills, started) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
     let receiver = Receiver::start(Manners::RELUCTANT, 7);

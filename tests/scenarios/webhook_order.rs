@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
 use testkit::documents::invoice_numbered;
+use testkit::{Backend, each_database};
 
-use crate::support::database::Backend;
 use crate::support::patience::{PATIENCE, eventually_within};
 use crate::support::receiver::{Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
@@ -22,19 +22,8 @@ const AT_ONCE: usize = 16;
 const SCHEDULE: (&str, &str) =
     ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]");
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_fails_at_random_gets_every_event_in_order_on_sqlite() {
-    deliver_to_an_erratic_receiver(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_fails_at_random_gets_every_event_in_order_on_postgresql() {
-    if let Some(backend) = Backend::postgres() {
-        deliver_to_an_erratic_receiver(backend).await;
-    }
-}
-
-async fn deliver_to_an_erratic_receiver(backend: Backend) {
+#[each_database]
+async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Backend) {
     let invoices = size("EINVOICE_DELIVERY_EVENTS", 200).div_ceil(EACH);
     let scene = Scene::with(backend, &[SCHEDULE]).await;
     let receiver = Receiver::start(Manners::ERRATIC, 3);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, Statement};
+use testkit::Backend;
 use testkit::documents::invoice_numbered;
 use tokio::time::sleep;
 
-use crate::support::database::{Backend, connect};
+use crate::support::database::connect;
 use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 

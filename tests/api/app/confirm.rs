@@ -3,60 +3,55 @@
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::json;
 use testkit::documents::{self, irn, submission};
+use testkit::each_database;
 
-use crate::support::world::{apart, on_every_database};
+use crate::support::world::{ALONE, World};
 
-#[test]
-fn what_the_authority_knows_is_told() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = documents::invoice_no();
-        let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());
-        app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
-        let answer = app.confirm(&irn).await.expect_status(200);
-        assert_eq!(answer.message(), "Invoice confirmed successfully");
-        let data = answer.data();
-        for (field, value) in [
-            ("issue_date", json!("2026-01-15")),
-            ("due_date", json!("2026-02-15")),
-            ("payment_status", json!("PENDING")),
-            ("transmitted", json!(false)),
-            ("delivered", json!(false)),
-        ] {
-            assert_eq!(data[field], value, "{field}: {data}");
-        }
-        let sync_date = data["sync_date"].as_str().unwrap();
-        assert!(sync_date.parse::<jiff::civil::Date>().is_ok(), "{sync_date}");
-        app.transmit(&irn).await.expect_status(200);
-        let answer = app.call("POST", &format!("/v1/app/invoices/{irn}/confirm")).await.expect_status(200);
-        assert_eq!(answer.data()["transmitted"], json!(true));
-    });
+#[each_database]
+async fn what_the_authority_knows_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = documents::invoice_no();
+    let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());
+    app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    let answer = app.confirm(&irn).await.expect_status(200);
+    assert_eq!(answer.message(), "Invoice confirmed successfully");
+    let data = answer.data();
+    for (field, value) in [
+        ("issue_date", json!("2026-01-15")),
+        ("due_date", json!("2026-02-15")),
+        ("payment_status", json!("PENDING")),
+        ("transmitted", json!(false)),
+        ("delivered", json!(false)),
+    ] {
+        assert_eq!(data[field], value, "{field}: {data}");
+    }
+    let sync_date = data["sync_date"].as_str().unwrap();
+    assert!(sync_date.parse::<jiff::civil::Date>().is_ok(), "{sync_date}");
+    app.transmit(&irn).await.expect_status(200);
+    let answer = app.call("POST", &format!("/v1/app/invoices/{irn}/confirm")).await.expect_status(200);
+    assert_eq!(answer.data()["transmitted"], json!(true));
 }
 
-#[test]
-fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found() {
-    on_every_database(async |world| {
-        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let unsigned = invoice["irn"].as_str().unwrap().to_owned();
-        let no = documents::invoice_no();
-        other.app().submit(&submission(&other, &no)).await.expect_status(200);
-        for irn in [unsigned, irn(&other, &no), "nonsense".to_owned(), irn(&taxpayer, "NEVERSEEN")] {
-            let answer = taxpayer.app().confirm(&irn).await;
-            assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
-        }
-    });
+#[each_database]
+async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World) {
+    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let unsigned = invoice["irn"].as_str().unwrap().to_owned();
+    let no = documents::invoice_no();
+    other.app().submit(&submission(&other, &no)).await.expect_status(200);
+    for irn in [unsigned, irn(&other, &no), "nonsense".to_owned(), irn(&taxpayer, "NEVERSEEN")] {
+        let answer = taxpayer.app().confirm(&irn).await;
+        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+    }
 }
 
-#[test]
-fn an_authority_that_does_not_answer_is_a_502() {
-    apart("confirm-outage", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = documents::invoice_no();
-        taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
-        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        let answer = taxpayer.app().confirm(&irn(&taxpayer, &no)).await;
-        let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
-        assert_ne!(answer.header("retry-after"), "");
-    });
+#[each_database(ALONE)]
+async fn an_authority_that_does_not_answer_is_a_502(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = documents::invoice_no();
+    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    let answer = taxpayer.app().confirm(&irn(&taxpayer, &no)).await;
+    let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+    assert_ne!(answer.header("retry-after"), "");
 }

@@ -2,71 +2,65 @@
 
 use serde_json::json;
 use testkit::documents::{self, irn, report, submission};
+use testkit::each_database;
 
 use crate::support::clients::TRANSMIT;
 use crate::support::planted::plant;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn a_receipt_is_confirmed_once_and_then_in_the_authoritys_words() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let irn = invoice["irn"].as_str().unwrap();
-        let app = taxpayer.app();
-        let no = invoice["invoice_no"].as_str().unwrap();
-        app.submit(&submission(&taxpayer, no)).await.expect_status(200);
-        app.transmit(irn).await.expect_status(200);
-        let first = app.confirm_receipt(irn).await.expect_status(200);
-        assert_eq!(first.message(), "Invoice transmission receipt confirmed");
-        assert!(first.data().is_object(), "{}", first.text);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!(
-            (&after["status"], &after["authority_data"]["status"]),
-            (&json!("transmitted"), &json!("ACKNOWLEDGED"))
-        );
-        for method in ["PATCH", "POST", "PUT"] {
-            let again =
-                app.call(method, &format!("{TRANSMIT}/{irn}/confirm-receipt")).await.expect_status(200);
-            assert_ne!(again.message(), first.message());
-            assert!(again.message().to_lowercase().contains("already"), "{}", again.text);
-            assert_eq!(again.data(), first.data());
-        }
-        let names = taxpayer.event_names().await;
-        assert_eq!(names.iter().filter(|name| *name == "invoice.acknowledged").count(), 1);
-        assert_eq!(app.transmit(irn).await.expect_status(200).data()["delivered"], json!(true));
-    });
+#[each_database]
+async fn a_receipt_is_confirmed_once_and_then_in_the_authoritys_words(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let app = taxpayer.app();
+    let no = invoice["invoice_no"].as_str().unwrap();
+    app.submit(&submission(&taxpayer, no)).await.expect_status(200);
+    app.transmit(irn).await.expect_status(200);
+    let first = app.confirm_receipt(irn).await.expect_status(200);
+    assert_eq!(first.message(), "Invoice transmission receipt confirmed");
+    assert!(first.data().is_object(), "{}", first.text);
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!(
+        (&after["status"], &after["authority_data"]["status"]),
+        (&json!("transmitted"), &json!("ACKNOWLEDGED"))
+    );
+    for method in ["PATCH", "POST", "PUT"] {
+        let again = app.call(method, &format!("{TRANSMIT}/{irn}/confirm-receipt")).await.expect_status(200);
+        assert_ne!(again.message(), first.message());
+        assert!(again.message().to_lowercase().contains("already"), "{}", again.text);
+        assert_eq!(again.data(), first.data());
+    }
+    let names = taxpayer.event_names().await;
+    assert_eq!(names.iter().filter(|name| *name == "invoice.acknowledged").count(), 1);
+    assert_eq!(app.transmit(irn).await.expect_status(200).data()["delivered"], json!(true));
 }
 
-#[test]
-fn an_irn_that_is_odd_or_of_somebody_else_is_not_found() {
-    on_every_database(async |world| {
-        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        for irn in ["nonsense".to_owned(), "INV1-FFFFFFFF-20260115".to_owned(), irn(&other, "INV1")] {
-            let answer = taxpayer.app().confirm_receipt(&irn).await;
-            answer.expect_refusal(404, "INVOICE_NOT_FOUND");
-        }
-    });
+#[each_database]
+async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
+    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    for irn in ["nonsense".to_owned(), "INV1-FFFFFFFF-20260115".to_owned(), irn(&other, "INV1")] {
+        let answer = taxpayer.app().confirm_receipt(&irn).await;
+        answer.expect_refusal(404, "INVOICE_NOT_FOUND");
+    }
 }
 
-#[test]
-fn a_receipt_of_an_invoice_that_somebody_else_transmitted_is_told_once() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let reported = invoice["irn"].as_str().unwrap();
-        taxpayer.app().report(&report(&taxpayer, reported)).await.expect_status(200);
-        plant(world, &taxpayer, invoice["invoice_no"].as_str().unwrap(), |_| {}).await;
-        let no = documents::invoice_no();
-        plant(world, &taxpayer, &no, |_| {}).await;
-        for irn in [reported, &irn(&taxpayer, &no)] {
-            for _ in 0..3 {
-                taxpayer.app().confirm_receipt(irn).await.expect_status(200);
-            }
-            let events = taxpayer.invoice_events().await;
-            let told = events.iter().filter(|event| event["irn"] == json!(irn));
-            assert_eq!(told.filter(|event| event["type"] == "invoice.acknowledged").count(), 1, "{irn}");
+#[each_database]
+async fn a_receipt_of_an_invoice_that_somebody_else_transmitted_is_told_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let reported = invoice["irn"].as_str().unwrap();
+    taxpayer.app().report(&report(&taxpayer, reported)).await.expect_status(200);
+    plant(world, &taxpayer, invoice["invoice_no"].as_str().unwrap(), |_| {}).await;
+    let no = documents::invoice_no();
+    plant(world, &taxpayer, &no, |_| {}).await;
+    for irn in [reported, &irn(&taxpayer, &no)] {
+        for _ in 0..3 {
+            taxpayer.app().confirm_receipt(irn).await.expect_status(200);
         }
-        assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("REPORTED"));
-    });
+        let events = taxpayer.invoice_events().await;
+        let told = events.iter().filter(|event| event["irn"] == json!(irn));
+        assert_eq!(told.filter(|event| event["type"] == "invoice.acknowledged").count(), 1, "{irn}");
+    }
+    assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("REPORTED"));
 }

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission, validation};
+use testkit::each_database;
 use testkit::edit::{exact, with, without};
 
 use crate::support::answer::Answer;
 use crate::support::clients::{Taxpayer, VALIDATE};
-use crate::support::world::{World, on_every_database};
+use crate::support::world::World;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/explain.md");
 const HEAD: &str = "# How rejections are explained\n\n\
@@ -250,133 +251,119 @@ fn page(rows: &[Row]) -> String {
     page
 }
 
-#[test]
-fn forty_bad_documents_are_told_in_the_callers_own_words() {
-    on_every_database(async |world| {
-        let rows = rows(world).await;
-        assert!(rows.len() >= 40, "{}", rows.len());
-        insta::assert_snapshot!("bad_documents", text(&rows));
-        let page = page(&rows);
-        if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
-            std::fs::write(FILE, &page).unwrap();
-        }
-        let written = std::fs::read_to_string(FILE).unwrap_or_default();
-        assert_eq!(
-            written, page,
-            "docs/explain.md is old: EINVOICE_WRITE_DOCS=1 cargo test --test api app::explain"
-        );
-    });
+#[each_database]
+async fn forty_bad_documents_are_told_in_the_callers_own_words(world: &World) {
+    let rows = rows(world).await;
+    assert!(rows.len() >= 40, "{}", rows.len());
+    insta::assert_snapshot!("bad_documents", text(&rows));
+    let page = page(&rows);
+    if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
+        std::fs::write(FILE, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert_eq!(
+        written, page,
+        "docs/explain.md is old: EINVOICE_WRITE_DOCS=1 cargo test --test api app::explain"
+    );
 }
 
-#[test]
-fn a_patch_comes_only_where_it_is_asked_for_and_something_is_wrong() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let right = validation(&taxpayer, &documents::invoice_no());
-        let wrong = with(&right, "issue_date", json!("15/01/2026"));
-        let plain = taxpayer.app().validate(&wrong).await.expect_refusal(400, "VALIDATION_FAILED");
-        assert_eq!((plain.body.get("patch"), plain.body.get("patch_suffices")), (None, None));
-        assert_eq!(plain.body["explanations"][0]["actual"], json!("15/01/2026"));
-        for query in ["explain=patch", "explain=PATCH", "explain=", "colour=red"] {
-            let answer = taxpayer.send("POST", &format!("{VALIDATE}?{query}"), &right).await;
-            assert_eq!(answer.expect_status(200).body.get("patch"), None, "{query}");
-        }
-        let odd = taxpayer.send("POST", &format!("{VALIDATE}?explain=fix"), &right).await;
-        let odd = odd.expect_invalid(&["explain"]);
-        assert_eq!(odd.message(), "The explain field must be one of patch.");
-        let broken = taxpayer.send_text("POST", &format!("{VALIDATE}?explain=patch"), "{").await;
-        assert_eq!(broken.expect_refusal(400, "MALFORMED_JSON").body.get("patch"), None);
-        assert_eq!(taxpayer.invoice_event_names().await, [""; 0], "nothing is stored");
-    });
+#[each_database]
+async fn a_patch_comes_only_where_it_is_asked_for_and_something_is_wrong(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let right = validation(&taxpayer, &documents::invoice_no());
+    let wrong = with(&right, "issue_date", json!("15/01/2026"));
+    let plain = taxpayer.app().validate(&wrong).await.expect_refusal(400, "VALIDATION_FAILED");
+    assert_eq!((plain.body.get("patch"), plain.body.get("patch_suffices")), (None, None));
+    assert_eq!(plain.body["explanations"][0]["actual"], json!("15/01/2026"));
+    for query in ["explain=patch", "explain=PATCH", "explain=", "colour=red"] {
+        let answer = taxpayer.send("POST", &format!("{VALIDATE}?{query}"), &right).await;
+        assert_eq!(answer.expect_status(200).body.get("patch"), None, "{query}");
+    }
+    let odd = taxpayer.send("POST", &format!("{VALIDATE}?explain=fix"), &right).await;
+    let odd = odd.expect_invalid(&["explain"]);
+    assert_eq!(odd.message(), "The explain field must be one of patch.");
+    let broken = taxpayer.send_text("POST", &format!("{VALIDATE}?explain=patch"), "{").await;
+    assert_eq!(broken.expect_refusal(400, "MALFORMED_JSON").body.get("patch"), None);
+    assert_eq!(taxpayer.invoice_event_names().await, [""; 0], "nothing is stored");
 }
 
-#[test]
-fn a_body_of_nothing_gets_an_empty_patch() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let answer = ask(&taxpayer, &json!({})).await.expect_refusal(400, "VALIDATION_FAILED");
-        assert_eq!((&answer.body["patch"], &answer.body["patch_suffices"]), (&json!([]), &json!(false)));
-        let of_integrator =
-            world.integrator().send("POST", &format!("{VALIDATE}?explain=patch"), &json!({})).await;
-        assert_eq!(
-            of_integrator.expect_refusal(400, "VALIDATION_FAILED").body.get("patch"),
-            None,
-            "whose is it?"
-        );
-    });
+#[each_database]
+async fn a_body_of_nothing_gets_an_empty_patch(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let answer = ask(&taxpayer, &json!({})).await.expect_refusal(400, "VALIDATION_FAILED");
+    assert_eq!((&answer.body["patch"], &answer.body["patch_suffices"]), (&json!([]), &json!(false)));
+    let of_integrator =
+        world.integrator().send("POST", &format!("{VALIDATE}?explain=patch"), &json!({})).await;
+    assert_eq!(
+        of_integrator.expect_refusal(400, "VALIDATION_FAILED").body.get("patch"),
+        None,
+        "whose is it?"
+    );
 }
 
-#[test]
-fn a_problem_document_explains_its_errors() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = validation(&taxpayer, &format!("INV{}SBXREJECT", number()));
-        let request = taxpayer.request("POST", &format!("{VALIDATE}?explain=patch"));
-        let answer = Answer::to(request.header("accept", "application/problem+json").json(&body)).await;
-        assert_eq!(answer.header("content-type"), "application/problem+json");
-        let words = "invoicerequest.invoice.invoiceline[0].hsncode must be a known code";
-        let expected = json!([{
-            "pointer": "#/invoice_line/0/hsn_code", "rule": "exists",
-            "detail": "The invoice_line.0.hsn_code field must be a known code.",
-            "expected": "a known code", "actual": "8471.30", "source": "authority", "authority_message": words,
-        }]);
-        assert_eq!(answer.body["errors"], expected);
-        assert_eq!((&answer.body["patch"], &answer.body["patch_suffices"]), (&json!([]), &json!(false)));
-        assert_eq!(answer.body["detail"], json!(words));
-    });
+#[each_database]
+async fn a_problem_document_explains_its_errors(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = validation(&taxpayer, &format!("INV{}SBXREJECT", number()));
+    let request = taxpayer.request("POST", &format!("{VALIDATE}?explain=patch"));
+    let answer = Answer::to(request.header("accept", "application/problem+json").json(&body)).await;
+    assert_eq!(answer.header("content-type"), "application/problem+json");
+    let words = "invoicerequest.invoice.invoiceline[0].hsncode must be a known code";
+    let expected = json!([{
+        "pointer": "#/invoice_line/0/hsn_code", "rule": "exists",
+        "detail": "The invoice_line.0.hsn_code field must be a known code.",
+        "expected": "a known code", "actual": "8471.30", "source": "authority", "authority_message": words,
+    }]);
+    assert_eq!(answer.body["errors"], expected);
+    assert_eq!((&answer.body["patch"], &answer.body["patch_suffices"]), (&json!([]), &json!(false)));
+    assert_eq!(answer.body["detail"], json!(words));
 }
 
-#[test]
-fn every_refusal_of_the_authority_is_explained() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let app = taxpayer.app();
-        let no = format!("INV{}SBXREJECT", number());
-        let refused = app.submit(&submission(&taxpayer, &no)).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let why = &refused.body["explanations"][0];
-        assert_eq!((&why["path"], &why["rule"]), (&json!("invoice_line.0.hsn_code"), &json!("exists")));
-        assert_eq!((&why["actual"], &why["source"]), (&json!("8471.30"), &json!("authority")));
-        assert_eq!(refused.faulty_paths(), ["invoice_line.0.hsn_code"]);
+#[each_database]
+async fn every_refusal_of_the_authority_is_explained(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let app = taxpayer.app();
+    let no = format!("INV{}SBXREJECT", number());
+    let refused = app.submit(&submission(&taxpayer, &no)).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let why = &refused.body["explanations"][0];
+    assert_eq!((&why["path"], &why["rule"]), (&json!("invoice_line.0.hsn_code"), &json!("exists")));
+    assert_eq!((&why["actual"], &why["source"]), (&json!("8471.30"), &json!("authority")));
+    assert_eq!(refused.faulty_paths(), ["invoice_line.0.hsn_code"]);
 
-        let no = documents::invoice_no();
-        app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
-        let refused = app.pay(&irn(&taxpayer, &no), "PAID").await.expect_status(200);
-        assert_eq!(refused.body.get("explanations"), None);
-        let refused =
-            app.pay(&irn(&taxpayer, &no), "REJECTED").await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let why = &refused.body["explanations"][0];
-        assert_eq!((&why["path"], &why["rule"]), (&json!("payment_status"), &json!("transition")));
-        assert_eq!(why["actual"], json!("REJECTED"));
-        assert_eq!(why["authority_message"], json!("payment status is already PAID and cannot be changed"));
+    let no = documents::invoice_no();
+    app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    let refused = app.pay(&irn(&taxpayer, &no), "PAID").await.expect_status(200);
+    assert_eq!(refused.body.get("explanations"), None);
+    let refused = app.pay(&irn(&taxpayer, &no), "REJECTED").await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let why = &refused.body["explanations"][0];
+    assert_eq!((&why["path"], &why["rule"]), (&json!("payment_status"), &json!("transition")));
+    assert_eq!(why["actual"], json!("REJECTED"));
+    assert_eq!(why["authority_message"], json!("payment status is already PAID and cannot be changed"));
 
-        let mut retail =
-            without(&submission(&taxpayer, &documents::invoice_no()), "accounting_customer_party");
-        retail["invoice_category"] = json!("B2C");
-        app.submit(&retail).await.expect_status(200);
-        let refused =
-            app.transmit(retail["irn"].as_str().unwrap()).await.expect_refusal(500, "AUTHORITY_REJECTED");
-        let why = &refused.body["explanations"][0];
-        assert_eq!((&why["path"], &why["source"]), (&json!("accounting_customer_party"), &json!("einvoice")));
-    });
+    let mut retail = without(&submission(&taxpayer, &documents::invoice_no()), "accounting_customer_party");
+    retail["invoice_category"] = json!("B2C");
+    app.submit(&retail).await.expect_status(200);
+    let refused =
+        app.transmit(retail["irn"].as_str().unwrap()).await.expect_refusal(500, "AUTHORITY_REJECTED");
+    let why = &refused.body["explanations"][0];
+    assert_eq!((&why["path"], &why["source"]), (&json!("accounting_customer_party"), &json!("einvoice")));
 }
 
-#[test]
-fn faults_of_our_own_are_explained_on_every_path_of_this_surface() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let app = taxpayer.app();
-        let no = documents::invoice_no();
-        let first = |answer: &Answer| answer.body["explanations"][0].clone();
-        let odd = with(&submission(&taxpayer, &no), "invoice_category", json!("B2X"));
-        let why = first(&app.submit(&odd).await.expect_status(422));
-        assert_eq!((&why["expected"], &why["actual"]), (&json!("one of B2B, B2C, B2G"), &json!("B2X")));
-        let why = first(&app.transmit("odd").await.expect_status(422));
-        assert_eq!((&why["rule"], &why["actual"]), (&json!("irn_malformed"), &json!("odd")));
-        let report = documents::report(&taxpayer, &irn(&taxpayer, &no));
-        let why = first(&app.report(&with(&report, "vat_rate", json!(101))).await.expect_status(422));
-        assert_eq!((&why["expected"], &why["actual"]), (&json!("at most 100"), &json!(101)));
-        app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
-        let why = first(&app.pay(&irn(&taxpayer, &no), "PARTIAL").await.expect_status(422));
-        assert_eq!((&why["path"], &why["source"]), (&json!("payment_status"), &json!("einvoice")));
-    });
+#[each_database]
+async fn faults_of_our_own_are_explained_on_every_path_of_this_surface(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let app = taxpayer.app();
+    let no = documents::invoice_no();
+    let first = |answer: &Answer| answer.body["explanations"][0].clone();
+    let odd = with(&submission(&taxpayer, &no), "invoice_category", json!("B2X"));
+    let why = first(&app.submit(&odd).await.expect_status(422));
+    assert_eq!((&why["expected"], &why["actual"]), (&json!("one of B2B, B2C, B2G"), &json!("B2X")));
+    let why = first(&app.transmit("odd").await.expect_status(422));
+    assert_eq!((&why["rule"], &why["actual"]), (&json!("irn_malformed"), &json!("odd")));
+    let report = documents::report(&taxpayer, &irn(&taxpayer, &no));
+    let why = first(&app.report(&with(&report, "vat_rate", json!(101))).await.expect_status(422));
+    assert_eq!((&why["expected"], &why["actual"]), (&json!("at most 100"), &json!(101)));
+    app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    let why = first(&app.pay(&irn(&taxpayer, &no), "PARTIAL").await.expect_status(422));
+    assert_eq!((&why["path"], &why["source"]), (&json!("payment_status"), &json!("einvoice")));
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::answer::Answer;
 use crate::support::clients::Taxpayer;
-use crate::support::world::{World, apart};
+use crate::support::world::{ALONE, World};
 
 /// What becomes of a sign that a word hits.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,7 @@ enum Sign {
 
 use Sign::{Found, Plain, TriedAgain};
 use testkit::documents::{irn, number, submission};
+use testkit::each_database;
 
 /// Words whose invoices end submitted, and how.
 const SUBMITTED: [(&str, Sign); 15] = [
@@ -79,58 +80,49 @@ async fn ends_submitted(world: &World, taxpayer: &Taxpayer, (typed, sign): (&str
     }
 }
 
-#[test]
-fn each_word_that_passes_ends_with_one_signature() {
-    // Longer than an answer of SBXSLOW, and short for those that never come.
-    let settings = [("AUTHORITY__TIMEOUT_S", "4"), ("PIPELINE__WAIT_S", "5")];
-    apart("magic", &settings, async |world| {
-        let taxpayer = world.taxpayer().await;
-        let taxpayer = &taxpayer;
-        join_all(SUBMITTED.map(async |row| ends_submitted(world, taxpayer, row).await)).await;
-    });
+// Longer than an answer of SBXSLOW, and short for those that never come.
+#[each_database(&[("AUTHORITY__TIMEOUT_S", "4"), ("PIPELINE__WAIT_S", "5")])]
+async fn each_word_that_passes_ends_with_one_signature(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let taxpayer = &taxpayer;
+    join_all(SUBMITTED.map(async |row| ends_submitted(world, taxpayer, row).await)).await;
 }
 
-#[test]
-fn a_word_that_never_passes_is_told_and_signs_nothing() {
-    apart("magic-gravest", &[("PIPELINE__WAIT_S", "1")], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = invoice_no("SBXREJECT");
-        submitted(&taxpayer, &no).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let down = submission(&taxpayer, &invoice_no("SBXDOWN"));
-        taxpayer.app().submit(&down).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-        let run = taxpayer.app().run(down["irn"].as_str().unwrap()).await.expect_status(200);
-        assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
-        assert_eq!(world.authority.invoices().len(), 0);
-    });
+#[each_database(&[("PIPELINE__WAIT_S", "1")])]
+async fn a_word_that_never_passes_is_told_and_signs_nothing(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = invoice_no("SBXREJECT");
+    submitted(&taxpayer, &no).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let down = submission(&taxpayer, &invoice_no("SBXDOWN"));
+    taxpayer.app().submit(&down).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    let run = taxpayer.app().run(down["irn"].as_str().unwrap()).await.expect_status(200);
+    assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+    assert_eq!(world.authority.invoices().len(), 0);
 }
 
-#[test]
-fn what_a_word_does_to_everybody_passes_as_well() {
-    apart("magic-for-all", &[("PIPELINE__WAIT_S", "1")], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let waiting = submission(&taxpayer, &invoice_no("SBXOUTAGE3"));
-        taxpayer.app().submit(&waiting).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-        let other = invoice_no("OTHER");
-        let answer = taxpayer.app().submit(&submission(&taxpayer, &other)).await;
-        answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-        for no in [waiting["invoice_reference"].as_str().unwrap(), &other] {
-            submitted(&taxpayer, no).await.expect_status(200);
-            transmitted(world, &taxpayer, &irn(&taxpayer, no)).await;
-        }
-    });
+#[each_database(&[("PIPELINE__WAIT_S", "1")])]
+async fn what_a_word_does_to_everybody_passes_as_well(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let waiting = submission(&taxpayer, &invoice_no("SBXOUTAGE3"));
+    taxpayer.app().submit(&waiting).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    let other = invoice_no("OTHER");
+    let answer = taxpayer.app().submit(&submission(&taxpayer, &other)).await;
+    answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    for no in [waiting["invoice_reference"].as_str().unwrap(), &other] {
+        submitted(&taxpayer, no).await.expect_status(200);
+        transmitted(world, &taxpayer, &irn(&taxpayer, no)).await;
+    }
 }
 
-#[test]
-fn a_word_makes_the_system_unhealthy_for_a_while() {
-    apart("magic-health", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = invoice_no("SBXHEALTH3");
-        submitted(&taxpayer, &no).await.expect_status(200);
-        let irn = irn(&taxpayer, &no);
-        let answer = taxpayer.app().transmit(&irn).await;
-        assert_eq!(answer.expect_refusal(500, "HEALTH_CHECK_DOWN").body["retryable"], json!(true));
-        transmitted(world, &taxpayer, &irn).await;
-    });
+#[each_database(ALONE)]
+async fn a_word_makes_the_system_unhealthy_for_a_while(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = invoice_no("SBXHEALTH3");
+    submitted(&taxpayer, &no).await.expect_status(200);
+    let irn = irn(&taxpayer, &no);
+    let answer = taxpayer.app().transmit(&irn).await;
+    assert_eq!(answer.expect_refusal(500, "HEALTH_CHECK_DOWN").body["retryable"], json!(true));
+    transmitted(world, &taxpayer, &irn).await;
 }
 
 #[test]

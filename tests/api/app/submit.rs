@@ -3,10 +3,11 @@
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::documents::{self, irn, number, submission};
+use testkit::each_database;
 use testkit::edit::with;
 
 use crate::support::answer::stable;
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{ALONE, World, eventually};
 
 /// An invoice number of which the sandbox takes a word.
 fn magic(word: &str) -> String {
@@ -17,18 +18,17 @@ fn sign_count(world: &World, irn: &str) -> u64 {
     world.authority.invoice(irn).map_or(0, |sheet| u64::from(sheet.sign_count))
 }
 
-#[test]
-fn the_result_stands_under_message_and_the_sentence_under_data() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = documents::invoice_no();
-        let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-        assert_eq!(answer.body["success"], json!(true));
-        assert_eq!(answer.body["data"], json!("Invoice submitted successfully"));
-        assert_eq!(answer.body["message"]["irn"], json!(irn(&taxpayer, &no)));
-        assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1);
-        let unsteady = ["/message/irn", "/message/qr_code", "/message/submitted_at"];
-        insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+#[each_database]
+async fn the_result_stands_under_message_and_the_sentence_under_data(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = documents::invoice_no();
+    let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+    assert_eq!(answer.body["success"], json!(true));
+    assert_eq!(answer.body["data"], json!("Invoice submitted successfully"));
+    assert_eq!(answer.body["message"]["irn"], json!(irn(&taxpayer, &no)));
+    assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1);
+    let unsteady = ["/message/irn", "/message/qr_code", "/message/submitted_at"];
+    insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
             {
               "data": "Invoice submitted successfully",
               "message": {
@@ -41,312 +41,265 @@ fn the_result_stands_under_message_and_the_sentence_under_data() {
               "success": true
             }
         "#);
-    });
 }
 
-#[test]
-fn a_stored_invoice_is_moved_by_its_submission() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let no = invoice["invoice_no"].as_str().unwrap();
-        let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!(
-            (&after["status"], &after["authority_data"]["status"]),
-            (&json!("submitted"), &json!("SUBMITTED"))
-        );
-        assert_eq!(after["authority_data"]["qr_code"], answer.body["message"]["qr_code"]);
-        assert_ne!(after["authority_data"]["qr_code"], invoice["authority_data"]["qr_code"]);
-        let qr_code = after["authority_data"]["qr_code"].as_str().unwrap();
-        let inside = world.authority.open_qr(qr_code).unwrap();
-        assert!(inside.contains(invoice["irn"].as_str().unwrap()), "{inside}");
-        let names = taxpayer.event_names().await;
-        let moves: Vec<_> = names.iter().filter(|name| name.starts_with("invoice.")).collect();
-        assert_eq!(
-            moves,
-            [
-                "invoice.created",
-                "invoice.status-updated",
-                "invoice.validated",
-                "invoice.status-updated",
-                "invoice.submitted",
-            ]
-        );
-    });
+#[each_database]
+async fn a_stored_invoice_is_moved_by_its_submission(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!(
+        (&after["status"], &after["authority_data"]["status"]),
+        (&json!("submitted"), &json!("SUBMITTED"))
+    );
+    assert_eq!(after["authority_data"]["qr_code"], answer.body["message"]["qr_code"]);
+    assert_ne!(after["authority_data"]["qr_code"], invoice["authority_data"]["qr_code"]);
+    let qr_code = after["authority_data"]["qr_code"].as_str().unwrap();
+    let inside = world.authority.open_qr(qr_code).unwrap();
+    assert!(inside.contains(invoice["irn"].as_str().unwrap()), "{inside}");
+    let names = taxpayer.event_names().await;
+    let moves: Vec<_> = names.iter().filter(|name| name.starts_with("invoice.")).collect();
+    assert_eq!(
+        moves,
+        [
+            "invoice.created",
+            "invoice.status-updated",
+            "invoice.validated",
+            "invoice.status-updated",
+            "invoice.submitted",
+        ]
+    );
 }
 
-#[test]
-fn a_submission_that_says_paid_or_cancelled_is_so_in_the_books() {
-    on_every_database(async |world| {
-        for (declared, read, paid) in
-            [("PAID", "PAID", true), ("CANCELLED", "REJECTED", false), ("PENDING", "PENDING", false)]
-        {
-            let taxpayer = world.taxpayer().await;
-            let invoice = taxpayer.invoice(&documents::invoice()).await;
-            let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-            let body = with(&body, "payment_status", json!(declared));
-            taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-            taxpayer.app().submit(&body).await.expect_status(200);
-            let path = format!("/v1/tax-payers/invoices/{}?include=ledger", invoice["id"]);
-            let after = taxpayer.get(&path).await.expect_status(200).data().clone();
-            assert_eq!((&after["payment_status"], &after["status"]), (&json!(read), &json!("submitted")));
-            let ledger = &after["ledger"];
-            let entries = ledger["entries"].as_array().unwrap();
-            assert_eq!(entries.len(), usize::from(declared != "PENDING"), "{ledger}");
-            if paid {
-                assert_eq!(ledger["amount_paid"], ledger["payable_amount"]);
-                assert_eq!(entries[0]["amount"], ledger["payable_amount"]);
-            }
-            let changes = taxpayer.count_of("payment.status-updated").await;
-            assert_eq!(changes, entries.len(), "each is told once");
-        }
-    });
-}
-
-#[test]
-fn the_events_of_a_submission_carry_the_invoice_as_it_was_then() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let no = invoice["invoice_no"].as_str().unwrap();
-        taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
-        let events = taxpayer.events().await;
-        let of = |name: &str| events.iter().find(|event| event["type"] == name).unwrap()["data"].clone();
-        for (name, before, after) in
-            [("invoice.validated", "draft", "validated"), ("invoice.submitted", "validated", "submitted")]
-        {
-            let data = of(name);
-            assert_eq!(
-                (&data["previous_status"], &data["status"]),
-                (&json!(before), &json!(after)),
-                "{name}"
-            );
-            assert_eq!(
-                (&data["invoice"]["status"], &data["irn"]),
-                (&json!(after), &invoice["irn"]),
-                "{name}"
-            );
-        }
-    });
-}
-
-#[test]
-fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let irn = irn(&taxpayer, "NEVERSTORED1");
-        taxpayer.app().submit_to_the_end(&submission(&taxpayer, "NEVERSTORED1")).await.expect_status(200);
-        assert_eq!(sign_count(world, &irn), 1);
-        let run = taxpayer.app().run(&irn).await.expect_status(200);
-        assert_eq!(run.data()["state"], json!("succeeded"));
-        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
-    });
-}
-
-#[test]
-fn the_same_irn_again_gets_the_result_there_is() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &documents::invoice_no());
-        let first = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-        let events = taxpayer.events().await.len();
-        for _ in 0..3 {
-            let again = taxpayer.app().submit(&body).await.expect_status(200);
-            assert_eq!(again.body, first.body);
-        }
-        assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
-        assert_eq!(taxpayer.events().await.len(), events);
-    });
-}
-
-#[test]
-fn concurrent_submissions_of_one_irn_are_signed_once() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &documents::invoice_no());
-        let twins = (0..8).map(async |_| taxpayer.app().submit_to_the_end(&body).await);
-        let answers = futures_util::future::join_all(twins).await;
-        assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
-        let sheet = world.authority.invoice(body["irn"].as_str().unwrap()).unwrap();
-        assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
-    });
-}
-
-#[test]
-fn other_content_for_a_signed_irn_is_a_conflict() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &documents::invoice_no());
-        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-        let other = with(&body, "note", json!("another text"));
-        taxpayer.app().submit(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
-        taxpayer.app().submit(&body).await.expect_status(200);
-    });
-}
-
-#[test]
-fn other_content_before_the_signature_replaces_the_old() {
-    apart("replaced", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &documents::invoice_no());
-        let newer = with(&body, "note", json!("another text"));
-        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        taxpayer.app().submit_async(&body).await.expect_status(202);
-        taxpayer.app().submit_async(&newer).await.expect_status(202);
-        world.authority.clear_faults();
-        taxpayer.app().submit_to_the_end(&newer).await.expect_status(200);
-        assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
-        taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
-    });
-}
-
-#[test]
-fn a_document_that_the_authority_refuses_is_told_in_its_words() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = magic("SBXREJECT");
-        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
-        let body = submission(&taxpayer, &no);
-        let answer = taxpayer.app().submit_to_the_end(&body).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        assert!(answer.message().len() > 10, "{}", answer.text);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!(
-            (&after["status"], &after["authority_data"]["status"]),
-            (&json!("draft"), &json!("REJECTED"))
-        );
-        assert!(taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
-        let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
-        assert_eq!(run.data()["state"], json!("refused"));
-        assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 0);
-    });
-}
-
-#[test]
-fn a_reply_that_is_lost_or_unreadable_leads_to_one_signature() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for word in ["SBXDROP", "SBXRESET", "SBXGARBAGE", "SBXXML", "SBXMISSING"] {
-            let no = magic(word);
-            let answer =
-                taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-            assert_eq!(answer.data(), &json!("Invoice submitted successfully"), "{word}");
-            assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1, "{word}");
-        }
-    });
-}
-
-#[test]
-fn an_authority_that_is_busy_is_asked_again() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for word in ["SBX500", "SBXBUSY", "SBX429"] {
-            let no = magic(word);
-            taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-            let sheet = world.authority.invoice(&irn(&taxpayer, &no)).unwrap();
-            assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 3), "{word}");
-        }
-    });
-}
-
-#[test]
-fn a_cancelled_invoice_is_not_submitted() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
-        let no = invoice["invoice_no"].as_str().unwrap();
-        let answer = taxpayer.app().submit(&submission(&taxpayer, no)).await;
-        answer.expect_refusal(409, "INVALID_TRANSITION");
-        assert_eq!(sign_count(world, invoice["irn"].as_str().unwrap()), 0);
-        taxpayer.set_status(&invoice, "draft").await.expect_status(200);
-        taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
-    });
-}
-
-#[test]
-fn a_caller_that_does_not_wait_gets_the_address_of_the_run() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &magic("SBXSLOW"));
-        let irn = body["irn"].as_str().unwrap();
-        let answer = taxpayer.app().submit_async(&body).await.expect_status(202);
-        assert_eq!(answer.body["success"], json!(true));
-        assert_eq!(answer.data()["irn"], json!(irn));
-        assert_eq!(answer.header("preference-applied"), "respond-async");
-        let address = answer.header("location").to_owned();
-        assert_eq!(address, format!("/v1/app/invoices/{irn}/run"));
-        let ended = async || {
-            let run = taxpayer.get(&address).await.expect_status(200);
-            (run.data()["state"] == json!("succeeded")).then_some(run)
-        };
-        eventually("the end of the run", ended).await;
-        let outcome = taxpayer.app().submit_async(&body).await.expect_status(200);
-        assert_eq!(outcome.data(), &json!("Invoice submitted successfully"));
-    });
-}
-
-#[test]
-fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succeeds() {
-    apart("outage", &[("PIPELINE__WAIT_S", "1")], async |world| {
+#[each_database]
+async fn a_submission_that_says_paid_or_cancelled_is_so_in_the_books(world: &World) {
+    for (declared, read, paid) in
+        [("PAID", "PAID", true), ("CANCELLED", "REJECTED", false), ("PENDING", "PENDING", false)]
+    {
         let taxpayer = world.taxpayer().await;
         let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        let answer = taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-        assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
-        let waiting = taxpayer.reread(&invoice).await;
-        assert_eq!(waiting["authority_data"]["status"], json!("QUEUED"));
-        assert_eq!(waiting["status"], json!("draft"));
-        let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
-        assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
-        world.authority.clear_faults();
+        let body = with(&body, "payment_status", json!(declared));
         taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-        assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
-    });
+        taxpayer.app().submit(&body).await.expect_status(200);
+        let path = format!("/v1/tax-payers/invoices/{}?include=ledger", invoice["id"]);
+        let after = taxpayer.get(&path).await.expect_status(200).data().clone();
+        assert_eq!((&after["payment_status"], &after["status"]), (&json!(read), &json!("submitted")));
+        let ledger = &after["ledger"];
+        let entries = ledger["entries"].as_array().unwrap();
+        assert_eq!(entries.len(), usize::from(declared != "PENDING"), "{ledger}");
+        if paid {
+            assert_eq!(ledger["amount_paid"], ledger["payable_amount"]);
+            assert_eq!(entries[0]["amount"], ledger["payable_amount"]);
+        }
+        let changes = taxpayer.count_of("payment.status-updated").await;
+        assert_eq!(changes, entries.len(), "each is told once");
+    }
 }
 
-#[test]
-fn invoices_are_taken_in_while_the_authority_is_out() {
-    apart("create-in-outage", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-    });
+#[each_database]
+async fn the_events_of_a_submission_carry_the_invoice_as_it_was_then(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
+    let events = taxpayer.events().await;
+    let of = |name: &str| events.iter().find(|event| event["type"] == name).unwrap()["data"].clone();
+    for (name, before, after) in
+        [("invoice.validated", "draft", "validated"), ("invoice.submitted", "validated", "submitted")]
+    {
+        let data = of(name);
+        assert_eq!((&data["previous_status"], &data["status"]), (&json!(before), &json!(after)), "{name}");
+        assert_eq!((&data["invoice"]["status"], &data["irn"]), (&json!(after), &invoice["irn"]), "{name}");
+    }
 }
 
-#[test]
-fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = submission(&taxpayer, &documents::invoice_no());
-        let irn = body["irn"].as_str().unwrap();
-        let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign);
-        drop.irn = Some(irn.to_owned());
-        world.authority.add_fault(drop).unwrap();
-        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-        let sheet = world.authority.invoice(irn).unwrap();
-        assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
-    });
+#[each_database]
+async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let irn = irn(&taxpayer, "NEVERSTORED1");
+    taxpayer.app().submit_to_the_end(&submission(&taxpayer, "NEVERSTORED1")).await.expect_status(200);
+    assert_eq!(sign_count(world, &irn), 1);
+    let run = taxpayer.app().run(&irn).await.expect_status(200);
+    assert_eq!(run.data()["state"], json!("succeeded"));
+    assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[test]
-fn a_run_that_is_given_up_is_paused_and_the_invoice_failed() {
-    apart("given-up", &[("PIPELINE__GIVE_UP_AFTER_S", "1")], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = magic("SBXDOWN");
-        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
-        let body = submission(&taxpayer, &no);
-        taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-        let paused = async || {
-            let run = taxpayer.app().run(invoice["irn"].as_str().unwrap()).await.expect_status(200);
-            (run.data()["state"] == json!("paused")).then_some(run)
-        };
-        eventually("a paused run", paused).await;
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!(after["authority_data"]["status"], json!("FAILED"));
-        assert_eq!(after["status"], json!("validated"), "it was validated before it could not be signed");
-        assert!(taxpayer.event_names().await.contains(&"invoice.failed".to_owned()));
-    });
+#[each_database]
+async fn the_same_irn_again_gets_the_result_there_is(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &documents::invoice_no());
+    let first = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    let events = taxpayer.events().await.len();
+    for _ in 0..3 {
+        let again = taxpayer.app().submit(&body).await.expect_status(200);
+        assert_eq!(again.body, first.body);
+    }
+    assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
+    assert_eq!(taxpayer.events().await.len(), events);
+}
+
+#[each_database]
+async fn concurrent_submissions_of_one_irn_are_signed_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &documents::invoice_no());
+    let twins = (0..8).map(async |_| taxpayer.app().submit_to_the_end(&body).await);
+    let answers = futures_util::future::join_all(twins).await;
+    assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
+    let sheet = world.authority.invoice(body["irn"].as_str().unwrap()).unwrap();
+    assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
+}
+
+#[each_database]
+async fn other_content_for_a_signed_irn_is_a_conflict(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &documents::invoice_no());
+    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    let other = with(&body, "note", json!("another text"));
+    taxpayer.app().submit(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    taxpayer.app().submit(&body).await.expect_status(200);
+}
+
+#[each_database(ALONE)]
+async fn other_content_before_the_signature_replaces_the_old(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &documents::invoice_no());
+    let newer = with(&body, "note", json!("another text"));
+    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    taxpayer.app().submit_async(&body).await.expect_status(202);
+    taxpayer.app().submit_async(&newer).await.expect_status(202);
+    world.authority.clear_faults();
+    taxpayer.app().submit_to_the_end(&newer).await.expect_status(200);
+    assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
+    taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+}
+
+#[each_database]
+async fn a_document_that_the_authority_refuses_is_told_in_its_words(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = magic("SBXREJECT");
+    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+    let body = submission(&taxpayer, &no);
+    let answer = taxpayer.app().submit_to_the_end(&body).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    assert!(answer.message().len() > 10, "{}", answer.text);
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!((&after["status"], &after["authority_data"]["status"]), (&json!("draft"), &json!("REJECTED")));
+    assert!(taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
+    let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
+    assert_eq!(run.data()["state"], json!("refused"));
+    assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 0);
+}
+
+#[each_database]
+async fn a_reply_that_is_lost_or_unreadable_leads_to_one_signature(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for word in ["SBXDROP", "SBXRESET", "SBXGARBAGE", "SBXXML", "SBXMISSING"] {
+        let no = magic(word);
+        let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+        assert_eq!(answer.data(), &json!("Invoice submitted successfully"), "{word}");
+        assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1, "{word}");
+    }
+}
+
+#[each_database]
+async fn an_authority_that_is_busy_is_asked_again(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for word in ["SBX500", "SBXBUSY", "SBX429"] {
+        let no = magic(word);
+        taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+        let sheet = world.authority.invoice(&irn(&taxpayer, &no)).unwrap();
+        assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 3), "{word}");
+    }
+}
+
+#[each_database]
+async fn a_cancelled_invoice_is_not_submitted(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
+    let no = invoice["invoice_no"].as_str().unwrap();
+    let answer = taxpayer.app().submit(&submission(&taxpayer, no)).await;
+    answer.expect_refusal(409, "INVALID_TRANSITION");
+    assert_eq!(sign_count(world, invoice["irn"].as_str().unwrap()), 0);
+    taxpayer.set_status(&invoice, "draft").await.expect_status(200);
+    taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
+}
+
+#[each_database]
+async fn a_caller_that_does_not_wait_gets_the_address_of_the_run(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &magic("SBXSLOW"));
+    let irn = body["irn"].as_str().unwrap();
+    let answer = taxpayer.app().submit_async(&body).await.expect_status(202);
+    assert_eq!(answer.body["success"], json!(true));
+    assert_eq!(answer.data()["irn"], json!(irn));
+    assert_eq!(answer.header("preference-applied"), "respond-async");
+    let address = answer.header("location").to_owned();
+    assert_eq!(address, format!("/v1/app/invoices/{irn}/run"));
+    let ended = async || {
+        let run = taxpayer.get(&address).await.expect_status(200);
+        (run.data()["state"] == json!("succeeded")).then_some(run)
+    };
+    eventually("the end of the run", ended).await;
+    let outcome = taxpayer.app().submit_async(&body).await.expect_status(200);
+    assert_eq!(outcome.data(), &json!("Invoice submitted successfully"));
+}
+
+#[each_database(&[("PIPELINE__WAIT_S", "1")])]
+async fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succeeds(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    let answer = taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
+    let waiting = taxpayer.reread(&invoice).await;
+    assert_eq!(waiting["authority_data"]["status"], json!("QUEUED"));
+    assert_eq!(waiting["status"], json!("draft"));
+    let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
+    assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+    world.authority.clear_faults();
+    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
+}
+
+#[each_database(ALONE)]
+async fn invoices_are_taken_in_while_the_authority_is_out(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+}
+
+#[each_database]
+async fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &documents::invoice_no());
+    let irn = body["irn"].as_str().unwrap();
+    let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign);
+    drop.irn = Some(irn.to_owned());
+    world.authority.add_fault(drop).unwrap();
+    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    let sheet = world.authority.invoice(irn).unwrap();
+    assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
+}
+
+#[each_database(&[("PIPELINE__GIVE_UP_AFTER_S", "1")])]
+async fn a_run_that_is_given_up_is_paused_and_the_invoice_failed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = magic("SBXDOWN");
+    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+    let body = submission(&taxpayer, &no);
+    taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    let paused = async || {
+        let run = taxpayer.app().run(invoice["irn"].as_str().unwrap()).await.expect_status(200);
+        (run.data()["state"] == json!("paused")).then_some(run)
+    };
+    eventually("a paused run", paused).await;
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!(after["authority_data"]["status"], json!("FAILED"));
+    assert_eq!(after["status"], json!("validated"), "it was validated before it could not be signed");
+    assert!(taxpayer.event_names().await.contains(&"invoice.failed".to_owned()));
 }

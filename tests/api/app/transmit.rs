@@ -3,11 +3,12 @@
 use sandbox::{FaultKind, FaultOrder, Operation, PartyEnrolment};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
+use testkit::each_database;
 use testkit::edit::with;
 
 use crate::support::answer::{Answer, stable};
 use crate::support::clients::{TRANSMIT, Taxpayer};
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{ALONE, World, eventually};
 
 /// An invoice that the authority has signed; its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
@@ -24,14 +25,13 @@ fn attempts(world: &World, irn: &str) -> (u64, u64) {
     (u64::from(sheet.transmit_attempts), u64::from(sheet.transmit_count))
 }
 
-#[test]
-fn a_signed_invoice_is_transmitted() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        let answer = taxpayer.app().transmit(&irn).await.expect_status(200);
-        assert_eq!(answer.message(), "Invoice transmitted successfully");
-        insta::assert_snapshot!(stable(answer.data(), &["/irn", "/transmitted_at"]), @r#"
+#[each_database]
+async fn a_signed_invoice_is_transmitted(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let answer = taxpayer.app().transmit(&irn).await.expect_status(200);
+    assert_eq!(answer.message(), "Invoice transmitted successfully");
+    insta::assert_snapshot!(stable(answer.data(), &["/irn", "/transmitted_at"]), @r#"
             {
               "delivered": false,
               "irn": "…",
@@ -40,86 +40,75 @@ fn a_signed_invoice_is_transmitted() {
               "transmitted_at": "…"
             }
         "#);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!(
-            (&after["status"], &after["authority_data"]["status"]),
-            (&json!("transmitted"), &json!("TRANSMITTED"))
-        );
-        let names = taxpayer.event_names().await;
-        assert_eq!(names[names.len() - 2..], ["invoice.status-updated", "invoice.transmitted"]);
-        assert_eq!(attempts(world, &irn), (1, 1));
-    });
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!(
+        (&after["status"], &after["authority_data"]["status"]),
+        (&json!("transmitted"), &json!("TRANSMITTED"))
+    );
+    let names = taxpayer.event_names().await;
+    assert_eq!(names[names.len() - 2..], ["invoice.status-updated", "invoice.transmitted"]);
+    assert_eq!(attempts(world, &irn), (1, 1));
 }
 
-#[test]
-fn a_second_transmission_gets_the_stored_result_without_a_call() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (_, irn) = signed(&taxpayer).await;
-        let first = taxpayer.app().transmit(&irn).await.expect_status(200);
-        let again = taxpayer.app().transmit(&irn).await.expect_status(200);
-        assert_eq!(again.body, first.body);
-        assert_eq!(attempts(world, &irn), (1, 1));
-    });
+#[each_database]
+async fn a_second_transmission_gets_the_stored_result_without_a_call(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (_, irn) = signed(&taxpayer).await;
+    let first = taxpayer.app().transmit(&irn).await.expect_status(200);
+    let again = taxpayer.app().transmit(&irn).await.expect_status(200);
+    assert_eq!(again.body, first.body);
+    assert_eq!(attempts(world, &irn), (1, 1));
 }
 
-#[test]
-fn an_invoice_that_is_not_signed_is_a_500_with_a_code() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let answer = taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await;
-        answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
-    });
+#[each_database]
+async fn an_invoice_that_is_not_signed_is_a_500_with_a_code(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let answer = taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await;
+    answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
 }
 
-#[test]
-fn an_irn_that_nobody_knows_is_not_found() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let answer = taxpayer.app().transmit(&irn(&taxpayer, "NEVERSEEN")).await;
-        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
-    });
+#[each_database]
+async fn an_irn_that_nobody_knows_is_not_found(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let answer = taxpayer.app().transmit(&irn(&taxpayer, "NEVERSEEN")).await;
+    assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
 }
 
-#[test]
-fn the_body_is_checked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for body in [json!({}), json!({ "irn": null }), json!({ "irn": "" }), json!({ "irn": 7 })] {
-            taxpayer.send("POST", TRANSMIT, &body).await.expect_faults(&["irn"]);
-        }
-        taxpayer.app().transmit("not an irn").await.expect_refusal(422, "IRN_MALFORMED");
-        let other = taxpayer.app().transmit("INV1-FFFFFFFF-20260115").await;
-        assert_eq!(other.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH").faulty_paths(), ["irn"]);
-    });
+#[each_database]
+async fn the_body_is_checked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for body in [json!({}), json!({ "irn": null }), json!({ "irn": "" }), json!({ "irn": 7 })] {
+        taxpayer.send("POST", TRANSMIT, &body).await.expect_faults(&["irn"]);
+    }
+    taxpayer.app().transmit("not an irn").await.expect_refusal(422, "IRN_MALFORMED");
+    let other = taxpayer.app().transmit("INV1-FFFFFFFF-20260115").await;
+    assert_eq!(other.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH").faulty_paths(), ["irn"]);
 }
 
-#[test]
-fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signature() {
-    apart("offline", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let tin = format!("{:08}-0009", number());
-        let online = |online: bool| {
-            let party = PartyEnrolment { tin: Some(tin.clone()), online: Some(online), ..Default::default() };
-            world.authority.enrol(&party).unwrap();
-        };
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        let body = with(&body, "accounting_customer_party.tin", json!(tin));
-        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-        online(false);
-        let irn = invoice["irn"].as_str().unwrap();
-        let answer = taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
-        assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
-        assert_eq!(attempts(world, irn).0, 0, "the authority's transmit was not called");
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
-        online(true);
-        taxpayer.app().transmit_to_the_end(irn).await.expect_status(200);
-        let sheet = world.authority.invoice(irn).unwrap();
-        assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
-    });
+#[each_database(ALONE)]
+async fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signature(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let tin = format!("{:08}-0009", number());
+    let online = |online: bool| {
+        let party = PartyEnrolment { tin: Some(tin.clone()), online: Some(online), ..Default::default() };
+        world.authority.enrol(&party).unwrap();
+    };
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    let body = with(&body, "accounting_customer_party.tin", json!(tin));
+    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    online(false);
+    let irn = invoice["irn"].as_str().unwrap();
+    let answer = taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+    assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+    assert_eq!(attempts(world, irn).0, 0, "the authority's transmit was not called");
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+    online(true);
+    taxpayer.app().transmit_to_the_end(irn).await.expect_status(200);
+    let sheet = world.authority.invoice(irn).unwrap();
+    assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
 }
 
 /// A signed invoice of a customer of its own, who is offline.
@@ -139,140 +128,123 @@ async fn transmitted(taxpayer: &Taxpayer, invoice: &Value) {
     eventually("a transmission that nobody asks for again", seen).await;
 }
 
-#[test]
-fn what_is_signed_but_not_transmitted_says_so_and_goes_on_by_itself() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, online) = signed_for_an_offline_customer(world, &taxpayer).await;
-        let irn = invoice["irn"].as_str().unwrap();
-        let shown = taxpayer.reread(&invoice).await["authority_data"]["status"].clone();
-        assert_eq!(shown, json!("SUBMITTED"));
-        taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
-        let waiting = async || {
-            let run = taxpayer.app().run(irn).await.expect_status(200).data().clone();
-            (run["state"] == "waiting").then_some(run)
+#[each_database]
+async fn what_is_signed_but_not_transmitted_says_so_and_goes_on_by_itself(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, online) = signed_for_an_offline_customer(world, &taxpayer).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let shown = taxpayer.reread(&invoice).await["authority_data"]["status"].clone();
+    assert_eq!(shown, json!("SUBMITTED"));
+    taxpayer.app().transmit(irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+    let waiting = async || {
+        let run = taxpayer.app().run(irn).await.expect_status(200).data().clone();
+        (run["state"] == "waiting").then_some(run)
+    };
+    let run = eventually("a run that waits", waiting).await;
+    assert_eq!((&run["operation"], &run["resolved_by"]), (&json!("transmit"), &json!("answer")));
+    assert_eq!(run["wait_reason"], json!("access-point-offline"));
+    assert!(run["next_attempt_at"].is_string(), "{run}");
+    let held = taxpayer.reread(&invoice).await;
+    assert_eq!((&held["status"], &held["authority_data"]["status"]), (&json!("submitted"), &json!("QUEUED")));
+    world.authority.enrol(&online).unwrap();
+    transmitted(&taxpayer, &invoice).await;
+    let sheet = world.authority.invoice(irn).unwrap();
+    assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
+}
+
+#[each_database]
+async fn an_access_point_that_goes_offline_before_it_is_called_is_told_as_such(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let mut gone = FaultOrder::of(FaultKind::AccessPointOffline).on(Operation::Transmit).times(1);
+    gone.irn = Some(irn.clone());
+    world.authority.add_fault(gone).unwrap();
+    taxpayer.app().transmit(&irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+    transmitted(&taxpayer, &invoice).await;
+    assert_eq!(attempts(world, &irn), (2, 1));
+}
+
+#[each_database(ALONE)]
+async fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_since(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, mut party) = signed_for_an_offline_customer(world, &taxpayer).await;
+    world.authority.enrol(&party).unwrap();
+    let irn = invoice["irn"].as_str().unwrap();
+    for (kind, operation, times) in [
+        (FaultKind::CommitThenDrop, Operation::Transmit, 1),
+        (FaultKind::ServerError, Operation::Confirm, 1_000),
+        (FaultKind::ServerError, Operation::Search, 1_000),
+    ] {
+        world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
+    }
+    taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
+    // On a busy machine the caller is told before the call is made.
+    let unanswered = async || {
+        let run = taxpayer.app().run(irn).await;
+        (attempts(world, irn).0 == 1 && run.data()["state"] == "waiting").then_some(())
+    };
+    eventually("a transmission that nobody answered", unanswered).await;
+    party.online = Some(false);
+    world.authority.enrol(&party).unwrap();
+    world.authority.clear_faults();
+    transmitted(&taxpayer, &invoice).await;
+    assert_eq!(taxpayer.app().run(irn).await.data()["resolved_by"], json!("confirm"));
+    assert_eq!(attempts(world, irn), (1, 1));
+}
+
+#[each_database(ALONE)]
+async fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    world.authority.add_fault(FaultOrder::of(FaultKind::HealthDown)).unwrap();
+    let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
+    assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+    assert_eq!(attempts(world, &irn).0, 0);
+    world.authority.clear_faults();
+    taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
+}
+
+#[each_database(ALONE)]
+async fn a_health_check_that_is_refused_with_words_is_down_for_the_moment(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (_, irn) = signed(&taxpayer).await;
+    let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Health).times(2);
+    fault.status = Some(422);
+    world.authority.add_fault(fault).unwrap();
+    let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
+    assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+    taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
+}
+
+#[each_database]
+async fn a_reply_that_is_lost_leads_to_one_transmission(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (_, irn) = signed(&taxpayer).await;
+    let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Transmit);
+    drop.irn = Some(irn.clone());
+    world.authority.add_fault(drop).unwrap();
+    taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
+    assert_eq!(attempts(world, &irn).1, 1);
+}
+
+#[each_database]
+async fn a_caller_that_does_not_wait_gets_the_address_of_the_run(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = format!("INV{}SBXSLOW", number());
+    taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
+    let irn = irn(&taxpayer, &no);
+    let state = async |wanted: &str| {
+        let ended = async || {
+            let run = taxpayer.app().run(&irn).await.expect_status(200);
+            (run.data()["state"] == json!(wanted)).then_some(run)
         };
-        let run = eventually("a run that waits", waiting).await;
-        assert_eq!((&run["operation"], &run["resolved_by"]), (&json!("transmit"), &json!("answer")));
-        assert_eq!(run["wait_reason"], json!("access-point-offline"));
-        assert!(run["next_attempt_at"].is_string(), "{run}");
-        let held = taxpayer.reread(&invoice).await;
-        assert_eq!(
-            (&held["status"], &held["authority_data"]["status"]),
-            (&json!("submitted"), &json!("QUEUED"))
-        );
-        world.authority.enrol(&online).unwrap();
-        transmitted(&taxpayer, &invoice).await;
-        let sheet = world.authority.invoice(irn).unwrap();
-        assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
-    });
-}
-
-#[test]
-fn an_access_point_that_goes_offline_before_it_is_called_is_told_as_such() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        let mut gone = FaultOrder::of(FaultKind::AccessPointOffline).on(Operation::Transmit).times(1);
-        gone.irn = Some(irn.clone());
-        world.authority.add_fault(gone).unwrap();
-        taxpayer.app().transmit(&irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
-        transmitted(&taxpayer, &invoice).await;
-        assert_eq!(attempts(world, &irn), (2, 1));
-    });
-}
-
-#[test]
-fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_since() {
-    apart("transmit-then-offline", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, mut party) = signed_for_an_offline_customer(world, &taxpayer).await;
-        world.authority.enrol(&party).unwrap();
-        let irn = invoice["irn"].as_str().unwrap();
-        for (kind, operation, times) in [
-            (FaultKind::CommitThenDrop, Operation::Transmit, 1),
-            (FaultKind::ServerError, Operation::Confirm, 1_000),
-            (FaultKind::ServerError, Operation::Search, 1_000),
-        ] {
-            world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
-        }
-        taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
-        // On a busy machine the caller is told before the call is made.
-        let unanswered = async || {
-            let run = taxpayer.app().run(irn).await;
-            (attempts(world, irn).0 == 1 && run.data()["state"] == "waiting").then_some(())
-        };
-        eventually("a transmission that nobody answered", unanswered).await;
-        party.online = Some(false);
-        world.authority.enrol(&party).unwrap();
-        world.authority.clear_faults();
-        transmitted(&taxpayer, &invoice).await;
-        assert_eq!(taxpayer.app().run(irn).await.data()["resolved_by"], json!("confirm"));
-        assert_eq!(attempts(world, irn), (1, 1));
-    });
-}
-
-#[test]
-fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted() {
-    apart("unhealthy", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        world.authority.add_fault(FaultOrder::of(FaultKind::HealthDown)).unwrap();
-        let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
-        assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
-        assert_eq!(attempts(world, &irn).0, 0);
-        world.authority.clear_faults();
-        taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("transmitted"));
-    });
-}
-
-#[test]
-fn a_health_check_that_is_refused_with_words_is_down_for_the_moment() {
-    apart("health-refused", &[], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (_, irn) = signed(&taxpayer).await;
-        let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Health).times(2);
-        fault.status = Some(422);
-        world.authority.add_fault(fault).unwrap();
-        let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
-        assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
-        taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
-    });
-}
-
-#[test]
-fn a_reply_that_is_lost_leads_to_one_transmission() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (_, irn) = signed(&taxpayer).await;
-        let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Transmit);
-        drop.irn = Some(irn.clone());
-        world.authority.add_fault(drop).unwrap();
-        taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);
-        assert_eq!(attempts(world, &irn).1, 1);
-    });
-}
-
-#[test]
-fn a_caller_that_does_not_wait_gets_the_address_of_the_run() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = format!("INV{}SBXSLOW", number());
-        taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
-        let irn = irn(&taxpayer, &no);
-        let state = async |wanted: &str| {
-            let ended = async || {
-                let run = taxpayer.app().run(&irn).await.expect_status(200);
-                (run.data()["state"] == json!(wanted)).then_some(run)
-            };
-            eventually("the end of the run", ended).await
-        };
-        state("succeeded").await;
-        let request = taxpayer.request("POST", TRANSMIT).header("prefer", "respond-async");
-        let answer = Answer::to(request.json(&json!({ "irn": irn }))).await.expect_status(202);
-        assert_eq!(answer.data()["operation"], json!("transmit"));
-        assert_eq!(answer.header("location"), format!("/v1/app/invoices/{irn}/run"));
-        state("succeeded").await;
-    });
+        eventually("the end of the run", ended).await
+    };
+    state("succeeded").await;
+    let request = taxpayer.request("POST", TRANSMIT).header("prefer", "respond-async");
+    let answer = Answer::to(request.json(&json!({ "irn": irn }))).await.expect_status(202);
+    assert_eq!(answer.data()["operation"], json!("transmit"));
+    assert_eq!(answer.header("location"), format!("/v1/app/invoices/{irn}/run"));
+    state("succeeded").await;
 }

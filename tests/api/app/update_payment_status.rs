@@ -4,9 +4,10 @@ use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
+use testkit::each_database;
 
 use crate::support::clients::{Taxpayer, relay};
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 /// A stored invoice that the authority has signed, and its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
@@ -27,265 +28,239 @@ async fn payments_told(taxpayer: &Taxpayer) -> usize {
     names.iter().filter(|name| *name == "payment.status-updated").count()
 }
 
-#[test]
-fn a_payment_is_relayed_and_the_invoice_follows() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        let body = json!({ "payment_status": "PAID", "remark": "by transfer" });
-        let answer = taxpayer.send("PATCH", &relay(&irn), &body).await.expect_status(200);
-        assert_eq!(answer.message(), "Invoice payment status updated successfully");
-        let fields: Vec<_> = answer.data().as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(fields, ["irn", "payment_status", "remark", "updated_at"]);
-        assert_eq!(
-            (&answer.data()["irn"], &answer.data()["payment_status"], &answer.data()["remark"]),
-            (&json!(irn), &json!("PAID"), &json!("by transfer"))
-        );
-        assert_eq!(held(world, &irn), ("PAID", 1));
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("submitted")));
-        assert_eq!(after["updated_at"], answer.data()["updated_at"]);
-        assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
-        let events = taxpayer.events().await;
-        let last = events.last().unwrap();
-        assert_eq!(last["type"], json!("payment.status-updated"));
-        assert_eq!(last["data"]["amount"].to_string(), "1075.00");
-        assert_eq!(last["data"]["amount_paid"], last["data"]["payable_amount"]);
-        assert_eq!(last["data"]["remark"], json!("by transfer"));
-    });
+#[each_database]
+async fn a_payment_is_relayed_and_the_invoice_follows(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let body = json!({ "payment_status": "PAID", "remark": "by transfer" });
+    let answer = taxpayer.send("PATCH", &relay(&irn), &body).await.expect_status(200);
+    assert_eq!(answer.message(), "Invoice payment status updated successfully");
+    let fields: Vec<_> = answer.data().as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["irn", "payment_status", "remark", "updated_at"]);
+    assert_eq!(
+        (&answer.data()["irn"], &answer.data()["payment_status"], &answer.data()["remark"]),
+        (&json!(irn), &json!("PAID"), &json!("by transfer"))
+    );
+    assert_eq!(held(world, &irn), ("PAID", 1));
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("submitted")));
+    assert_eq!(after["updated_at"], answer.data()["updated_at"]);
+    assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
+    let events = taxpayer.events().await;
+    let last = events.last().unwrap();
+    assert_eq!(last["type"], json!("payment.status-updated"));
+    assert_eq!(last["data"]["amount"].to_string(), "1075.00");
+    assert_eq!(last["data"]["amount_paid"], last["data"]["payable_amount"]);
+    assert_eq!(last["data"]["remark"], json!("by transfer"));
 }
 
-#[test]
-fn the_body_is_checked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (_, irn) = signed(&taxpayer).await;
-        let send = async |body: Value| taxpayer.send("PATCH", &relay(&irn), &body).await;
-        for status in [json!(null), json!(""), json!(1), json!("PARTIAL"), json!("CANCELLED"), json!("odd")] {
-            send(json!({ "payment_status": status })).await.expect_faults(&["payment_status"]);
-        }
-        send(json!({})).await.expect_faults(&["payment_status"]);
-        let remark = |length: usize| json!({ "payment_status": "REJECTED", "remark": "x".repeat(length) });
-        send(remark(256)).await.expect_faults(&["remark"]);
-        assert_eq!(held(world, &irn), ("PENDING", 0));
-        send(remark(255)).await.expect_status(200);
-        assert_eq!(
-            send(json!({ "payment_status": "paid" })).await.expect_status(200).data()["remark"],
-            Value::Null
-        );
-    });
+#[each_database]
+async fn the_body_is_checked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (_, irn) = signed(&taxpayer).await;
+    let send = async |body: Value| taxpayer.send("PATCH", &relay(&irn), &body).await;
+    for status in [json!(null), json!(""), json!(1), json!("PARTIAL"), json!("CANCELLED"), json!("odd")] {
+        send(json!({ "payment_status": status })).await.expect_faults(&["payment_status"]);
+    }
+    send(json!({})).await.expect_faults(&["payment_status"]);
+    let remark = |length: usize| json!({ "payment_status": "REJECTED", "remark": "x".repeat(length) });
+    send(remark(256)).await.expect_faults(&["remark"]);
+    assert_eq!(held(world, &irn), ("PENDING", 0));
+    send(remark(255)).await.expect_status(200);
+    assert_eq!(
+        send(json!({ "payment_status": "paid" })).await.expect_status(200).data()["remark"],
+        Value::Null
+    );
 }
 
-#[test]
-fn what_stands_already_is_not_relayed() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        let before = taxpayer.reread(&invoice).await;
-        taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
-        assert_eq!(held(world, &irn), ("PENDING", 0));
-        assert_eq!(taxpayer.reread(&invoice).await, before);
-        assert_eq!(payments_told(&taxpayer).await, 0);
-        for _ in 0..3 {
-            taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-        }
-        assert_eq!(held(world, &irn), ("PAID", 1));
-        assert_eq!(payments_told(&taxpayer).await, 1);
-    });
-}
-
-#[test]
-fn what_the_authority_refuses_is_told_in_its_words() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
-        let pending = taxpayer.app().pay(&irn, "PENDING").await.expect_refusal(422, "AUTHORITY_REJECTED");
-        assert_eq!(pending.message(), "Payment status cannot be set to PENDING");
-        assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("REJECTED"));
+#[each_database]
+async fn what_stands_already_is_not_relayed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let before = taxpayer.reread(&invoice).await;
+    taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
+    assert_eq!(held(world, &irn), ("PENDING", 0));
+    assert_eq!(taxpayer.reread(&invoice).await, before);
+    assert_eq!(payments_told(&taxpayer).await, 0);
+    for _ in 0..3 {
         taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-        let rejected = taxpayer.app().pay(&irn, "REJECTED").await.expect_refusal(422, "AUTHORITY_REJECTED");
-        assert!(rejected.message().contains("already PAID"), "{}", rejected.text);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!(after["payment_status"], json!("PAID"));
-        assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
-        assert_eq!(payments_told(&taxpayer).await, 2);
-        assert!(!taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
-    });
+    }
+    assert_eq!(held(world, &irn), ("PAID", 1));
+    assert_eq!(payments_told(&taxpayer).await, 1);
 }
 
-#[test]
-fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_senses() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::invoice();
-        let no = body["invoice_no"].as_str().unwrap();
-        taxpayer.app().submit(&submission(&taxpayer, no)).await.expect_status(200);
-        let invoice = taxpayer.invoice(&body).await;
-        let irn = invoice["irn"].as_str().unwrap();
-        taxpayer.app().pay(irn, "PAID").await.expect_refusal(409, "INVOICE_NOT_APPROVED");
-        assert_eq!(held(world, irn), ("PENDING", 0));
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-        taxpayer.app().pay(irn, "PAID").await.expect_status(200);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("paid")));
-        let names = taxpayer.event_names().await;
-        assert_eq!(names[names.len() - 2..], ["payment.status-updated", "invoice.status-updated"]);
-    });
+#[each_database]
+async fn what_the_authority_refuses_is_told_in_its_words(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
+    let pending = taxpayer.app().pay(&irn, "PENDING").await.expect_refusal(422, "AUTHORITY_REJECTED");
+    assert_eq!(pending.message(), "Payment status cannot be set to PENDING");
+    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("REJECTED"));
+    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    let rejected = taxpayer.app().pay(&irn, "REJECTED").await.expect_refusal(422, "AUTHORITY_REJECTED");
+    assert!(rejected.message().contains("already PAID"), "{}", rejected.text);
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!(after["payment_status"], json!("PAID"));
+    assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
+    assert_eq!(payments_told(&taxpayer).await, 2);
+    assert!(!taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
 }
 
-#[test]
-fn an_irn_of_no_stored_invoice_is_relayed_and_recorded() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = documents::invoice_no();
-        let irn = irn(&taxpayer, &no);
-        taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
-        taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
-        assert_eq!(payments_told(&taxpayer).await, 0);
-        taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-        assert_eq!(held(world, &irn), ("PAID", 1));
-        let events = taxpayer.events().await;
-        let data = &events.last().unwrap()["data"];
-        assert_eq!((&data["irn"], &data["invoice"]), (&json!(irn), &Value::Null));
-        assert_eq!(data["payment_status"], json!("PAID"));
-        let run = taxpayer.app().run_of(&irn, "update-payment-status").await.expect_status(200);
-        assert_eq!(run.data()["state"], json!("succeeded"));
-        assert_eq!(taxpayer.app().run(&irn).await.data()["operation"], json!("submit"));
-    });
+#[each_database]
+async fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_senses(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::invoice();
+    let no = body["invoice_no"].as_str().unwrap();
+    taxpayer.app().submit(&submission(&taxpayer, no)).await.expect_status(200);
+    let invoice = taxpayer.invoice(&body).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    taxpayer.app().pay(irn, "PAID").await.expect_refusal(409, "INVOICE_NOT_APPROVED");
+    assert_eq!(held(world, irn), ("PENDING", 0));
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer.app().pay(irn, "PAID").await.expect_status(200);
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("paid")));
+    let names = taxpayer.event_names().await;
+    assert_eq!(names[names.len() - 2..], ["payment.status-updated", "invoice.status-updated"]);
 }
 
-#[test]
-fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found() {
-    on_every_database(async |world| {
-        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let unsigned = taxpayer.invoice(&documents::invoice()).await;
-        let (_, of_other) = signed(&other).await;
-        for irn in [unsigned["irn"].as_str().unwrap(), &of_other, &irn(&taxpayer, "NEVERSEEN")] {
-            let answer = taxpayer.app().pay(irn, "PAID").await;
-            assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
-        }
-        assert_eq!(held(world, &of_other), ("PENDING", 0));
-        let stranger = world.new_integrator().await.app();
-        stranger.pay(&of_other, "PAID").await.expect_refusal(404, "INVOICE_NOT_FOUND");
-        world.integrator().app().pay(&of_other, "PAID").await.expect_status(200);
-    });
+#[each_database]
+async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = documents::invoice_no();
+    let irn = irn(&taxpayer, &no);
+    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
+    assert_eq!(payments_told(&taxpayer).await, 0);
+    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    assert_eq!(held(world, &irn), ("PAID", 1));
+    let events = taxpayer.events().await;
+    let data = &events.last().unwrap()["data"];
+    assert_eq!((&data["irn"], &data["invoice"]), (&json!(irn), &Value::Null));
+    assert_eq!(data["payment_status"], json!("PAID"));
+    let run = taxpayer.app().run_of(&irn, "update-payment-status").await.expect_status(200);
+    assert_eq!(run.data()["state"], json!("succeeded"));
+    assert_eq!(taxpayer.app().run(&irn).await.data()["operation"], json!("submit"));
 }
 
-#[test]
-fn the_books_follow_where_only_the_authority_was_told_and_the_other_way_round() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
+#[each_database]
+async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World) {
+    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let unsigned = taxpayer.invoice(&documents::invoice()).await;
+    let (_, of_other) = signed(&other).await;
+    for irn in [unsigned["irn"].as_str().unwrap(), &of_other, &irn(&taxpayer, "NEVERSEEN")] {
+        let answer = taxpayer.app().pay(irn, "PAID").await;
+        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+    }
+    assert_eq!(held(world, &of_other), ("PENDING", 0));
+    let stranger = world.new_integrator().await.app();
+    stranger.pay(&of_other, "PAID").await.expect_refusal(404, "INVOICE_NOT_FOUND");
+    world.integrator().app().pay(&of_other, "PAID").await.expect_status(200);
+}
+
+#[each_database]
+async fn the_books_follow_where_only_the_authority_was_told_and_the_other_way_round(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    // On the taxpayer surface a status is not relayed.
+    let paid = json!({
+        "unique_no": irn, "unique_no_type": "IRN", "payment_status": "paid", "remark": "in cash",
+    });
+    taxpayer.pay(&paid).await.expect_status(200);
+    assert_eq!(held(world, &irn), ("PENDING", 0));
+    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    assert_eq!(held(world, &irn), ("PAID", 1));
+    let rejected = json!({
+        "unique_no": irn, "unique_no_type": "IRN", "payment_status": "rejected", "remark": "bounced",
+    });
+    taxpayer.pay(&rejected).await.expect_status(200);
+    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    assert_eq!(held(world, &irn), ("PAID", 1));
+    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
+}
+
+#[each_database]
+async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::MissingFields] {
         let (invoice, irn) = signed(&taxpayer).await;
-        // On the taxpayer surface a status is not relayed.
-        let paid = json!({
-            "unique_no": irn, "unique_no_type": "IRN", "payment_status": "paid", "remark": "in cash",
-        });
-        taxpayer.pay(&paid).await.expect_status(200);
-        assert_eq!(held(world, &irn), ("PENDING", 0));
-        taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-        assert_eq!(held(world, &irn), ("PAID", 1));
-        let rejected = json!({
-            "unique_no": irn, "unique_no_type": "IRN", "payment_status": "rejected", "remark": "bounced",
-        });
-        taxpayer.pay(&rejected).await.expect_status(200);
-        taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-        assert_eq!(held(world, &irn), ("PAID", 1));
-        assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
-    });
-}
-
-#[test]
-fn a_reply_that_is_lost_leads_to_one_payment() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::MissingFields] {
-            let (invoice, irn) = signed(&taxpayer).await;
-            let told = payments_told(&taxpayer).await;
-            let mut order = FaultOrder::of(kind).on(Operation::Update);
-            order.irn = Some(irn.clone());
-            world.authority.add_fault(order).unwrap();
-            taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-            assert_eq!(held(world, &irn), ("PAID", 1), "{kind:?}");
-            assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
-            assert_eq!(payments_told(&taxpayer).await, told + 1);
-        }
-    });
-}
-
-#[test]
-fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out() {
-    apart("payment-outage", &[("PIPELINE__RETRY_INITIAL_MS", "1500")], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Update).times(3);
+        let told = payments_told(&taxpayer).await;
+        let mut order = FaultOrder::of(kind).on(Operation::Update);
         order.irn = Some(irn.clone());
         world.authority.add_fault(order).unwrap();
-        let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-        assert_ne!(answer.header("retry-after"), "");
-        let other = taxpayer.app().pay(&irn, "REJECTED").await;
-        other.expect_refusal(409, "INVALID_TRANSITION");
-        let followed = async || (taxpayer.reread(&invoice).await["payment_status"] == "PAID").then_some(());
-        eventually("a payment that nobody relays again", followed).await;
-        assert_eq!(held(world, &irn), ("PAID", 4));
-        assert_eq!(payments_told(&taxpayer).await, 1);
-    });
-}
-
-#[test]
-fn an_authority_that_is_out_leaves_nothing_begun() {
-    apart("payment-out", &[("AUTHORITY__TIMEOUT_S", "1")], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (_, irn) = signed(&taxpayer).await;
-        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
-        assert_ne!(answer.header("retry-after"), "");
-        world.authority.clear_faults();
-        let none = taxpayer.app().run_of(&irn, "update-payment-status").await;
-        none.expect_refusal(404, "RUN_NOT_FOUND");
-        taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
-    });
-}
-
-#[test]
-fn concurrent_relays_of_one_status_are_one() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (invoice, irn) = signed(&taxpayer).await;
-        let app = taxpayer.app();
-        let answers = join_all((0..8).map(|_| app.pay(&irn, "PAID"))).await;
-        for answer in answers {
-            answer.expect_status(200);
-        }
-        assert_eq!(held(world, &irn), ("PAID", 1));
-        assert_eq!(payments_told(&taxpayer).await, 1);
+        taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+        assert_eq!(held(world, &irn), ("PAID", 1), "{kind:?}");
         assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
-    });
+        assert_eq!(payments_told(&taxpayer).await, told + 1);
+    }
 }
 
-#[test]
-fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_be_paid() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let mut body = documents::invoice();
-        body["invoice_no"] = json!(format!("INV{}SBXSLOW", number()));
-        let no = body["invoice_no"].as_str().unwrap();
-        taxpayer.app().submit_async(&submission(&taxpayer, no)).await.expect_status(202);
-        let irn = irn(&taxpayer, no);
-        let ended = async || (taxpayer.app().run(&irn).await.data()["state"] == "succeeded").then_some(());
-        eventually("the end of the submission", ended).await;
-        let invoice = taxpayer.invoice(&body).await;
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-        let app = taxpayer.app();
-        let (paying, cancelling) = (app.pay(&irn, "PAID"), async {
-            let told = async || (held(world, &irn).1 == 1).then_some(());
-            eventually("the call", told).await;
-            taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
-        });
-        let (paid, ()) = futures_util::future::join(paying, cancelling).await;
-        paid.expect_status(200);
-        let after = taxpayer.reread(&invoice).await;
-        assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("cancelled")));
-        assert_eq!(payments_told(&taxpayer).await, 1);
+#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "1500")])]
+async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Update).times(3);
+    order.irn = Some(irn.clone());
+    world.authority.add_fault(order).unwrap();
+    let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    assert_ne!(answer.header("retry-after"), "");
+    let other = taxpayer.app().pay(&irn, "REJECTED").await;
+    other.expect_refusal(409, "INVALID_TRANSITION");
+    let followed = async || (taxpayer.reread(&invoice).await["payment_status"] == "PAID").then_some(());
+    eventually("a payment that nobody relays again", followed).await;
+    assert_eq!(held(world, &irn), ("PAID", 4));
+    assert_eq!(payments_told(&taxpayer).await, 1);
+}
+
+#[each_database(&[("AUTHORITY__TIMEOUT_S", "1")])]
+async fn an_authority_that_is_out_leaves_nothing_begun(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (_, irn) = signed(&taxpayer).await;
+    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+    assert_ne!(answer.header("retry-after"), "");
+    world.authority.clear_faults();
+    let none = taxpayer.app().run_of(&irn, "update-payment-status").await;
+    none.expect_refusal(404, "RUN_NOT_FOUND");
+    taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
+}
+
+#[each_database]
+async fn concurrent_relays_of_one_status_are_one(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let app = taxpayer.app();
+    let answers = join_all((0..8).map(|_| app.pay(&irn, "PAID"))).await;
+    for answer in answers {
+        answer.expect_status(200);
+    }
+    assert_eq!(held(world, &irn), ("PAID", 1));
+    assert_eq!(payments_told(&taxpayer).await, 1);
+    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
+}
+
+#[each_database]
+async fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_be_paid(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut body = documents::invoice();
+    body["invoice_no"] = json!(format!("INV{}SBXSLOW", number()));
+    let no = body["invoice_no"].as_str().unwrap();
+    taxpayer.app().submit_async(&submission(&taxpayer, no)).await.expect_status(202);
+    let irn = irn(&taxpayer, no);
+    let ended = async || (taxpayer.app().run(&irn).await.data()["state"] == "succeeded").then_some(());
+    eventually("the end of the submission", ended).await;
+    let invoice = taxpayer.invoice(&body).await;
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    let app = taxpayer.app();
+    let (paying, cancelling) = (app.pay(&irn, "PAID"), async {
+        let told = async || (held(world, &irn).1 == 1).then_some(());
+        eventually("the call", told).await;
+        taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
     });
+    let (paid, ()) = futures_util::future::join(paying, cancelling).await;
+    paid.expect_status(200);
+    let after = taxpayer.reread(&invoice).await;
+    assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("cancelled")));
+    assert_eq!(payments_told(&taxpayer).await, 1);
 }

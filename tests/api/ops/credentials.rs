@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::with;
 
 use crate::support::answer::Answer;
 use crate::support::clients::{Operator, Taxpayer, webhook};
 use crate::support::erp::{Erp, Gate};
 use crate::support::ntlm::Account;
-use crate::support::world::{World, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 const ACCOUNT: Account = Account { user: "erp_user", domain: "LAGOS", password: "Very-Secret-ERP-Password" };
 const BASIC: &str = "Basic ZXJwX3VzZXI6VmVyeS1TZWNyZXQtRVJQLVBhc3N3b3Jk";
@@ -72,123 +73,117 @@ fn cases(erp: &Erp) -> Vec<(&'static str, Gate, Value)> {
     ]
 }
 
-#[test]
-fn a_changed_url_gets_no_credentials_of_any_type() {
-    on_every_database(async |world| {
-        let scene = Scene::at(world, Gate::Open).await;
-        for (auth_type, gate, auth) in cases(&scene.erp) {
-            scene.erp.open(gate);
-            scene.set_url(&scene.erp.url()).await;
-            scene.set(auth_type, &auth).await;
-            let answer = scene.test().await.expect_status(200);
-            assert_eq!(answer.message(), "Connection test successful! Response code: 204", "{auth_type}");
-            let (stranger, tokens) = (Erp::start(gate), scene.erp.token_calls().len());
-            scene.set_url(&stranger.url()).await;
-            let answer = scene.test().await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
-            assert_eq!(answer.message(), OTHER_HOST, "{auth_type}");
-            let graded = format!("{}/test?grade=true", webhook(scene.taxpayer.id));
-            let answer = world.integrator().call("POST", &graded).await;
-            assert_eq!(answer.expect_refusal(502, "WEBHOOK_UNREACHABLE").message(), OTHER_HOST);
-            let requests = (stranger.taken().len(), stranger.turned_away(), stranger.token_calls().len());
-            assert_eq!(requests, (0, 0, 0), "{auth_type}: nothing was sent, with or without credentials");
-            assert_eq!(scene.erp.token_calls().len(), tokens, "{auth_type}: no token was asked for");
-            // Set again for this host, they are sent to it.
-            stranger.open(Gate::Open);
-            scene.set(auth_type, &auth).await;
-            scene.test().await;
-            let requests = stranger.taken().len() + stranger.turned_away();
-            assert!(requests > 0, "{auth_type}: set for this host they are sent to it");
-            scene.set_url(&scene.erp.url()).await;
-        }
-    });
-}
-
-#[test]
-fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do() {
-    on_every_database(async |world| {
-        let scene = Scene::at(world, Gate::Header("authorization", BASIC)).await;
-        let (_, _, auth) = cases(&scene.erp).remove(0);
-        scene.set("basic", &auth).await;
-        let stranger = Erp::start(Gate::Open);
+#[each_database]
+async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
+    let scene = Scene::at(world, Gate::Open).await;
+    for (auth_type, gate, auth) in cases(&scene.erp) {
+        scene.erp.open(gate);
+        scene.set_url(&scene.erp.url()).await;
+        scene.set(auth_type, &auth).await;
+        let answer = scene.test().await.expect_status(200);
+        assert_eq!(answer.message(), "Connection test successful! Response code: 204", "{auth_type}");
+        let (stranger, tokens) = (Erp::start(gate), scene.erp.token_calls().len());
         scene.set_url(&stranger.url()).await;
-        scene.taxpayer.invoice(&documents::invoice()).await;
-        let (integrator, id) = (world.integrator(), scene.taxpayer.id);
-        let dead = async || {
-            let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);
-            log.data()["data"].get(0).cloned()
-        };
-        let dead = eventually("a dead letter", dead).await;
-        let attempt = &dead["attempts"][0];
-        assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")));
-        let said = attempt["response"].as_str().unwrap();
-        assert!(said.ends_with("set the credentials again for this host"), "{said}");
-        let of_taxpayer = format!("?taxpayer_id={id}");
-        for letters in [
-            scene.taxpayer.get("/v1/tax-payers/webhook/dead-letters").await,
-            scene.operator.dead_letters(&of_taxpayer).await,
-        ] {
-            let letter = letters.expect_status(200).data()["data"][0].clone();
-            let (why, what_to_do) = (letter["why"].as_str().unwrap(), letter["what_to_do"].as_str().unwrap());
-            assert!(why.contains("could not be authenticated"), "{letter}");
-            assert!(what_to_do.contains("set the credentials again for this host"), "{letter}");
-        }
-        // A replay is an attempt as any other.
-        let replay = format!("{}/deliveries/{}/replay", webhook(id), dead["id"].as_str().unwrap());
-        integrator.call("POST", &replay).await.expect_status(200);
-        let again = async || {
-            let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);
-            (log.data()["data"][0]["attempts"].as_array()?.len() == 2).then_some(())
-        };
-        eventually("the replay's end", again).await;
-        assert_eq!((stranger.taken().len(), stranger.turned_away()), (0, 0));
-    });
+        let answer = scene.test().await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
+        assert_eq!(answer.message(), OTHER_HOST, "{auth_type}");
+        let graded = format!("{}/test?grade=true", webhook(scene.taxpayer.id));
+        let answer = world.integrator().call("POST", &graded).await;
+        assert_eq!(answer.expect_refusal(502, "WEBHOOK_UNREACHABLE").message(), OTHER_HOST);
+        let requests = (stranger.taken().len(), stranger.turned_away(), stranger.token_calls().len());
+        assert_eq!(requests, (0, 0, 0), "{auth_type}: nothing was sent, with or without credentials");
+        assert_eq!(scene.erp.token_calls().len(), tokens, "{auth_type}: no token was asked for");
+        // Set again for this host, they are sent to it.
+        stranger.open(Gate::Open);
+        scene.set(auth_type, &auth).await;
+        scene.test().await;
+        let requests = stranger.taken().len() + stranger.turned_away();
+        assert!(requests > 0, "{auth_type}: set for this host they are sent to it");
+        scene.set_url(&scene.erp.url()).await;
+    }
 }
 
-#[test]
-fn credentials_are_bound_to_the_url_of_the_moment_or_to_the_origin_that_is_named() {
-    on_every_database(async |world| {
-        let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
-        let put = async |auth: Value, origin: Value| {
-            let body = json!({ "auth_type": "basic", "data_format": "rest", "auth": auth, "origin": origin });
-            operator.send("PUT", &path(taxpayer.id), &body).await
-        };
-        let (whole, without) = (json!({ "username": "ada", "password": "p" }), json!({ "username": "ada" }));
-        put(whole.clone(), Value::Null).await.expect_faults(&["origin"]);
-        for odd in [
-            json!("erp.example.com"),
-            json!("https://erp.example.com/path"),
-            json!("https://erp.example.com/?a=b"),
-            json!("https://erp.example.com/#a"),
-            json!("https://ada:p@erp.example.com"),
-            json!("ftp://erp.example.com"),
-            json!("http://erp.example.com"),
-            json!("https://169.254.169.254"),
-            json!(7),
-            json!(["https://erp.example.com"]),
-        ] {
-            put(whole.clone(), odd).await.expect_faults(&["origin"]);
-        }
-        let shown = put(whole.clone(), json!("https://ERP.example.com:443/")).await.expect_status(200);
-        assert_eq!(shown.data()["origin"], "https://erp.example.com");
-        assert_eq!(operator.get(&path(taxpayer.id)).await.data()["origin"], "https://erp.example.com");
-        // What is stored stays for the same origin, and goes to no other.
-        put(without.clone(), json!("https://erp.example.com")).await.expect_status(200);
-        let answer = put(without.clone(), json!("https://erp.example.com:8443")).await;
-        let answer = answer.expect_faults(&["auth.password"]);
-        assert_eq!(
-            answer.message(),
-            "The auth.password field is required: the stored one is for https://erp.example.com."
-        );
-        let integrator = world.integrator();
-        integrator.set_webhook(taxpayer.id, "http://127.0.0.1:9/evil", &[]).await.expect_status(200);
-        put(without, Value::Null).await.expect_faults(&["auth.password"]);
-        let shown = put(whole, Value::Null).await.expect_status(200);
-        assert_eq!(shown.data()["origin"], "http://127.0.0.1:9", "that of the URL at this moment");
-        let none = json!({ "auth_type": "none", "data_format": "rest", "origin": "https://erp.example.com" });
-        operator.send("PUT", &path(taxpayer.id), &none).await.expect_faults(&["origin"]);
-        let audit = operator.audit(&format!("?actor=operator&taxpayer_id={}", taxpayer.id)).await;
-        let entry = &audit.expect_status(200).data()["data"][0].clone();
-        assert_eq!(entry["from_state"], "basic, rest, no system named, for https://erp.example.com");
-        assert_eq!(entry["to_state"], "basic, rest, no system named, for http://127.0.0.1:9");
-    });
+#[each_database]
+async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &World) {
+    let scene = Scene::at(world, Gate::Header("authorization", BASIC)).await;
+    let (_, _, auth) = cases(&scene.erp).remove(0);
+    scene.set("basic", &auth).await;
+    let stranger = Erp::start(Gate::Open);
+    scene.set_url(&stranger.url()).await;
+    scene.taxpayer.invoice(&documents::invoice()).await;
+    let (integrator, id) = (world.integrator(), scene.taxpayer.id);
+    let dead = async || {
+        let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);
+        log.data()["data"].get(0).cloned()
+    };
+    let dead = eventually("a dead letter", dead).await;
+    let attempt = &dead["attempts"][0];
+    assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")));
+    let said = attempt["response"].as_str().unwrap();
+    assert!(said.ends_with("set the credentials again for this host"), "{said}");
+    let of_taxpayer = format!("?taxpayer_id={id}");
+    for letters in [
+        scene.taxpayer.get("/v1/tax-payers/webhook/dead-letters").await,
+        scene.operator.dead_letters(&of_taxpayer).await,
+    ] {
+        let letter = letters.expect_status(200).data()["data"][0].clone();
+        let (why, what_to_do) = (letter["why"].as_str().unwrap(), letter["what_to_do"].as_str().unwrap());
+        assert!(why.contains("could not be authenticated"), "{letter}");
+        assert!(what_to_do.contains("set the credentials again for this host"), "{letter}");
+    }
+    // A replay is an attempt as any other.
+    let replay = format!("{}/deliveries/{}/replay", webhook(id), dead["id"].as_str().unwrap());
+    integrator.call("POST", &replay).await.expect_status(200);
+    let again = async || {
+        let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);
+        (log.data()["data"][0]["attempts"].as_array()?.len() == 2).then_some(())
+    };
+    eventually("the replay's end", again).await;
+    assert_eq!((stranger.taken().len(), stranger.turned_away()), (0, 0));
+}
+
+#[each_database]
+async fn credentials_are_bound_to_the_url_of_the_moment_or_to_the_origin_that_is_named(world: &World) {
+    let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
+    let put = async |auth: Value, origin: Value| {
+        let body = json!({ "auth_type": "basic", "data_format": "rest", "auth": auth, "origin": origin });
+        operator.send("PUT", &path(taxpayer.id), &body).await
+    };
+    let (whole, without) = (json!({ "username": "ada", "password": "p" }), json!({ "username": "ada" }));
+    put(whole.clone(), Value::Null).await.expect_faults(&["origin"]);
+    for odd in [
+        json!("erp.example.com"),
+        json!("https://erp.example.com/path"),
+        json!("https://erp.example.com/?a=b"),
+        json!("https://erp.example.com/#a"),
+        json!("https://ada:p@erp.example.com"),
+        json!("ftp://erp.example.com"),
+        json!("http://erp.example.com"),
+        json!("https://169.254.169.254"),
+        json!(7),
+        json!(["https://erp.example.com"]),
+    ] {
+        put(whole.clone(), odd).await.expect_faults(&["origin"]);
+    }
+    let shown = put(whole.clone(), json!("https://ERP.example.com:443/")).await.expect_status(200);
+    assert_eq!(shown.data()["origin"], "https://erp.example.com");
+    assert_eq!(operator.get(&path(taxpayer.id)).await.data()["origin"], "https://erp.example.com");
+    // What is stored stays for the same origin, and goes to no other.
+    put(without.clone(), json!("https://erp.example.com")).await.expect_status(200);
+    let answer = put(without.clone(), json!("https://erp.example.com:8443")).await;
+    let answer = answer.expect_faults(&["auth.password"]);
+    assert_eq!(
+        answer.message(),
+        "The auth.password field is required: the stored one is for https://erp.example.com."
+    );
+    let integrator = world.integrator();
+    integrator.set_webhook(taxpayer.id, "http://127.0.0.1:9/evil", &[]).await.expect_status(200);
+    put(without, Value::Null).await.expect_faults(&["auth.password"]);
+    let shown = put(whole, Value::Null).await.expect_status(200);
+    assert_eq!(shown.data()["origin"], "http://127.0.0.1:9", "that of the URL at this moment");
+    let none = json!({ "auth_type": "none", "data_format": "rest", "origin": "https://erp.example.com" });
+    operator.send("PUT", &path(taxpayer.id), &none).await.expect_faults(&["origin"]);
+    let audit = operator.audit(&format!("?actor=operator&taxpayer_id={}", taxpayer.id)).await;
+    let entry = &audit.expect_status(200).data()["data"][0].clone();
+    assert_eq!(entry["from_state"], "basic, rest, no system named, for https://erp.example.com");
+    assert_eq!(entry["to_state"], "basic, rest, no system named, for http://127.0.0.1:9");
 }

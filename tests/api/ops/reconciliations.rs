@@ -7,12 +7,13 @@ use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
+use testkit::each_database;
 use testkit::edit::{exact, with};
 
 use crate::support::answer::Answer;
 use crate::support::clients::{Operator, Taxpayer};
 use crate::support::supplies::signed;
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 const QUICK: [(&str, &str); 4] = [
     ("PIPELINE__GIVE_UP_AFTER_S", "1"),
@@ -26,19 +27,17 @@ fn today() -> String {
     day_of(SystemClock.now(), Offset::UTC).to_string()
 }
 
-/// An application whose authority tells nothing by itself, and where nothing is compared unasked.
-fn untold(name: &str, case: &impl AsyncFn(&World, &Taxpayer, &Operator)) {
-    apart(name, &QUICK, async |world| {
-        // A start reads the list of invoices in transit, what is recent and then all: from here on nothing is read.
-        let lists = async || {
-            let calls = world.authority.calls();
-            let is_read = |call: &&CallRecord| call.operation == Some(Operation::Pull) && !call.is_pending();
-            (calls.iter().filter(is_read).count() >= 2).then_some(())
-        };
-        eventually("the lists that a start reads", lists).await;
-        world.authority.forget_access_points();
-        case(world, &world.taxpayer().await, &world.new_operator().await).await;
-    });
+/// Waits until the start has read its lists and keeps the authority from sending notices. Nothing is compared unasked.
+async fn untold(world: &World) -> (Taxpayer, Operator) {
+    // A start reads the list of invoices in transit, what is recent and then all: from here on nothing is read.
+    let lists = async || {
+        let calls = world.authority.calls();
+        let is_read = |call: &&CallRecord| call.operation == Some(Operation::Pull) && !call.is_pending();
+        (calls.iter().filter(is_read).count() >= 2).then_some(())
+    };
+    eventually("the lists that a start reads", lists).await;
+    world.authority.forget_access_points();
+    (world.taxpayer().await, world.new_operator().await)
 }
 
 async fn compared(operator: &Operator, taxpayer: &Taxpayer) -> Value {
@@ -122,334 +121,302 @@ async fn paused_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Val
     (invoice, irn)
 }
 
-#[test]
-fn ledgers_that_agree_are_counted() {
-    untold("agree", &async |_, taxpayer, operator| {
-        let nothing = compared(operator, taxpayer).await;
-        assert_eq!((counts(&nothing), &nothing["state"]), ([0; 5], &json!("done")));
-        for _ in 0..3 {
-            signed(taxpayer, "87654321-0001").await;
-        }
-        let (_, sent) = signed(taxpayer, "87654321-0001").await;
-        taxpayer.app().transmit(&sent).await.expect_status(200);
-        taxpayer.app().confirm_receipt(&sent).await.expect_status(200);
-        taxpayer.app().pay(&sent, "PAID").await.expect_status(200);
-        let done = compared(operator, taxpayer).await;
-        assert_eq!((counts(&done), findings(&done)), ([4, 4, 0, 0, 0], vec![]), "{done}");
-        assert_eq!(done["by"], json!("operator"));
-        let fields: Vec<_> = done.as_object().unwrap().keys().map(String::as_str).collect();
-        let expected = [
-            "agreed",
-            "attempts",
-            "by",
-            "compared",
-            "created_at",
-            "day",
-            "ended_at",
-            "error",
-            "findings",
-            "id",
-            "listed",
-            "mended",
-            "started_at",
-            "state",
-            "taxpayer_id",
-            "under_way",
-        ];
-        assert_eq!(fields, expected);
-    });
-}
-
-#[test]
-fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_itself() {
-    untold("paused-signature", &async |world, taxpayer, operator| {
-        let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
-        assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
-        assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
-        state(taxpayer, &irn, "submit", "succeeded").await;
-        assert_eq!(standing(taxpayer, &invoice).await, "submitted SUBMITTED");
-        assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
-        assert_eq!(taxpayer.count_of("invoice.submitted").await, 1);
-        assert!(found(operator, taxpayer).await.is_empty(), "it is mended once");
-    });
-}
-
-#[test]
-fn a_run_that_an_operator_holds_is_listed_and_stays_held() {
-    untold("held", &async |world, taxpayer, operator| {
-        let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
-        // Paused again by hand, while it waits for an authority that fails.
-        silence(world, &irn);
-        let run = operator.run_of(taxpayer).await;
-        let id = run["id"].as_str().unwrap();
-        operator.move_run(id, "resume").await.expect_status(200);
-        operator.move_run(id, "pause").await.expect_status(200);
-        world.authority.clear_faults();
-        assert_eq!(found(operator, taxpayer).await, ["held_locally listed"]);
-        state(taxpayer, &irn, "submit", "paused").await;
-        assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
-        operator.move_run(id, "resume").await.expect_status(200);
-        state(taxpayer, &irn, "submit", "succeeded").await;
-        assert!(found(operator, taxpayer).await.is_empty());
-    });
-}
-
-#[test]
-fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed() {
-    untold("elsewhere", &async |world, taxpayer, operator| {
-        let unknown = sent_elsewhere(world, taxpayer, &documents::invoice_no());
-        let stored = taxpayer.invoice(&documents::invoice()).await;
-        sent_elsewhere(world, taxpayer, stored["invoice_no"].as_str().unwrap());
-        let done = compared(operator, taxpayer).await;
-        assert_eq!(counts(&done), [2, 0, 0, 0, 2]);
-        let mut found = findings(&done);
-        found.sort();
-        assert_eq!(found, ["not_submitted_locally listed", "missing_locally listed"]);
-        let one =
-            done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "missing_locally").unwrap();
-        assert_eq!((&one["irn"], &one["ours"]), (&json!(unknown), &Value::Null));
-        assert_eq!(one["theirs"], json!("signed, transmitted, payment PENDING"));
-        assert!(one["detail"].as_str().unwrap().contains("ask the taxpayer"));
-        assert_eq!(standing(taxpayer, &stored).await, "draft PENDING");
-        // Submitting it finds the signature; what was listed is listed no more.
-        let body = submission(taxpayer, stored["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit(&body).await.expect_status(200);
-        let found: Vec<_> = self::found(operator, taxpayer).await;
-        assert!(!found.contains(&"not_submitted_locally listed".to_owned()), "{found:?}");
-    });
-}
-
-#[test]
-fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed() {
-    untold("ended", &async |world, taxpayer, operator| {
-        let refused = with(
-            &submission(taxpayer, &format!("{}SBXREJECT", documents::invoice_no())),
-            "note",
-            json!("odd"),
-        );
-        taxpayer.app().submit(&refused).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let cancelled = documents::invoice_no();
-        order(world, FaultKind::ServerError, Operation::IrnValidate, &irn(taxpayer, &cancelled));
-        taxpayer.app().submit_async(&submission(taxpayer, &cancelled)).await.expect_status(202);
-        state(taxpayer, &irn(taxpayer, &cancelled), "submit", "paused").await;
-        let run = operator.run_of(taxpayer).await;
-        operator.move_run(run["id"].as_str().unwrap(), "cancel").await.expect_status(200);
-        assert!(found(operator, taxpayer).await.is_empty(), "nobody has it");
-        sent_elsewhere(world, taxpayer, &cancelled);
-        sent_elsewhere(world, taxpayer, refused["invoice_reference"].as_str().unwrap());
-        let expected = ["cancelled_locally listed", "refused_locally listed"];
-        let mut found = found(operator, taxpayer).await;
-        found.sort();
-        assert_eq!(found, expected);
-    });
-}
-
-#[test]
-fn a_waiting_run_is_sent_to_ask_at_once() {
-    let slow = [
-        ("PIPELINE__RETRY_INITIAL_MS", "600000"),
-        ("PIPELINE__RETRY_MAX_S", "600"),
-        ("AUTHORITY__UTC_OFFSET", "+00:00"),
+#[each_database(&QUICK)]
+async fn ledgers_that_agree_are_counted(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let nothing = compared(operator, taxpayer).await;
+    assert_eq!((counts(&nothing), &nothing["state"]), ([0; 5], &json!("done")));
+    for _ in 0..3 {
+        signed(taxpayer, "87654321-0001").await;
+    }
+    let (_, sent) = signed(taxpayer, "87654321-0001").await;
+    taxpayer.app().transmit(&sent).await.expect_status(200);
+    taxpayer.app().confirm_receipt(&sent).await.expect_status(200);
+    taxpayer.app().pay(&sent, "PAID").await.expect_status(200);
+    let done = compared(operator, taxpayer).await;
+    assert_eq!((counts(&done), findings(&done)), ([4, 4, 0, 0, 0], vec![]), "{done}");
+    assert_eq!(done["by"], json!("operator"));
+    let fields: Vec<_> = done.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "agreed",
+        "attempts",
+        "by",
+        "compared",
+        "created_at",
+        "day",
+        "ended_at",
+        "error",
+        "findings",
+        "id",
+        "listed",
+        "mended",
+        "started_at",
+        "state",
+        "taxpayer_id",
+        "under_way",
     ];
-    apart("waiting-signature", &slow, async |world| {
-        let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
-        let no = documents::invoice_no();
-        let irn = irn(taxpayer, &no);
-        order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
+    assert_eq!(fields, expected);
+}
+
+#[each_database(&QUICK)]
+async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_itself(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
+    assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
+    assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
+    state(taxpayer, &irn, "submit", "succeeded").await;
+    assert_eq!(standing(taxpayer, &invoice).await, "submitted SUBMITTED");
+    assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
+    assert_eq!(taxpayer.count_of("invoice.submitted").await, 1);
+    assert!(found(operator, taxpayer).await.is_empty(), "it is mended once");
+}
+
+#[each_database(&QUICK)]
+async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
+    // Paused again by hand, while it waits for an authority that fails.
+    silence(world, &irn);
+    let run = operator.run_of(taxpayer).await;
+    let id = run["id"].as_str().unwrap();
+    operator.move_run(id, "resume").await.expect_status(200);
+    operator.move_run(id, "pause").await.expect_status(200);
+    world.authority.clear_faults();
+    assert_eq!(found(operator, taxpayer).await, ["held_locally listed"]);
+    state(taxpayer, &irn, "submit", "paused").await;
+    assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
+    operator.move_run(id, "resume").await.expect_status(200);
+    state(taxpayer, &irn, "submit", "succeeded").await;
+    assert!(found(operator, taxpayer).await.is_empty());
+}
+
+#[each_database(&QUICK)]
+async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let unknown = sent_elsewhere(world, taxpayer, &documents::invoice_no());
+    let stored = taxpayer.invoice(&documents::invoice()).await;
+    sent_elsewhere(world, taxpayer, stored["invoice_no"].as_str().unwrap());
+    let done = compared(operator, taxpayer).await;
+    assert_eq!(counts(&done), [2, 0, 0, 0, 2]);
+    let mut found = findings(&done);
+    found.sort();
+    assert_eq!(found, ["missing_locally listed", "not_submitted_locally listed"]);
+    let one =
+        done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "missing_locally").unwrap();
+    assert_eq!((&one["irn"], &one["ours"]), (&json!(unknown), &Value::Null));
+    assert_eq!(one["theirs"], json!("signed, transmitted, payment PENDING"));
+    assert!(one["detail"].as_str().unwrap().contains("ask the taxpayer"));
+    assert_eq!(standing(taxpayer, &stored).await, "draft PENDING");
+    // Submitting it finds the signature; what was listed is listed no more.
+    let body = submission(taxpayer, stored["invoice_no"].as_str().unwrap());
+    taxpayer.app().submit(&body).await.expect_status(200);
+    let found: Vec<_> = self::found(operator, taxpayer).await;
+    assert!(!found.contains(&"not_submitted_locally listed".to_owned()), "{found:?}");
+}
+
+#[each_database(&QUICK)]
+async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let refused =
+        with(&submission(taxpayer, &format!("{}SBXREJECT", documents::invoice_no())), "note", json!("odd"));
+    taxpayer.app().submit(&refused).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let cancelled = documents::invoice_no();
+    order(world, FaultKind::ServerError, Operation::IrnValidate, &irn(taxpayer, &cancelled));
+    taxpayer.app().submit_async(&submission(taxpayer, &cancelled)).await.expect_status(202);
+    state(taxpayer, &irn(taxpayer, &cancelled), "submit", "paused").await;
+    let run = operator.run_of(taxpayer).await;
+    operator.move_run(run["id"].as_str().unwrap(), "cancel").await.expect_status(200);
+    assert!(found(operator, taxpayer).await.is_empty(), "nobody has it");
+    sent_elsewhere(world, taxpayer, &cancelled);
+    sent_elsewhere(world, taxpayer, refused["invoice_reference"].as_str().unwrap());
+    let expected = ["cancelled_locally listed", "refused_locally listed"];
+    let mut found = found(operator, taxpayer).await;
+    found.sort();
+    assert_eq!(found, expected);
+}
+
+#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "600000"), ("PIPELINE__RETRY_MAX_S", "600"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
+async fn a_waiting_run_is_sent_to_ask_at_once(world: &World) {
+    let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
+    let no = documents::invoice_no();
+    let irn = irn(taxpayer, &no);
+    order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
+    silence(world, &irn);
+    taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
+    state(taxpayer, &irn, "submit", "waiting").await;
+    world.authority.clear_faults();
+    assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
+    state(taxpayer, &irn, "submit", "succeeded").await;
+    assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
+}
+
+#[each_database(&QUICK)]
+async fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let buyer = world.taxpayer().await;
+    let (invoice, irn) = signed(taxpayer, &buyer.registration.tin).await;
+    order(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
+    silence(world, &irn);
+    taxpayer.app().transmit(&irn).await.expect_status(500);
+    state(taxpayer, &irn, "transmit", "paused").await;
+    world.authority.clear_faults();
+    assert_eq!(found(operator, taxpayer).await, ["transmitted_remotely mended"]);
+    assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
+    state(taxpayer, &irn, "transmit", "succeeded").await;
+    assert!(found(operator, taxpayer).await.is_empty());
+
+    // The buyer's notice of receipt never comes either.
+    world.notice(&irn, "TRANSMITTED").await.expect_status(200);
+    buyer.acknowledge(&irn).await.expect_status(200);
+    assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
+    assert_eq!(found(operator, taxpayer).await, ["delivered_remotely mended"]);
+    assert_eq!(standing(taxpayer, &invoice).await, "transmitted ACKNOWLEDGED");
+    assert!(found(operator, taxpayer).await.is_empty());
+    assert_eq!(taxpayer.count_of("invoice.transmitted").await, 1);
+    assert_eq!(taxpayer.count_of("invoice.acknowledged").await, 1);
+}
+
+#[each_database(&QUICK)]
+async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world: &World) {
+    let (taxpayer, operator) = &untold(world).await;
+    let (here, _) = signed(taxpayer, "87654321-0001").await;
+    let body = json!({
+        "unique_no": here["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "in cash",
+    });
+    taxpayer.pay(&body).await.expect_status(200);
+    assert_eq!(found(operator, taxpayer).await, ["payment_behind_remotely listed"]);
+    taxpayer.app().pay(here["irn"].as_str().unwrap(), "PAID").await.expect_status(200);
+    assert!(found(operator, taxpayer).await.is_empty());
+
+    let (there, irn) = signed(taxpayer, "87654321-0001").await;
+    let mut order = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Update).times(1);
+    order.irn = Some(irn.clone());
+    // Its first question is answered, so that the relay begins; none after that is.
+    world.authority.add_fault(order).unwrap();
+    let relaying = taxpayer.app();
+    let failing = async {
+        let begun = async || {
+            let sheet = world.authority.invoice(&irn).unwrap();
+            (sheet.update_attempts > 0).then_some(())
+        };
+        eventually("the call", begun).await;
         silence(world, &irn);
-        taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
-        state(taxpayer, &irn, "submit", "waiting").await;
+    };
+    let (answer, ()) = futures_util::future::join(relaying.pay(&irn, "PAID"), failing).await;
+    if answer.status != 200 {
+        state(taxpayer, &irn, "update-payment-status", "paused").await;
         world.authority.clear_faults();
-        assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
-        state(taxpayer, &irn, "submit", "succeeded").await;
-        assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
-    });
+        assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PENDING"));
+        assert_eq!(found(operator, taxpayer).await, ["payment_unfinished_locally mended"]);
+    }
+    world.authority.clear_faults();
+    state(taxpayer, &irn, "update-payment-status", "succeeded").await;
+    assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PAID"));
+    assert!(found(operator, taxpayer).await.is_empty());
 }
 
-#[test]
-fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once() {
-    untold("lost-notices", &async |world, taxpayer, operator| {
-        let buyer = world.taxpayer().await;
-        let (invoice, irn) = signed(taxpayer, &buyer.registration.tin).await;
-        order(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
-        silence(world, &irn);
-        taxpayer.app().transmit(&irn).await.expect_status(500);
-        state(taxpayer, &irn, "transmit", "paused").await;
-        world.authority.clear_faults();
-        assert_eq!(found(operator, taxpayer).await, ["transmitted_remotely mended"]);
-        assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
-        state(taxpayer, &irn, "transmit", "succeeded").await;
-        assert!(found(operator, taxpayer).await.is_empty());
-
-        // The buyer's notice of receipt never comes either.
-        world.notice(&irn, "TRANSMITTED").await.expect_status(200);
-        buyer.acknowledge(&irn).await.expect_status(200);
-        assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
-        assert_eq!(found(operator, taxpayer).await, ["delivered_remotely mended"]);
-        assert_eq!(standing(taxpayer, &invoice).await, "transmitted ACKNOWLEDGED");
-        assert!(found(operator, taxpayer).await.is_empty());
-        assert_eq!(taxpayer.count_of("invoice.transmitted").await, 1);
-        assert_eq!(taxpayer.count_of("invoice.acknowledged").await, 1);
-    });
+#[each_database(&[("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
+async fn an_authority_that_fails_interrupts_and_is_asked_again(world: &World) {
+    let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
+    let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(2);
+    world.authority.add_fault(fault).unwrap();
+    let answer = operator.reconcile(taxpayer.id, &today()).await.expect_status(202);
+    let first = answer.data();
+    assert_eq!((&first["state"], &first["attempts"]), (&json!("interrupted"), &json!(1)), "{first}");
+    assert!(first["error"].as_str().unwrap().contains("the authority is failing (HTTP 5"));
+    let path = answer.header("location").to_owned();
+    let done = async || {
+        let one = operator.get(&path).await.expect_status(200).data().clone();
+        (one["state"] == "done").then_some(one)
+    };
+    let one = eventually("the end after all", done).await;
+    assert_eq!((&one["attempts"], &one["error"]), (&json!(3), &Value::Null));
 }
 
-#[test]
-fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask() {
-    untold("payments", &async |world, taxpayer, operator| {
-        let (here, _) = signed(taxpayer, "87654321-0001").await;
-        let body = json!({
-            "unique_no": here["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "in cash",
-        });
-        taxpayer.pay(&body).await.expect_status(200);
-        assert_eq!(found(operator, taxpayer).await, ["payment_behind_remotely listed"]);
-        taxpayer.app().pay(here["irn"].as_str().unwrap(), "PAID").await.expect_status(200);
-        assert!(found(operator, taxpayer).await.is_empty());
-
-        let (there, irn) = signed(taxpayer, "87654321-0001").await;
-        let mut order = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Update).times(1);
-        order.irn = Some(irn.clone());
-        // Its first question is answered, so that the relay begins; none after that is.
-        world.authority.add_fault(order).unwrap();
-        let relaying = taxpayer.app();
-        let failing = async {
-            let begun = async || {
-                let sheet = world.authority.invoice(&irn).unwrap();
-                (sheet.update_attempts > 0).then_some(())
-            };
-            eventually("the call", begun).await;
-            silence(world, &irn);
-        };
-        let (answer, ()) = futures_util::future::join(relaying.pay(&irn, "PAID"), failing).await;
-        if answer.status != 200 {
-            state(taxpayer, &irn, "update-payment-status", "paused").await;
-            world.authority.clear_faults();
-            assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PENDING"));
-            assert_eq!(found(operator, taxpayer).await, ["payment_unfinished_locally mended"]);
-        }
-        world.authority.clear_faults();
-        state(taxpayer, &irn, "update-payment-status", "succeeded").await;
-        assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PAID"));
-        assert!(found(operator, taxpayer).await.is_empty());
-    });
+#[each_database(&[("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
+async fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed(world: &World) {
+    let (taxpayer, idle, operator) =
+        (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
+    signed(&taxpayer, "87654321-0001").await;
+    sent_elsewhere(world, &taxpayer, &documents::invoice_no());
+    let listed = async || {
+        let answer = operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
+        let first = answer.data()["data"][0].clone();
+        (first["listed"] == 1 && first["by"] == "timer").then_some(first)
+    };
+    let one = eventually("what the timer found", listed).await;
+    assert_eq!((&one["state"], &one["agreed"]), (&json!("done"), &json!(1)));
+    let gauge = async || {
+        let page = world.anonymous().get("/metrics").await.text;
+        let has_gauge = page.contains("einvoice_reconciliation_findings{kind=\"missing_locally\"} 1");
+        (has_gauge && page.contains("einvoice_reconciliation_age_seconds ")).then_some(())
+    };
+    eventually("the metric of it", gauge).await;
+    let none = operator.reconciliations(&format!("?taxpayer_id={}", idle.id)).await.expect_status(200);
+    assert_eq!(none.data()["total"], json!(0), "nothing of it has moved");
+    // Later ones of the timer take the place of those that mended nothing.
+    let again = async || {
+        let answer = operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
+        let data = answer.data().clone();
+        let is_later = data["data"][0]["id"] != one["id"] && data["data"][0]["state"] == "done";
+        (is_later && data["total"] == 1).then_some(())
+    };
+    eventually("a later one in its place", again).await;
 }
 
-#[test]
-fn an_authority_that_fails_interrupts_and_is_asked_again() {
-    let often = [("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")];
-    apart("interrupted", &often, async |world| {
-        let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
-        let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(2);
-        world.authority.add_fault(fault).unwrap();
-        let answer = operator.reconcile(taxpayer.id, &today()).await.expect_status(202);
-        let first = answer.data();
-        assert_eq!((&first["state"], &first["attempts"]), (&json!("interrupted"), &json!(1)), "{first}");
-        assert!(first["error"].as_str().unwrap().contains("the authority is failing (HTTP 5"));
-        let path = answer.header("location").to_owned();
-        let done = async || {
-            let one = operator.get(&path).await.expect_status(200).data().clone();
-            (one["state"] == "done").then_some(one)
-        };
-        let one = eventually("the end after all", done).await;
-        assert_eq!((&one["attempts"], &one["error"]), (&json!(3), &Value::Null));
-    });
+#[each_database]
+async fn what_an_operator_asks_for_is_audited_listed_and_shown(world: &World) {
+    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15", "reason": "a complaint" });
+    let answer = operator.send("POST", "/ops/reconciliations", &body).await.expect_status(200);
+    assert_eq!(answer.message(), "Reconciliation ended");
+    let id = answer.data()["id"].as_str().unwrap().to_owned();
+    let one = operator.reconciliations(&format!("/{id}")).await.expect_status(200);
+    assert_eq!(one.data(), answer.data());
+    let audit = operator.audit(&format!("?subject={id}")).await.expect_status(200);
+    let entry = &audit.data()["data"][0];
+    assert_eq!((&entry["action"], &entry["reason"]), (&json!("taxpayer.reconcile"), &json!("a complaint")));
+    assert_eq!(entry["taxpayer_id"], json!(taxpayer.id));
+    let mine = format!("?taxpayer_id={}&day=2026-01-15", taxpayer.id);
+    let listed = operator.reconciliations(&mine).await.expect_status(200);
+    assert_eq!((&listed.data()["total"], &listed.data()["data"][0]["id"]), (&json!(1), &json!(id)));
+    assert!(listed.data()["data"][0].get("findings").is_none());
+    let other = operator.reconciliations(&format!("?taxpayer_id={}&day=2026-01-16", taxpayer.id)).await;
+    assert_eq!(other.expect_status(200).data()["total"], json!(0));
+    // It is begun at once and its end is not waited for.
+    let request = operator.request("POST", "/ops/reconciliations").header("prefer", "respond-async");
+    let queued = Answer::to(request.json(&body)).await.expect_status(202);
+    assert_eq!(queued.message(), "Reconciliation queued successfully");
+    let path = format!("/ops/reconciliations/{}", queued.data()["id"].as_str().unwrap());
+    assert_eq!(queued.header("location"), path);
+    let done = async || {
+        let one = operator.get(&path).await.expect_status(200).data().clone();
+        (one["state"] == "done").then_some(())
+    };
+    eventually("the end of it", done).await;
 }
 
-#[test]
-fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed() {
-    let often = [("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")];
-    apart("timed", &often, async |world| {
-        let (taxpayer, idle, operator) =
-            (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
-        signed(&taxpayer, "87654321-0001").await;
-        sent_elsewhere(world, &taxpayer, &documents::invoice_no());
-        let listed = async || {
-            let answer =
-                operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
-            let first = answer.data()["data"][0].clone();
-            (first["listed"] == 1 && first["by"] == "timer").then_some(first)
-        };
-        let one = eventually("what the timer found", listed).await;
-        assert_eq!((&one["state"], &one["agreed"]), (&json!("done"), &json!(1)));
-        let gauge = async || {
-            let page = world.anonymous().get("/metrics").await.text;
-            let has_gauge = page.contains("einvoice_reconciliation_findings{kind=\"missing_locally\"} 1");
-            (has_gauge && page.contains("einvoice_reconciliation_age_seconds ")).then_some(())
-        };
-        eventually("the metric of it", gauge).await;
-        let none = operator.reconciliations(&format!("?taxpayer_id={}", idle.id)).await.expect_status(200);
-        assert_eq!(none.data()["total"], json!(0), "nothing of it has moved");
-        // Later ones of the timer take the place of those that mended nothing.
-        let again = async || {
-            let answer =
-                operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
-            let data = answer.data().clone();
-            let is_later = data["data"][0]["id"] != one["id"] && data["data"][0]["state"] == "done";
-            (is_later && data["total"] == 1).then_some(())
-        };
-        eventually("a later one in its place", again).await;
-    });
-}
-
-#[test]
-fn what_an_operator_asks_for_is_audited_listed_and_shown() {
-    on_every_database(async |world| {
-        let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
-        let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15", "reason": "a complaint" });
-        let answer = operator.send("POST", "/ops/reconciliations", &body).await.expect_status(200);
-        assert_eq!(answer.message(), "Reconciliation ended");
-        let id = answer.data()["id"].as_str().unwrap().to_owned();
-        let one = operator.reconciliations(&format!("/{id}")).await.expect_status(200);
-        assert_eq!(one.data(), answer.data());
-        let audit = operator.audit(&format!("?subject={id}")).await.expect_status(200);
-        let entry = &audit.data()["data"][0];
-        assert_eq!(
-            (&entry["action"], &entry["reason"]),
-            (&json!("taxpayer.reconcile"), &json!("a complaint"))
-        );
-        assert_eq!(entry["taxpayer_id"], json!(taxpayer.id));
-        let mine = format!("?taxpayer_id={}&day=2026-01-15", taxpayer.id);
-        let listed = operator.reconciliations(&mine).await.expect_status(200);
-        assert_eq!((&listed.data()["total"], &listed.data()["data"][0]["id"]), (&json!(1), &json!(id)));
-        assert!(listed.data()["data"][0].get("findings").is_none());
-        let other = operator.reconciliations(&format!("?taxpayer_id={}&day=2026-01-16", taxpayer.id)).await;
-        assert_eq!(other.expect_status(200).data()["total"], json!(0));
-        // It is begun at once and its end is not waited for.
-        let request = operator.request("POST", "/ops/reconciliations").header("prefer", "respond-async");
-        let queued = Answer::to(request.json(&body)).await.expect_status(202);
-        assert_eq!(queued.message(), "Reconciliation queued successfully");
-        let path = format!("/ops/reconciliations/{}", queued.data()["id"].as_str().unwrap());
-        assert_eq!(queued.header("location"), path);
-        let done = async || {
-            let one = operator.get(&path).await.expect_status(200).data().clone();
-            (one["state"] == "done").then_some(())
-        };
-        eventually("the end of it", done).await;
-    });
-}
-
-#[test]
-fn what_cannot_be_compared_is_refused() {
-    on_every_database(async |world| {
-        let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
-        let send = async |body: &Value| operator.send("POST", "/ops/reconciliations", body).await;
-        let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15" });
-        send(&with(&body, "day", json!("9999-12-31"))).await.expect_faults(&["day"]);
-        send(&with(&body, "day", json!("9999-12-30"))).await.expect_faults(&["day"]);
-        send(&json!({})).await.expect_faults(&["day", "taxpayer_id"]);
-        send(&with(&body, "day", json!("15.01.2026"))).await.expect_faults(&["day"]);
-        for nobody in [i64::MAX, 999_999] {
-            send(&with(&body, "taxpayer_id", json!(nobody))).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
-        }
-        send(&with(&body, "day", json!("0001-01-01"))).await.expect_status(200);
-        operator.reconciliations("?day=yesterday").await.expect_faults(&["day"]);
-        let nothing = operator.reconciliations("?taxpayer_id=abc").await.expect_status(200);
-        assert_eq!(nothing.data()["total"], json!(0));
-        for id in ["00000000-0000-7000-8000-000000000000", "1", "abc", "%00"] {
-            let answer = operator.reconciliations(&format!("/{id}")).await;
-            answer.expect_refusal(404, "RECONCILIATION_NOT_FOUND");
-        }
-        let of_taxpayer = format!("?actor=operator&taxpayer_id={}", taxpayer.id);
-        let audit = operator.audit(&of_taxpayer).await.expect_status(200);
-        assert_eq!(audit.data()["total"], json!(1), "what was refused is not there");
-    });
+#[each_database]
+async fn what_cannot_be_compared_is_refused(world: &World) {
+    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let send = async |body: &Value| operator.send("POST", "/ops/reconciliations", body).await;
+    let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15" });
+    send(&with(&body, "day", json!("9999-12-31"))).await.expect_faults(&["day"]);
+    send(&with(&body, "day", json!("9999-12-30"))).await.expect_faults(&["day"]);
+    send(&json!({})).await.expect_faults(&["day", "taxpayer_id"]);
+    send(&with(&body, "day", json!("15.01.2026"))).await.expect_faults(&["day"]);
+    for nobody in [i64::MAX, 999_999] {
+        send(&with(&body, "taxpayer_id", json!(nobody))).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+    }
+    send(&with(&body, "day", json!("0001-01-01"))).await.expect_status(200);
+    operator.reconciliations("?day=yesterday").await.expect_faults(&["day"]);
+    let nothing = operator.reconciliations("?taxpayer_id=abc").await.expect_status(200);
+    assert_eq!(nothing.data()["total"], json!(0));
+    for id in ["00000000-0000-7000-8000-000000000000", "1", "abc", "%00"] {
+        let answer = operator.reconciliations(&format!("/{id}")).await;
+        answer.expect_refusal(404, "RECONCILIATION_NOT_FOUND");
+    }
+    let of_taxpayer = format!("?actor=operator&taxpayer_id={}", taxpayer.id);
+    let audit = operator.audit(&of_taxpayer).await.expect_status(200);
+    assert_eq!(audit.data()["total"], json!(1), "what was refused is not there");
 }

@@ -1,13 +1,14 @@
 //! Where an application keeps its books: a directory and a database of its own. Both are copies of what a first start
 //! left behind, once for each kind of database: to migrate and to fetch the authority's lists is most of a start.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Once};
-use std::{env, fs, process};
+use std::sync::LazyLock;
+use std::{fs, process};
 
 use einvoice::config::Settings;
 use sea_orm::{ConnectionTrait, Database};
+use testkit::Backend;
+use testkit::backend::postgres_server;
 use testkit::documents::number;
 
 use super::world::{RUNTIME, World, new_integrator};
@@ -29,16 +30,8 @@ const SETTINGS: [(&str, &str); 13] = [
     ("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "0"),
 ];
 
-static SKIPPED: Once = Once::new();
-static FIRST_ON_SQLITE: LazyLock<First> = LazyLock::new(|| First::start(Kind::Sqlite));
-static FIRST_ON_POSTGRES: LazyLock<First> = LazyLock::new(|| First::start(Kind::Postgres));
-
-/// Which database an application keeps its books in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Sqlite,
-    Postgres,
-}
+static FIRST_ON_SQLITE: LazyLock<First> = LazyLock::new(|| First::start(Backend::Sqlite));
+static FIRST_ON_POSTGRESQL: LazyLock<First> = LazyLock::new(|| First::start(Backend::Postgres));
 
 /// What a first start left behind.
 struct First {
@@ -49,53 +42,37 @@ struct First {
     integrator_key: String,
 }
 
-impl Kind {
-    pub(crate) fn available() -> Vec<Self> {
-        let has_server = env::var("EINVOICE_TEST_POSTGRES").is_ok();
-        if has_server {
-            return vec![Self::Sqlite, Self::Postgres];
-        }
-        SKIPPED.call_once(|| {
-            // The harness captures what is printed, not what is written here.
-            let line =
-                "SKIPPED: the PostgreSQL half of these tests: EINVOICE_TEST_POSTGRES names no server\n";
-            io::stderr().write_all(line.as_bytes()).unwrap();
-        });
-        vec![Self::Sqlite]
-    }
-}
-
 impl First {
-    fn start(kind: Kind) -> Self {
-        let home = fresh_directory(&format!("first-{kind:?}"));
-        let database = (kind == Kind::Postgres).then(|| RUNTIME.block_on(fresh_database("first", None)));
+    fn start(backend: Backend) -> Self {
+        let home = fresh_directory(&format!("first-{backend:?}"));
+        let database = (backend == Backend::Postgres).then(|| RUNTIME.block_on(fresh_database(None)));
         let settings = settings_at(&home, database.as_deref(), &[]);
         let integrator_key = RUNTIME.block_on(new_integrator(&settings));
-        World::begin(kind, settings, &integrator_key).stop();
+        World::begin(settings, &integrator_key).stop();
         Self { home, database, integrator_key }
     }
 
-    fn of(kind: Kind) -> &'static Self {
-        match kind {
-            Kind::Sqlite => &FIRST_ON_SQLITE,
-            Kind::Postgres => &FIRST_ON_POSTGRES,
+    fn of(backend: Backend) -> &'static Self {
+        match backend {
+            Backend::Sqlite => &FIRST_ON_SQLITE,
+            Backend::Postgres => &FIRST_ON_POSTGRESQL,
         }
     }
 }
 
 /// The settings of an application with books of its own, and the key of the integrator that is in them.
-pub(crate) fn furnished(kind: Kind, name: &str, changes: &[(&str, &str)]) -> (Settings, &'static str) {
-    let (first, home) = (First::of(kind), fresh_directory(&format!("{name}-{kind:?}")));
+pub(crate) fn furnished(backend: Backend, name: &str, changes: &[(&str, &str)]) -> (Settings, &'static str) {
+    let (first, home) = (First::of(backend), fresh_directory(name));
     for file in fs::read_dir(&first.home).unwrap().map(Result::unwrap) {
         fs::copy(file.path(), home.join(file.file_name())).unwrap();
     }
     let copied = first.database.as_deref();
-    let database = copied.map(|copied| RUNTIME.block_on(fresh_database(name, Some(copied))));
+    let database = copied.map(|copied| RUNTIME.block_on(fresh_database(Some(copied))));
     (settings_at(&home, database.as_deref(), changes), &first.integrator_key)
 }
 
 fn settings_at(home: &Path, database: Option<&str>, changes: &[(&str, &str)]) -> Settings {
-    let url = database.map(|name| format!("{}/{name}", server().rsplit_once('/').unwrap().0));
+    let url = database.map(|name| format!("{}/{name}", postgres_server().rsplit_once('/').unwrap().0));
     let own = [("DATA_DIR", home.to_str().unwrap()), ("DATABASE__URL", url.as_deref().unwrap_or_default())];
     let pairs = SETTINGS.iter().chain(&own).chain(changes);
     let variables = pairs.map(|(key, value)| (format!("EINVOICE__{key}"), (*value).to_owned()));
@@ -111,14 +88,10 @@ fn fresh_directory(name: &str) -> PathBuf {
     directory
 }
 
-fn server() -> String {
-    env::var("EINVOICE_TEST_POSTGRES").unwrap()
-}
-
 /// The name of a new database, empty or a copy of one that nobody uses.
-async fn fresh_database(name: &str, copied: Option<&str>) -> String {
-    let database = format!("api_{}_{}_{}", name.replace('-', "_"), process::id(), number());
-    let admin = Database::connect(server()).await.unwrap();
+async fn fresh_database(copied: Option<&str>) -> String {
+    let database = format!("api_{}_{}", process::id(), number());
+    let admin = Database::connect(postgres_server()).await.unwrap();
     admin.execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")).await.unwrap();
     let template = copied.map(|copied| format!(" TEMPLATE {copied}")).unwrap_or_default();
     admin.execute_unprepared(&format!("CREATE DATABASE {database}{template}")).await.unwrap();

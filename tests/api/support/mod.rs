@@ -21,3 +21,5 @@ pub(crate) mod planted;
 pub(crate) mod receiver;
 pub(crate) mod supplies;
 pub(crate) mod world;
+
+pub(crate) use world::{run_case, run_case_with};

@@ -12,25 +12,29 @@ use einvoice::app::{self, Application};
 use einvoice::config::Settings;
 use einvoice::domain::access::api_key::KeyTerms;
 use einvoice::domain::kernel::codes::Subscription;
-use futures_util::FutureExt;
-use futures_util::future::{LocalBoxFuture, join_all};
+use futures_util::future::LocalBoxFuture;
 use sandbox::{PartyEnrolment, State};
 use sea_orm::{ConnectionTrait, Database};
 use secrecy::ExposeSecret;
 use serde_json::json;
+use testkit::Backend;
 use testkit::documents::{self, number};
 use tokio::runtime::Runtime;
 
 use super::answer::Answer;
 use super::clients::{Anonymous, Integrator, Operator, TAXPAYERS, Taxpayer};
-use super::home::{self, Kind};
+use super::home;
 
 /// Runs every test; the connections of the HTTP client belong to it.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 });
-static SHARED: LazyLock<Vec<World>> =
-    LazyLock::new(|| Kind::available().into_iter().map(|kind| World::start(kind, "shared", &[])).collect());
+static ON_SQLITE: LazyLock<World> = LazyLock::new(|| World::start(Backend::Sqlite, "shared-sqlite", &[]));
+static ON_POSTGRESQL: LazyLock<World> =
+    LazyLock::new(|| World::start(Backend::Postgres, "shared-postgresql", &[]));
+
+/// An application of its own, with the settings that all have.
+pub(crate) const ALONE: &[(&str, &str)] = &[];
 
 /// How long anything may take that is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -38,7 +42,6 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// A running application.
 pub(crate) struct World {
-    kind: Kind,
     address: SocketAddr,
     settings: Settings,
     pub(crate) authority: Arc<State>,
@@ -48,31 +51,28 @@ pub(crate) struct World {
     thread: JoinHandle<()>,
 }
 
-/// Runs a case on the shared application of each database.
-pub(crate) fn on_every_database(case: impl AsyncFn(&'static World)) {
-    on_each(SHARED.iter(), case);
-}
-
-/// Runs a case on an application of its own, with settings of its own, on each database.
-pub(crate) fn apart(name: &str, settings: &[(&str, &str)], case: impl AsyncFn(&World)) {
-    let worlds: Vec<_> =
-        Kind::available().into_iter().map(|kind| World::start(kind, name, settings)).collect();
-    on_each(worlds.iter(), case);
-    worlds.into_iter().for_each(World::stop);
-}
-
 /// One type for the cases of all tests: what runs them is compiled once.
-fn on_each<'a>(worlds: impl Iterator<Item = &'a World>, case: impl AsyncFn(&'a World)) {
-    side_by_side(worlds.map(|world| (world.kind, case(world).boxed_local())).collect());
+type Case = for<'a> fn(&'a World) -> LocalBoxFuture<'a, ()>;
+
+/// Runs a case on the application that the tests share.
+pub(crate) fn run_case(backend: Backend, _: &str, case: Case) {
+    let world = match backend {
+        Backend::Sqlite => &ON_SQLITE,
+        Backend::Postgres => &ON_POSTGRESQL,
+    };
+    run(world, case);
 }
 
-/// Most of a case's time is waiting.
-fn side_by_side(cases: Vec<(Kind, LocalBoxFuture<'_, ()>)>) {
-    let cases = cases.into_iter().map(async |(kind, case)| {
-        case.await;
-        eprintln!("it holds on {kind:?}");
-    });
-    insta::allow_duplicates! { RUNTIME.block_on(join_all(cases)) };
+/// Runs a case on an application of its own, with these settings.
+pub(crate) fn run_case_with(backend: Backend, name: &str, settings: &[(&str, &str)], case: Case) {
+    let world = World::start(backend, &name.replace("::", "-"), settings);
+    run(&world, case);
+    world.stop();
+}
+
+/// Both tests of a case make the same inline snapshots.
+fn run(world: &World, case: Case) {
+    insta::allow_duplicates! { RUNTIME.block_on(case(world)) };
 }
 
 /// Looks again until there is something to see.
@@ -88,18 +88,18 @@ pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Opt
 }
 
 impl World {
-    fn start(kind: Kind, name: &str, changes: &[(&str, &str)]) -> Self {
-        let (settings, integrator_key) = home::furnished(kind, name, changes);
-        Self::begin(kind, settings, integrator_key)
+    fn start(backend: Backend, name: &str, changes: &[(&str, &str)]) -> Self {
+        let (settings, integrator_key) = home::furnished(backend, name, changes);
+        Self::begin(settings, integrator_key)
     }
 
-    pub(crate) fn begin(kind: Kind, settings: Settings, integrator_key: &str) -> Self {
+    pub(crate) fn begin(settings: Settings, integrator_key: &str) -> Self {
         let (tell, told) = mpsc::channel();
         let for_thread = settings.clone();
-        let thread = thread::spawn(move || actix_rt::System::new().block_on(run(for_thread, tell)));
+        let thread = thread::spawn(move || actix_rt::System::new().block_on(serve(for_thread, tell)));
         let (address, authority_root, authority, handle) = told.recv().unwrap();
         let integrator_key = integrator_key.to_owned();
-        Self { kind, address, settings, authority, authority_root, integrator_key, handle, thread }
+        Self { address, settings, authority, authority_root, integrator_key, handle, thread }
     }
 
     /// Ends it, so that its timers and connections are not there beside the tests that follow.
@@ -219,7 +219,7 @@ impl World {
     }
 }
 
-async fn run(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>) {
+async fn serve(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>) {
     let application = Application::build(&settings).await.unwrap();
     let sandbox = application.house().sandbox.as_ref().unwrap();
     let (root, authority) = (sandbox.base_url(), Arc::clone(sandbox.state()));

@@ -2,39 +2,39 @@
 
 use serde_json::json;
 use testkit::documents::{self, number};
+use testkit::each_database;
 use testkit::edit::{with, without};
 
 use crate::support::answer::stable;
 use crate::support::clients::TAXPAYERS;
-use crate::support::world::{apart, on_every_database};
+use crate::support::world::World;
 
-#[test]
-fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps() {
-    on_every_database(async |world| {
-        let body = documents::taxpayer();
-        let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
-        let same = [
-            "name",
-            "email",
-            "tin_no",
-            "address",
-            "nature_of_business",
-            "authority_business_id",
-            "authority_service_id",
-        ];
-        for name in same {
-            assert_eq!(answer.data()[name], body[name], "{name}");
-        }
-        for stamp in ["created_at", "updated_at"] {
-            let stamp = answer.data()[stamp].as_str().unwrap();
-            assert_eq!(stamp.len(), "2026-01-15T10:00:00.000000Z".len(), "{stamp}");
-            assert!(jiff::civil::DateTime::strptime("%Y-%m-%dT%H:%M:%S.%6fZ", stamp).is_ok(), "{stamp}");
-        }
-        let unsteady = ["name", "email", "tin_no", "authority_business_id", "authority_service_id", "id"];
-        let unsteady = unsteady.map(|name| format!("/data/{name}"));
-        let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
-        unsteady.extend(["/data/created_at", "/data/updated_at"]);
-        insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+#[each_database]
+async fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps(world: &World) {
+    let body = documents::taxpayer();
+    let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
+    let same = [
+        "name",
+        "email",
+        "tin_no",
+        "address",
+        "nature_of_business",
+        "authority_business_id",
+        "authority_service_id",
+    ];
+    for name in same {
+        assert_eq!(answer.data()[name], body[name], "{name}");
+    }
+    for stamp in ["created_at", "updated_at"] {
+        let stamp = answer.data()[stamp].as_str().unwrap();
+        assert_eq!(stamp.len(), "2026-01-15T10:00:00.000000Z".len(), "{stamp}");
+        assert!(jiff::civil::DateTime::strptime("%Y-%m-%dT%H:%M:%S.%6fZ", stamp).is_ok(), "{stamp}");
+    }
+    let unsteady = ["name", "email", "tin_no", "authority_business_id", "authority_service_id", "id"];
+    let unsteady = unsteady.map(|name| format!("/data/{name}"));
+    let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
+    unsteady.extend(["/data/created_at", "/data/updated_at"]);
+    insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
             {
               "data": {
                 "address": "1 Marina Road",
@@ -52,217 +52,192 @@ fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps() {
               "success": true
             }
         "#);
-    });
 }
 
-#[test]
-fn each_required_field_is_asked_for() {
-    on_every_database(async |world| {
-        let integrator = world.integrator();
-        for path in [
-            "name",
-            "email",
-            "tin_no",
-            "authority_service_id",
-            "authority_business_id",
-            "address",
-            "contact_person",
-            "contact_person.first_name",
-            "contact_person.last_name",
-            "contact_person.email",
-        ] {
-            integrator.create_taxpayer(&without(&documents::taxpayer(), path)).await.expect_faults(&[path]);
-            for nothing in [json!(null), json!("")] {
-                let body = with(&documents::taxpayer(), path, nothing);
-                integrator.create_taxpayer(&body).await.expect_faults(&[path]);
-            }
+#[each_database]
+async fn each_required_field_is_asked_for(world: &World) {
+    let integrator = world.integrator();
+    for path in [
+        "name",
+        "email",
+        "tin_no",
+        "authority_service_id",
+        "authority_business_id",
+        "address",
+        "contact_person",
+        "contact_person.first_name",
+        "contact_person.last_name",
+        "contact_person.email",
+    ] {
+        integrator.create_taxpayer(&without(&documents::taxpayer(), path)).await.expect_faults(&[path]);
+        for nothing in [json!(null), json!("")] {
+            let body = with(&documents::taxpayer(), path, nothing);
+            integrator.create_taxpayer(&body).await.expect_faults(&[path]);
         }
-    });
+    }
 }
 
-#[test]
-fn what_is_optional_may_be_left_out() {
-    on_every_database(async |world| {
-        let mut body = documents::taxpayer();
-        for path in ["phone", "nature_of_business", "contact_person.phone"] {
-            body = without(&body, path);
-        }
-        let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
-        assert_eq!(answer.message(), "Taxpayer created successfully");
-        assert_eq!(answer.data()["nature_of_business"], json!(null));
-    });
+#[each_database]
+async fn what_is_optional_may_be_left_out(world: &World) {
+    let mut body = documents::taxpayer();
+    for path in ["phone", "nature_of_business", "contact_person.phone"] {
+        body = without(&body, path);
+    }
+    let answer = world.integrator().create_taxpayer(&body).await.expect_status(201);
+    assert_eq!(answer.message(), "Taxpayer created successfully");
+    assert_eq!(answer.data()["nature_of_business"], json!(null));
 }
 
-#[test]
-fn a_value_outside_what_its_field_takes_is_refused() {
-    on_every_database(async |world| {
-        let integrator = world.integrator();
-        for (path, odd) in [
-            ("name", json!("x".repeat(256))),
-            ("name", json!("a\u{0}b")),
-            ("name", json!(7)),
-            ("email", json!("plain")),
-            ("email", json!(format!("{}@trading.example", "x".repeat(250)))),
-            ("tin_no", json!("1".repeat(21))),
-            ("tin_no", json!(12345)),
-            ("tin_no", json!("-./\u{2013}\u{200b}")),
-            ("nature_of_business", json!("x".repeat(501))),
-            ("authority_service_id", json!("94AD90F")),
-            ("authority_service_id", json!("94AD90FBB")),
-            ("authority_service_id", json!("94AD90FG")),
-            ("authority_business_id", json!("not-a-uuid")),
-            ("authority_business_id", json!("11111111111141118111000000000001")),
-            ("contact_person", json!("Ada Obi")),
-            ("contact_person.email", json!("ada")),
-            ("contact_person.password", json!("short")),
-            ("contact_person.password", json!("eleven char")),
-        ] {
-            let answer = integrator.create_taxpayer(&with(&documents::taxpayer(), path, odd.clone())).await;
-            assert_eq!(answer.faulty_paths(), [path], "{odd}: {}", answer.text);
-            answer.expect_faults(&[path]);
-        }
-    });
+#[each_database]
+async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
+    let integrator = world.integrator();
+    for (path, odd) in [
+        ("name", json!("x".repeat(256))),
+        ("name", json!("a\u{0}b")),
+        ("name", json!(7)),
+        ("email", json!("plain")),
+        ("email", json!(format!("{}@trading.example", "x".repeat(250)))),
+        ("tin_no", json!("1".repeat(21))),
+        ("tin_no", json!(12345)),
+        ("tin_no", json!("-./\u{2013}\u{200b}")),
+        ("nature_of_business", json!("x".repeat(501))),
+        ("authority_service_id", json!("94AD90F")),
+        ("authority_service_id", json!("94AD90FBB")),
+        ("authority_service_id", json!("94AD90FG")),
+        ("authority_business_id", json!("not-a-uuid")),
+        ("authority_business_id", json!("11111111111141118111000000000001")),
+        ("contact_person", json!("Ada Obi")),
+        ("contact_person.email", json!("ada")),
+        ("contact_person.password", json!("short")),
+        ("contact_person.password", json!("eleven char")),
+    ] {
+        let answer = integrator.create_taxpayer(&with(&documents::taxpayer(), path, odd.clone())).await;
+        assert_eq!(answer.faulty_paths(), [path], "{odd}: {}", answer.text);
+        answer.expect_faults(&[path]);
+    }
 }
 
-#[test]
-fn values_at_the_ends_of_what_is_allowed_are_accepted() {
-    on_every_database(async |world| {
-        let integrator = world.integrator();
-        let n = number();
-        for (path, value) in [
-            ("name", json!("é".repeat(255))),
-            ("tin_no", json!(format!("{n:020}"))),
-            ("nature_of_business", json!("é".repeat(500))),
-            ("authority_service_id", json!(format!("{:08x}", 0xB000_0000 + n))),
-            ("contact_person.password", json!("twelve chars")),
-        ] {
-            integrator.create_taxpayer(&with(&documents::taxpayer(), path, value)).await.expect_status(201);
-        }
-    });
+#[each_database]
+async fn values_at_the_ends_of_what_is_allowed_are_accepted(world: &World) {
+    let integrator = world.integrator();
+    let n = number();
+    for (path, value) in [
+        ("name", json!("é".repeat(255))),
+        ("tin_no", json!(format!("{n:020}"))),
+        ("nature_of_business", json!("é".repeat(500))),
+        ("authority_service_id", json!(format!("{:08x}", 0xB000_0000 + n))),
+        ("contact_person.password", json!("twelve chars")),
+    ] {
+        integrator.create_taxpayer(&with(&documents::taxpayer(), path, value)).await.expect_status(201);
+    }
 }
 
-#[test]
-fn unique_fields_are_unique_over_all_integrators() {
-    on_every_database(async |world| {
-        let first = documents::taxpayer();
-        world.integrator().create_taxpayer(&first).await.expect_status(201);
-        let other = world.new_integrator().await;
-        let upper = |path: &str| json!(first[path].as_str().unwrap().to_uppercase());
-        for (path, taken) in [
-            ("email", first["email"].clone()),
-            ("tin_no", first["tin_no"].clone()),
-            ("authority_service_id", first["authority_service_id"].clone()),
-            ("authority_business_id", first["authority_business_id"].clone()),
-            ("contact_person.email", first["contact_person"]["email"].clone()),
-            ("email", upper("email")),
-        ] {
-            let body = with(&documents::taxpayer(), path, taken);
-            other.create_taxpayer(&body).await.expect_faults(&[path]);
-        }
-        let all = other.create_taxpayer(&first).await;
-        let paths =
-            ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"];
-        all.expect_faults(&paths);
-        assert_eq!(other.get(TAXPAYERS).await.data()["total"], json!(0));
-    });
+#[each_database]
+async fn unique_fields_are_unique_over_all_integrators(world: &World) {
+    let first = documents::taxpayer();
+    world.integrator().create_taxpayer(&first).await.expect_status(201);
+    let other = world.new_integrator().await;
+    let upper = |path: &str| json!(first[path].as_str().unwrap().to_uppercase());
+    for (path, taken) in [
+        ("email", first["email"].clone()),
+        ("tin_no", first["tin_no"].clone()),
+        ("authority_service_id", first["authority_service_id"].clone()),
+        ("authority_business_id", first["authority_business_id"].clone()),
+        ("contact_person.email", first["contact_person"]["email"].clone()),
+        ("email", upper("email")),
+    ] {
+        let body = with(&documents::taxpayer(), path, taken);
+        other.create_taxpayer(&body).await.expect_faults(&[path]);
+    }
+    let all = other.create_taxpayer(&first).await;
+    let paths = ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"];
+    all.expect_faults(&paths);
+    assert_eq!(other.get(TAXPAYERS).await.data()["total"], json!(0));
 }
 
-#[test]
-fn a_tax_number_that_looks_like_a_taken_one_is_taken() {
-    on_every_database(async |world| {
-        let first = documents::taxpayer();
-        world.integrator().create_taxpayer(&first).await.expect_status(201);
-        let tin = first["tin_no"].as_str().unwrap();
-        let other = world.new_integrator().await;
-        for look_alike in [
-            tin.replace('-', ""),
-            tin.replace('-', " "),
-            tin.replace('-', "\u{2013}"),
-            tin.replace('-', "\u{2212}"),
-            tin.replace('-', "\u{a0}"),
-            tin.replace('-', "-\u{200b}"),
-            tin.replace('0', "０"),
-            format!("{tin}\u{301}"),
-            format!("\u{2066}{tin}."),
-        ] {
-            let answer =
-                other.create_taxpayer(&with(&documents::taxpayer(), "tin_no", json!(look_alike))).await;
-            let answer = answer.expect_faults(&["tin_no"]);
-            assert_eq!(answer.message(), "The tin_no has already been taken.", "{look_alike:?}");
-        }
-    });
+#[each_database]
+async fn a_tax_number_that_looks_like_a_taken_one_is_taken(world: &World) {
+    let first = documents::taxpayer();
+    world.integrator().create_taxpayer(&first).await.expect_status(201);
+    let tin = first["tin_no"].as_str().unwrap();
+    let other = world.new_integrator().await;
+    for look_alike in [
+        tin.replace('-', ""),
+        tin.replace('-', " "),
+        tin.replace('-', "\u{2013}"),
+        tin.replace('-', "\u{2212}"),
+        tin.replace('-', "\u{a0}"),
+        tin.replace('-', "-\u{200b}"),
+        tin.replace('0', "０"),
+        format!("{tin}\u{301}"),
+        format!("\u{2066}{tin}."),
+    ] {
+        let answer = other.create_taxpayer(&with(&documents::taxpayer(), "tin_no", json!(look_alike))).await;
+        let answer = answer.expect_faults(&["tin_no"]);
+        assert_eq!(answer.message(), "The tin_no has already been taken.", "{look_alike:?}");
+    }
 }
 
-#[test]
-fn of_look_alikes_that_come_at_once_one_is_created() {
-    on_every_database(async |world| {
-        let integrator = world.integrator();
-        let first = documents::taxpayer();
-        let tin = first["tin_no"].as_str().unwrap();
-        let spellings = ["-", "", " ", "/", ".", "\u{2013}"].map(|dash| tin.replace('-', dash));
-        let created = spellings.map(async |tin| {
-            integrator.create_taxpayer(&with(&documents::taxpayer(), "tin_no", json!(tin))).await.status
-        });
-        let mut statuses = futures_util::future::join_all(created).await;
-        statuses.sort_unstable();
-        assert_eq!(statuses, [201, 422, 422, 422, 422, 422]);
+#[each_database]
+async fn of_look_alikes_that_come_at_once_one_is_created(world: &World) {
+    let integrator = world.integrator();
+    let first = documents::taxpayer();
+    let tin = first["tin_no"].as_str().unwrap();
+    let spellings = ["-", "", " ", "/", ".", "\u{2013}"].map(|dash| tin.replace('-', dash));
+    let created = spellings.map(async |tin| {
+        integrator.create_taxpayer(&with(&documents::taxpayer(), "tin_no", json!(tin))).await.status
     });
+    let mut statuses = futures_util::future::join_all(created).await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 422, 422, 422, 422, 422]);
 }
 
-#[test]
-fn who_asks_for_many_names_that_are_taken_is_told_no_more() {
-    apart("refused-creates", &[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")], async |world| {
-        let integrator = world.integrator();
-        let first = documents::taxpayer();
-        integrator.create_taxpayer(&first).await.expect_status(201);
-        let guess = with(&documents::taxpayer(), "tin_no", first["tin_no"].clone());
-        for _ in 0..2 {
-            integrator.create_taxpayer(&guess).await.expect_faults(&["tin_no"]);
-        }
-        let refused = integrator.create_taxpayer(&guess).await.expect_refusal(429, "RATE_LIMITED");
-        assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
-        integrator.create_taxpayer(&documents::taxpayer()).await.expect_status(201);
-    });
+#[each_database(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")])]
+async fn who_asks_for_many_names_that_are_taken_is_told_no_more(world: &World) {
+    let integrator = world.integrator();
+    let first = documents::taxpayer();
+    integrator.create_taxpayer(&first).await.expect_status(201);
+    let guess = with(&documents::taxpayer(), "tin_no", first["tin_no"].clone());
+    for _ in 0..2 {
+        integrator.create_taxpayer(&guess).await.expect_faults(&["tin_no"]);
+    }
+    let refused = integrator.create_taxpayer(&guess).await.expect_refusal(429, "RATE_LIMITED");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+    integrator.create_taxpayer(&documents::taxpayer()).await.expect_status(201);
 }
 
-#[test]
-fn the_case_of_hexadecimal_does_not_make_an_id_another_one() {
-    on_every_database(async |world| {
-        let n = number();
-        let with_ids = |service: String, business: String| {
-            let body = with(&documents::taxpayer(), "authority_service_id", json!(service));
-            with(&body, "authority_business_id", json!(business))
-        };
-        let (service, business) =
-            (format!("{:08x}", 0xC000_0000 + n), format!("abcdefab-1111-4111-8111-{n:012}"));
-        let first = with_ids(service.clone(), business.clone());
-        world.integrator().create_taxpayer(&first).await.expect_status(201);
-        let again = with_ids(service.to_uppercase(), business.to_uppercase());
-        let answer = world.integrator().create_taxpayer(&again).await;
-        answer.expect_faults(&["authority_service_id", "authority_business_id"]);
-    });
+#[each_database]
+async fn the_case_of_hexadecimal_does_not_make_an_id_another_one(world: &World) {
+    let n = number();
+    let with_ids = |service: String, business: String| {
+        let body = with(&documents::taxpayer(), "authority_service_id", json!(service));
+        with(&body, "authority_business_id", json!(business))
+    };
+    let (service, business) =
+        (format!("{:08x}", 0xC000_0000 + n), format!("abcdefab-1111-4111-8111-{n:012}"));
+    let first = with_ids(service.clone(), business.clone());
+    world.integrator().create_taxpayer(&first).await.expect_status(201);
+    let again = with_ids(service.to_uppercase(), business.to_uppercase());
+    let answer = world.integrator().create_taxpayer(&again).await;
+    answer.expect_faults(&["authority_service_id", "authority_business_id"]);
 }
 
-#[test]
-fn a_contact_may_have_the_address_of_its_business() {
-    on_every_database(async |world| {
-        let body = documents::taxpayer();
-        let body = with(&body, "contact_person.email", body["email"].clone());
-        world.integrator().create_taxpayer(&body).await.expect_status(201);
-    });
+#[each_database]
+async fn a_contact_may_have_the_address_of_its_business(world: &World) {
+    let body = documents::taxpayer();
+    let body = with(&body, "contact_person.email", body["email"].clone());
+    world.integrator().create_taxpayer(&body).await.expect_status(201);
 }
 
-#[test]
-fn only_an_integrators_key_opens_the_integrator_surface() {
-    on_every_database(async |world| {
-        let body = documents::taxpayer();
-        let answer = world.anonymous().send("POST", TAXPAYERS, &body).await;
-        answer.expect_refusal(401, "UNAUTHENTICATED");
-        for key in ["sik_unknown", "nonsense"] {
-            let answer = world.anonymous().with_key(key).send("POST", TAXPAYERS, &body).await;
-            answer.expect_refusal(401, "INVALID_API_KEY");
-        }
-        let answer = world.taxpayer().await.send("POST", TAXPAYERS, &body).await;
+#[each_database]
+async fn only_an_integrators_key_opens_the_integrator_surface(world: &World) {
+    let body = documents::taxpayer();
+    let answer = world.anonymous().send("POST", TAXPAYERS, &body).await;
+    answer.expect_refusal(401, "UNAUTHENTICATED");
+    for key in ["sik_unknown", "nonsense"] {
+        let answer = world.anonymous().with_key(key).send("POST", TAXPAYERS, &body).await;
         answer.expect_refusal(401, "INVALID_API_KEY");
-    });
+    }
+    let answer = world.taxpayer().await.send("POST", TAXPAYERS, &body).await;
+    answer.expect_refusal(401, "INVALID_API_KEY");
 }

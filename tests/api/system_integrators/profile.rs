@@ -1,61 +1,54 @@
 //! PATCH /v1/system-integrators/taxpayers/{id}/profile.
 
 use serde_json::json;
+use testkit::each_database;
 
 use crate::support::clients::TAXPAYERS;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn what_is_not_sent_stays() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let path = format!("{TAXPAYERS}/{}", taxpayer.id);
-        let before = integrator.get(&path).await.expect_status(200).data().clone();
-        let body = json!({ "city": "Jos", "state": "Plateau", "country": "NG" });
-        let answer = integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
-        assert_eq!(answer.body["success"], json!(true));
-        let after = integrator.get(&path).await.expect_status(200).data().clone();
-        for name in ["name", "tin", "email", "address", "authority_service_id", "users"] {
-            assert_eq!(after[name], before[name], "{name}");
-        }
-    });
+#[each_database]
+async fn what_is_not_sent_stays(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let path = format!("{TAXPAYERS}/{}", taxpayer.id);
+    let before = integrator.get(&path).await.expect_status(200).data().clone();
+    let body = json!({ "city": "Jos", "state": "Plateau", "country": "NG" });
+    let answer = integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
+    assert_eq!(answer.body["success"], json!(true));
+    let after = integrator.get(&path).await.expect_status(200).data().clone();
+    for name in ["name", "tin", "email", "address", "authority_service_id", "users"] {
+        assert_eq!(after[name], before[name], "{name}");
+    }
 }
 
-#[test]
-fn the_business_email_is_the_taxpayers_email() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let email = format!("billing{}@trading.example", taxpayer.id);
-        let body = json!({ "business_email": email });
-        integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
-        let read = integrator.get(&format!("{TAXPAYERS}/{}", taxpayer.id)).await.expect_status(200);
-        assert_eq!(read.data()["email"], json!(email));
-    });
+#[each_database]
+async fn the_business_email_is_the_taxpayers_email(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let email = format!("billing{}@trading.example", taxpayer.id);
+    let body = json!({ "business_email": email });
+    integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
+    let read = integrator.get(&format!("{TAXPAYERS}/{}", taxpayer.id)).await.expect_status(200);
+    assert_eq!(read.data()["email"], json!(email));
 }
 
-#[test]
-fn the_business_email_of_another_taxpayer_is_taken() {
-    on_every_database(async |world| {
-        let (one, other, integrator) = (world.newcomer().await, world.newcomer().await, world.integrator());
-        let read = integrator.get(&format!("{TAXPAYERS}/{}", one.id)).await.expect_status(200);
-        let body = json!({ "business_email": read.data()["email"] });
-        let answer = integrator.change_profile(other.id, &body).await;
-        answer.expect_faults(&["business_email"]);
-    });
+#[each_database]
+async fn the_business_email_of_another_taxpayer_is_taken(world: &World) {
+    let (one, other, integrator) = (world.newcomer().await, world.newcomer().await, world.integrator());
+    let read = integrator.get(&format!("{TAXPAYERS}/{}", one.id)).await.expect_status(200);
+    let body = json!({ "business_email": read.data()["email"] });
+    let answer = integrator.change_profile(other.id, &body).await;
+    answer.expect_faults(&["business_email"]);
 }
 
-#[test]
-fn a_value_outside_what_its_field_takes_is_refused() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        for (name, odd) in [
-            ("city", json!("x".repeat(256))),
-            ("state", json!(7)),
-            ("country", json!("a\u{0}b")),
-            ("business_email", json!("plain")),
-        ] {
-            let answer = integrator.change_profile(taxpayer.id, &json!({ name: odd })).await;
-            answer.expect_faults(&[name]);
-        }
-    });
+#[each_database]
+async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    for (name, odd) in [
+        ("city", json!("x".repeat(256))),
+        ("state", json!(7)),
+        ("country", json!("a\u{0}b")),
+        ("business_email", json!("plain")),
+    ] {
+        let answer = integrator.change_profile(taxpayer.id, &json!({ name: odd })).await;
+        answer.expect_faults(&[name]);
+    }
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 
 use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 const CREATED: &str = "invoice.created";
 const URL: &str = "http://127.0.0.1:9/notifications";
@@ -22,67 +23,57 @@ async fn attempts(taxpayer: &Taxpayer, integrator: &Integrator) -> usize {
     newest["attempts"].as_array().unwrap().len()
 }
 
-#[test]
-fn an_endpoint_is_tried_by_its_own_schedule_until_it_has_the_deployments_again() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator, receiver) =
-            (world.taxpayer().await, world.integrator(), Receiver::start());
-        receiver.answer_always(Reply::Status(500));
-        let path = webhook(taxpayer.id);
-        for (schedule, made) in [(json!([0, 0]), 2), (json!([0]), 1), (Value::Null, 4)] {
-            let body = json!({
-                "webhook_url": receiver.url(), "enabled_events": [CREATED], "retry_schedule_s": schedule,
-            });
-            let answer = integrator.send("PUT", &path, &body).await.expect_status(200);
-            assert_eq!((&answer.data()["retry_schedule_s"], answer.warnings().as_str()), (&schedule, ""));
-            assert_eq!(attempts(&taxpayer, &integrator).await, made, "{schedule}");
-        }
-    });
+#[each_database]
+async fn an_endpoint_is_tried_by_its_own_schedule_until_it_has_the_deployments_again(world: &World) {
+    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    receiver.answer_always(Reply::Status(500));
+    let path = webhook(taxpayer.id);
+    for (schedule, made) in [(json!([0, 0]), 2), (json!([0]), 1), (Value::Null, 4)] {
+        let body = json!({
+            "webhook_url": receiver.url(), "enabled_events": [CREATED], "retry_schedule_s": schedule,
+        });
+        let answer = integrator.send("PUT", &path, &body).await.expect_status(200);
+        assert_eq!((&answer.data()["retry_schedule_s"], answer.warnings().as_str()), (&schedule, ""));
+        assert_eq!(attempts(&taxpayer, &integrator).await, made, "{schedule}");
+    }
 }
 
-#[test]
-fn a_schedule_that_is_left_out_stays() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let path = webhook(taxpayer.id);
-        let first = json!({ "webhook_url": URL, "retry_schedule_s": [0, 60, 2_678_400] });
-        integrator.send("POST", &path, &first).await.expect_status(200);
-        let answer = integrator.set_webhook(taxpayer.id, URL, &[CREATED]).await.expect_status(200);
-        assert_eq!(answer.data()["retry_schedule_s"], first["retry_schedule_s"]);
-        let read = integrator.webhook(taxpayer.id).await.expect_status(200);
-        assert_eq!(read.data()["retry_schedule_s"], first["retry_schedule_s"]);
-        let enabled = integrator.enable_webhook(taxpayer.id, "none").await.expect_status(200);
-        assert_eq!(enabled.data()["retry_schedule_s"], first["retry_schedule_s"]);
-    });
+#[each_database]
+async fn a_schedule_that_is_left_out_stays(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let path = webhook(taxpayer.id);
+    let first = json!({ "webhook_url": URL, "retry_schedule_s": [0, 60, 2_678_400] });
+    integrator.send("POST", &path, &first).await.expect_status(200);
+    let answer = integrator.set_webhook(taxpayer.id, URL, &[CREATED]).await.expect_status(200);
+    assert_eq!(answer.data()["retry_schedule_s"], first["retry_schedule_s"]);
+    let read = integrator.webhook(taxpayer.id).await.expect_status(200);
+    assert_eq!(read.data()["retry_schedule_s"], first["retry_schedule_s"]);
+    let enabled = integrator.enable_webhook(taxpayer.id, "none").await.expect_status(200);
+    assert_eq!(enabled.data()["retry_schedule_s"], first["retry_schedule_s"]);
 }
 
-#[test]
-fn a_schedule_that_is_odd_is_refused_and_changes_nothing() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let path = webhook(taxpayer.id);
-        integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
-        for (odd, fault) in [
-            (json!([]), "retry_schedule_s"),
-            (json!(5), "retry_schedule_s"),
-            (json!("[0]"), "retry_schedule_s"),
-            (json!({ "0": 1 }), "retry_schedule_s"),
-            (json!(vec![0; 51]), "retry_schedule_s"),
-            (json!(vec![0; 20_000]), "retry_schedule_s"),
-            (json!([0, -1]), "retry_schedule_s.1"),
-            (json!([0, 2_678_401]), "retry_schedule_s.1"),
-            (json!([u64::MAX]), "retry_schedule_s.0"),
-            (json!([0.5]), "retry_schedule_s.0"),
-            (json!([null]), "retry_schedule_s.0"),
-            (json!(["0"]), "retry_schedule_s.0"),
-        ] {
-            let body = json!({ "webhook_url": "http://127.0.0.1:10/", "retry_schedule_s": odd });
-            integrator.send("PUT", &path, &body).await.expect_faults(&[fault]);
-        }
-        let read = integrator.webhook(taxpayer.id).await.expect_status(200);
-        assert_eq!(
-            (&read.data()["webhook_url"], &read.data()["retry_schedule_s"]),
-            (&json!(URL), &Value::Null)
-        );
-    });
+#[each_database]
+async fn a_schedule_that_is_odd_is_refused_and_changes_nothing(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let path = webhook(taxpayer.id);
+    integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
+    for (odd, fault) in [
+        (json!([]), "retry_schedule_s"),
+        (json!(5), "retry_schedule_s"),
+        (json!("[0]"), "retry_schedule_s"),
+        (json!({ "0": 1 }), "retry_schedule_s"),
+        (json!(vec![0; 51]), "retry_schedule_s"),
+        (json!(vec![0; 20_000]), "retry_schedule_s"),
+        (json!([0, -1]), "retry_schedule_s.1"),
+        (json!([0, 2_678_401]), "retry_schedule_s.1"),
+        (json!([u64::MAX]), "retry_schedule_s.0"),
+        (json!([0.5]), "retry_schedule_s.0"),
+        (json!([null]), "retry_schedule_s.0"),
+        (json!(["0"]), "retry_schedule_s.0"),
+    ] {
+        let body = json!({ "webhook_url": "http://127.0.0.1:10/", "retry_schedule_s": odd });
+        integrator.send("PUT", &path, &body).await.expect_faults(&[fault]);
+    }
+    let read = integrator.webhook(taxpayer.id).await.expect_status(200);
+    assert_eq!((&read.data()["webhook_url"], &read.data()["retry_schedule_s"]), (&json!(URL), &Value::Null));
 }

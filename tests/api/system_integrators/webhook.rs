@@ -1,23 +1,23 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook and its secret. What is delivered stands in `webhooks`.
 
 use serde_json::{Value, json};
+use testkit::each_database;
 
 use crate::support::answer::{Answer, stable};
 use crate::support::clients::webhook;
 use crate::support::receiver::Receiver;
-use crate::support::world::{apart, on_every_database};
+use crate::support::world::World;
 
 const URL: &str = "http://127.0.0.1:9/notifications";
 
-#[test]
-fn the_first_call_creates_an_active_record_with_no_auth_and_rest() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let answer = integrator.set_webhook(taxpayer.id, URL, &["invoice.created"]).await.expect_status(200);
-        assert_eq!(answer.message(), "Webhook updated successfully");
-        assert_eq!(answer.data()["taxpayer_id"], json!(taxpayer.id));
-        let unsteady = ["/id", "/taxpayer_id", "/created_at", "/updated_at"];
-        insta::assert_snapshot!(stable(answer.data(), &unsteady), @r#"
+#[each_database]
+async fn the_first_call_creates_an_active_record_with_no_auth_and_rest(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let answer = integrator.set_webhook(taxpayer.id, URL, &["invoice.created"]).await.expect_status(200);
+    assert_eq!(answer.message(), "Webhook updated successfully");
+    assert_eq!(answer.data()["taxpayer_id"], json!(taxpayer.id));
+    let unsteady = ["/id", "/taxpayer_id", "/created_at", "/updated_at"];
+    insta::assert_snapshot!(stable(answer.data(), &unsteady), @r#"
             {
               "auth_type": "none",
               "created_at": "…",
@@ -42,188 +42,166 @@ fn the_first_call_creates_an_active_record_with_no_auth_and_rest() {
               "webhook_url": "http://127.0.0.1:9/notifications"
             }
         "#);
-        let read = integrator.webhook(taxpayer.id).await.expect_status(200);
-        assert_eq!(read.data(), answer.data());
-    });
+    let read = integrator.webhook(taxpayer.id).await.expect_status(200);
+    assert_eq!(read.data(), answer.data());
 }
 
-#[test]
-fn later_calls_change_the_url_and_the_events_only() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let first = integrator.set_webhook(taxpayer.id, URL, &["invoice.created"]).await.expect_status(200);
-        let path = webhook(taxpayer.id);
-        let other = json!({ "webhook_url": "http://127.0.0.1:10/" });
-        let untouched = integrator.send("PUT", &path, &other).await.expect_status(200);
-        assert_eq!(untouched.data()["webhook_url"], json!("http://127.0.0.1:10/"));
-        assert_eq!(untouched.data()["enabled_events"], json!(["invoice.created"]));
-        assert_eq!(untouched.data()["id"], first.data()["id"]);
-        let cleared = json!({ "webhook_url": URL, "enabled_events": [] });
-        let cleared = integrator.send("PATCH", &path, &cleared).await.expect_status(200);
-        assert_eq!(cleared.data()["enabled_events"], json!([]));
-        let posted = json!({ "webhook_url": URL, "enabled_events": ["invoice.updated"] });
-        let posted = integrator.send("POST", &path, &posted).await.expect_status(200);
-        assert_eq!(posted.data()["enabled_events"], json!(["invoice.updated"]));
-    });
+#[each_database]
+async fn later_calls_change_the_url_and_the_events_only(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let first = integrator.set_webhook(taxpayer.id, URL, &["invoice.created"]).await.expect_status(200);
+    let path = webhook(taxpayer.id);
+    let other = json!({ "webhook_url": "http://127.0.0.1:10/" });
+    let untouched = integrator.send("PUT", &path, &other).await.expect_status(200);
+    assert_eq!(untouched.data()["webhook_url"], json!("http://127.0.0.1:10/"));
+    assert_eq!(untouched.data()["enabled_events"], json!(["invoice.created"]));
+    assert_eq!(untouched.data()["id"], first.data()["id"]);
+    let cleared = json!({ "webhook_url": URL, "enabled_events": [] });
+    let cleared = integrator.send("PATCH", &path, &cleared).await.expect_status(200);
+    assert_eq!(cleared.data()["enabled_events"], json!([]));
+    let posted = json!({ "webhook_url": URL, "enabled_events": ["invoice.updated"] });
+    let posted = integrator.send("POST", &path, &posted).await.expect_status(200);
+    assert_eq!(posted.data()["enabled_events"], json!(["invoice.updated"]));
 }
 
-#[test]
-fn an_unknown_event_is_stored_and_named_in_a_warning() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let names = ["invoice.created", "invoice.exploded"];
-        let answer = integrator.set_webhook(taxpayer.id, URL, &names).await.expect_status(200);
-        assert_eq!(answer.data()["enabled_events"], json!(names));
-        assert!(answer.warnings().contains("invoice.exploded"), "{}", answer.warnings());
-        assert!(!answer.warnings().contains("invoice.created"));
-        let known = integrator.set_webhook(taxpayer.id, URL, &["webhook.test"]).await.expect_status(200);
-        assert_eq!(known.warnings(), "");
-    });
+#[each_database]
+async fn an_unknown_event_is_stored_and_named_in_a_warning(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let names = ["invoice.created", "invoice.exploded"];
+    let answer = integrator.set_webhook(taxpayer.id, URL, &names).await.expect_status(200);
+    assert_eq!(answer.data()["enabled_events"], json!(names));
+    assert!(answer.warnings().contains("invoice.exploded"), "{}", answer.warnings());
+    assert!(!answer.warnings().contains("invoice.created"));
+    let known = integrator.set_webhook(taxpayer.id, URL, &["webhook.test"]).await.expect_status(200);
+    assert_eq!(known.warnings(), "");
 }
 
-#[test]
-fn a_url_or_an_event_that_is_odd_is_refused() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        let path = webhook(taxpayer.id);
-        integrator.send("PUT", &path, &json!({})).await.expect_faults(&["webhook_url"]);
-        let long = format!("https://example.com/{}", "x".repeat(481));
-        for url in [
-            json!("not a url"),
-            json!("/relative"),
-            json!("ftp://example.com/"),
-            json!("file:///etc/passwd"),
-            json!("http://example.com/"),
-            json!("https://user:secret@example.com/"),
-            json!("https://10.0.0.1/"),
-            json!("https://169.254.169.254/latest"),
-            json!("https://[::ffff:10.0.0.1]/"),
-            json!("https://0.0.0.0/"),
-            json!(long),
-            json!(""),
-            json!(7),
-        ] {
-            let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
-            assert_eq!(answer.faulty_paths(), ["webhook_url"], "{url}: {}", answer.text);
-            answer.expect_faults(&["webhook_url"]);
-        }
-        for (events, fault) in
-            [(json!("invoice.created"), "enabled_events"), (json!([7]), "enabled_events.0")]
-        {
-            let body = json!({ "webhook_url": URL, "enabled_events": events });
-            integrator.send("PUT", &path, &body).await.expect_faults(&[fault]);
-        }
-        let longest = format!("https://example.com/{}", "x".repeat(480));
-        let answer = integrator.send("PUT", &path, &json!({ "webhook_url": longest })).await;
-        answer.expect_status(200);
-    });
+#[each_database]
+async fn a_url_or_an_event_that_is_odd_is_refused(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let path = webhook(taxpayer.id);
+    integrator.send("PUT", &path, &json!({})).await.expect_faults(&["webhook_url"]);
+    let long = format!("https://example.com/{}", "x".repeat(481));
+    for url in [
+        json!("not a url"),
+        json!("/relative"),
+        json!("ftp://example.com/"),
+        json!("file:///etc/passwd"),
+        json!("http://example.com/"),
+        json!("https://user:secret@example.com/"),
+        json!("https://10.0.0.1/"),
+        json!("https://169.254.169.254/latest"),
+        json!("https://[::ffff:10.0.0.1]/"),
+        json!("https://0.0.0.0/"),
+        json!(long),
+        json!(""),
+        json!(7),
+    ] {
+        let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
+        assert_eq!(answer.faulty_paths(), ["webhook_url"], "{url}: {}", answer.text);
+        answer.expect_faults(&["webhook_url"]);
+    }
+    for (events, fault) in [(json!("invoice.created"), "enabled_events"), (json!([7]), "enabled_events.0")] {
+        let body = json!({ "webhook_url": URL, "enabled_events": events });
+        integrator.send("PUT", &path, &body).await.expect_faults(&[fault]);
+    }
+    let longest = format!("https://example.com/{}", "x".repeat(480));
+    let answer = integrator.send("PUT", &path, &json!({ "webhook_url": longest })).await;
+    answer.expect_status(200);
 }
 
-#[test]
-fn a_taxpayer_without_a_webhook_has_none_to_show() {
-    on_every_database(async |world| {
-        let answer = world.integrator().webhook(world.newcomer().await.id).await;
-        answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
-    });
+#[each_database]
+async fn a_taxpayer_without_a_webhook_has_none_to_show(world: &World) {
+    let answer = world.integrator().webhook(world.newcomer().await.id).await;
+    answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
 }
 
-#[test]
-fn a_secret_is_shown_once_and_is_not_stored_on_the_way() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
-        let path = format!("{}/secret", webhook(taxpayer.id));
-        let first = integrator.call("POST", &path).await.expect_status(200);
-        let second = integrator.call("POST", &path).await.expect_status(200);
-        assert_eq!(first.header("cache-control"), "no-store");
-        let secret = first.data()["secret"].as_str().unwrap();
-        assert!(secret.starts_with("whsec_"));
-        assert_ne!(first.data()["secret"], second.data()["secret"]);
-        assert!(!integrator.webhook(taxpayer.id).await.text.contains("whsec_"));
-    });
+#[each_database]
+async fn a_secret_is_shown_once_and_is_not_stored_on_the_way(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
+    let path = format!("{}/secret", webhook(taxpayer.id));
+    let first = integrator.call("POST", &path).await.expect_status(200);
+    let second = integrator.call("POST", &path).await.expect_status(200);
+    assert_eq!(first.header("cache-control"), "no-store");
+    let secret = first.data()["secret"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_"));
+    assert_ne!(first.data()["secret"], second.data()["secret"]);
+    assert!(!integrator.webhook(taxpayer.id).await.text.contains("whsec_"));
 }
 
-#[test]
-fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator, receiver) =
-            (world.newcomer().await, world.integrator(), Receiver::start());
-        integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
-        let path = format!("{}/secret", webhook(taxpayer.id));
-        let asked = json!({ "type": "ed25519" });
-        let answer = integrator.send("POST", &path, &asked).await.expect_status(200);
-        assert_eq!(answer.message(), "Webhook secret rotated successfully");
-        assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["public_key"]);
-        let key = answer.data()["public_key"].as_str().unwrap();
-        assert!(key.starts_with("whpk_") && !answer.text.contains("whsk_"), "{}", answer.text);
-        let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
-        assert_eq!(shown.data()["public_key"], json!(key));
-        let url = json!({ "webhook_url": receiver.url() });
-        let updated = integrator.send("PUT", &webhook(taxpayer.id), &url).await.expect_status(200);
-        assert_eq!(updated.data()["public_key"], json!(key), "another URL, the same key");
-        integrator.test_webhook(taxpayer.id).await.expect_status(200);
-        let one = receiver.received().remove(0);
-        assert!(one.is_signed_by_the_pair_of(key), "{}", one.signature);
+#[each_database]
+async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(world: &World) {
+    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
+    let path = format!("{}/secret", webhook(taxpayer.id));
+    let asked = json!({ "type": "ed25519" });
+    let answer = integrator.send("POST", &path, &asked).await.expect_status(200);
+    assert_eq!(answer.message(), "Webhook secret rotated successfully");
+    assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["public_key"]);
+    let key = answer.data()["public_key"].as_str().unwrap();
+    assert!(key.starts_with("whpk_") && !answer.text.contains("whsk_"), "{}", answer.text);
+    let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
+    assert_eq!(shown.data()["public_key"], json!(key));
+    let url = json!({ "webhook_url": receiver.url() });
+    let updated = integrator.send("PUT", &webhook(taxpayer.id), &url).await.expect_status(200);
+    assert_eq!(updated.data()["public_key"], json!(key), "another URL, the same key");
+    integrator.test_webhook(taxpayer.id).await.expect_status(200);
+    let one = receiver.received().remove(0);
+    assert!(one.is_signed_by_the_pair_of(key), "{}", one.signature);
 
-        let other = integrator.rotate_key_pair(taxpayer.id).await;
-        let secret = integrator.rotate_secret(taxpayer.id).await;
-        let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
-        assert_eq!(shown.data()["public_key"], Value::Null);
-        integrator.test_webhook(taxpayer.id).await.expect_status(200);
-        let one = receiver.received().remove(1);
-        assert!(one.is_signed_with(&secret), "{}", one.signature);
-        for key in [key, &other] {
-            assert!(one.is_signed_by_the_pair_of(key), "all of a day sign along: {}", one.signature);
-        }
-    });
+    let other = integrator.rotate_key_pair(taxpayer.id).await;
+    let secret = integrator.rotate_secret(taxpayer.id).await;
+    let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
+    assert_eq!(shown.data()["public_key"], Value::Null);
+    integrator.test_webhook(taxpayer.id).await.expect_status(200);
+    let one = receiver.received().remove(1);
+    assert!(one.is_signed_with(&secret), "{}", one.signature);
+    for key in [key, &other] {
+        assert!(one.is_signed_by_the_pair_of(key), "all of a day sign along: {}", one.signature);
+    }
 }
 
-#[test]
-fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair() {
-    on_every_database(async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
-        let path = format!("{}/secret", webhook(taxpayer.id));
-        let plain = integrator.request("POST", &path).header("content-type", "text/plain");
-        let answers = [
-            Answer::to(plain).await,
-            integrator.send("POST", &path, &json!({})).await,
-            integrator.send("POST", &path, &json!({ "type": "HMAC" })).await,
-        ];
-        for answer in answers {
-            let answer = answer.expect_status(200);
-            assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["secret"]);
-            assert!(answer.data()["secret"].as_str().unwrap().starts_with("whsec_"));
-        }
-        for odd in [json!({ "type": "rsa" }), json!({ "type": 1 }), json!({ "type": ["ed25519"] })] {
-            integrator.send("POST", &path, &odd).await.expect_faults(&["type"]);
-        }
-        integrator.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
-        let keyed = |key: &'static str, kind: &'static str| {
-            let (integrator, path) = (integrator.clone(), path.clone());
-            async move { integrator.send_keyed(key, "POST", &path, &json!({ "type": kind })).await }
-        };
-        keyed("pair-1", "ed25519").await.expect_status(200);
-        keyed("pair-1", "ed25519").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
-        keyed("pair-1", "hmac").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
-    });
+#[each_database]
+async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
+    let path = format!("{}/secret", webhook(taxpayer.id));
+    let plain = integrator.request("POST", &path).header("content-type", "text/plain");
+    let answers = [
+        Answer::to(plain).await,
+        integrator.send("POST", &path, &json!({})).await,
+        integrator.send("POST", &path, &json!({ "type": "HMAC" })).await,
+    ];
+    for answer in answers {
+        let answer = answer.expect_status(200);
+        assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["secret"]);
+        assert!(answer.data()["secret"].as_str().unwrap().starts_with("whsec_"));
+    }
+    for odd in [json!({ "type": "rsa" }), json!({ "type": 1 }), json!({ "type": ["ed25519"] })] {
+        integrator.send("POST", &path, &odd).await.expect_faults(&["type"]);
+    }
+    integrator.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
+    let keyed = |key: &'static str, kind: &'static str| {
+        let (integrator, path) = (integrator.clone(), path.clone());
+        async move { integrator.send_keyed(key, "POST", &path, &json!({ "type": kind })).await }
+    };
+    keyed("pair-1", "ed25519").await.expect_status(200);
+    keyed("pair-1", "ed25519").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
+    keyed("pair-1", "hmac").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
 }
 
-#[test]
-fn a_secret_needs_a_webhook() {
-    on_every_database(async |world| {
-        let path = format!("{}/secret", webhook(world.newcomer().await.id));
-        let answer = world.integrator().call("POST", &path).await;
-        answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
-    });
+#[each_database]
+async fn a_secret_needs_a_webhook(world: &World) {
+    let path = format!("{}/secret", webhook(world.newcomer().await.id));
+    let answer = world.integrator().call("POST", &path).await;
+    answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
 }
 
-#[test]
-fn loopback_is_refused_where_the_settings_do_not_allow_it() {
-    apart("no-loopback", &[("WEBHOOKS__ALLOWED_NETWORKS", "[]")], async |world| {
-        let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
-        for url in [URL, "https://127.0.0.1/", "https://[::1]/"] {
-            integrator.set_webhook(taxpayer.id, url, &[]).await.expect_faults(&["webhook_url"]);
-        }
-    });
+#[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
+async fn loopback_is_refused_where_the_settings_do_not_allow_it(world: &World) {
+    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    for url in [URL, "https://127.0.0.1/", "https://[::1]/"] {
+        integrator.set_webhook(taxpayer.id, url, &[]).await.expect_faults(&["webhook_url"]);
+    }
 }

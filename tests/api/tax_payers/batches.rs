@@ -2,83 +2,76 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::without;
 
 use crate::support::clients::BATCHES;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn a_batch_tells_what_became_of_each_item() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let new = documents::invoice();
-        let bad = without(&without(&documents::invoice(), "currency"), "due_date");
-        let sent = [new.clone(), new.clone(), bad.clone(), json!([])];
-        let answer = taxpayer.create_batch(&sent).await.expect_status(201);
-        let path = format!("{BATCHES}/{}", answer.data()["batch_no"].as_str().unwrap());
-        let read = taxpayer.get(&path).await.expect_status(200);
-        assert_eq!(read.message(), "Batch retrieved successfully");
-        let batch = read.data();
-        let id = &batch["items"][0]["id"];
-        let irn = documents::irn(&taxpayer, new["invoice_no"].as_str().unwrap());
-        assert!(id.is_i64());
-        assert_eq!(
-            *batch,
-            json!({
-                "batch_no": answer.data()["batch_no"], "created": 1, "duplicates": 1, "failed": 2,
-                "items": [
-                    { "index": 0, "invoice_no": new["invoice_no"], "outcome": "created", "id": id, "irn": irn,
-                      "errors": null },
-                    { "index": 1, "invoice_no": new["invoice_no"], "outcome": "duplicate", "id": id, "irn": irn,
-                      "errors": null },
-                    { "index": 2, "invoice_no": bad["invoice_no"], "outcome": "failed", "id": null, "irn": null,
-                      "errors": {
-                          "currency": ["The currency field is required."],
-                          "due_date": ["The due_date field is required."],
-                      } },
-                    { "index": 3, "invoice_no": null, "outcome": "failed", "id": null, "irn": null,
-                      "errors": { "invoice": ["The invoice must be an object."] } },
-                ],
-            })
-        );
-    });
+#[each_database]
+async fn a_batch_tells_what_became_of_each_item(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let new = documents::invoice();
+    let bad = without(&without(&documents::invoice(), "currency"), "due_date");
+    let sent = [new.clone(), new.clone(), bad.clone(), json!([])];
+    let answer = taxpayer.create_batch(&sent).await.expect_status(201);
+    let path = format!("{BATCHES}/{}", answer.data()["batch_no"].as_str().unwrap());
+    let read = taxpayer.get(&path).await.expect_status(200);
+    assert_eq!(read.message(), "Batch retrieved successfully");
+    let batch = read.data();
+    let id = &batch["items"][0]["id"];
+    let irn = documents::irn(&taxpayer, new["invoice_no"].as_str().unwrap());
+    assert!(id.is_i64());
+    assert_eq!(
+        *batch,
+        json!({
+            "batch_no": answer.data()["batch_no"], "created": 1, "duplicates": 1, "failed": 2,
+            "items": [
+                { "index": 0, "invoice_no": new["invoice_no"], "outcome": "created", "id": id, "irn": irn,
+                  "errors": null },
+                { "index": 1, "invoice_no": new["invoice_no"], "outcome": "duplicate", "id": id, "irn": irn,
+                  "errors": null },
+                { "index": 2, "invoice_no": bad["invoice_no"], "outcome": "failed", "id": null, "irn": null,
+                  "errors": {
+                      "currency": ["The currency field is required."],
+                      "due_date": ["The due_date field is required."],
+                  } },
+                { "index": 3, "invoice_no": null, "outcome": "failed", "id": null, "irn": null,
+                  "errors": { "invoice": ["The invoice must be an object."] } },
+            ],
+        })
+    );
 }
 
-#[test]
-fn what_became_of_a_batch_does_not_change_any_more() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let answer = taxpayer.create_batch(&[documents::invoice()]).await.expect_status(201);
-        let before = taxpayer.outcome(&answer).await;
-        let invoice = taxpayer.get_invoice(&before["items"][0]["id"]).await.data().clone();
-        taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
-        assert_eq!(taxpayer.outcome(&answer).await, before);
-    });
+#[each_database]
+async fn what_became_of_a_batch_does_not_change_any_more(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let answer = taxpayer.create_batch(&[documents::invoice()]).await.expect_status(201);
+    let before = taxpayer.outcome(&answer).await;
+    let invoice = taxpayer.get_invoice(&before["items"][0]["id"]).await.data().clone();
+    taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
+    assert_eq!(taxpayer.outcome(&answer).await, before);
 }
 
-#[test]
-fn an_unknown_batch_is_not_found_and_anothers_is_unknown() {
-    on_every_database(async |world| {
-        let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let theirs = other.create_batch(&[documents::invoice()]).await.expect_status(201);
-        let theirs = theirs.data()["batch_no"].as_str().unwrap();
-        let long = "x".repeat(5_000);
-        for batch_no in ["nonsense", "1", theirs, "%00", "%FF", "a%0Ab", "%E2%80%AE", long.as_str(), "'--"] {
-            let answer = taxpayer.get(&format!("{BATCHES}/{batch_no}")).await;
-            let answer = answer.expect_refusal(404, "BATCH_NOT_FOUND");
-            assert_eq!(answer.message(), "Batch not found", "{batch_no}");
-        }
-        other.get(&format!("{BATCHES}/{theirs}")).await.expect_status(200);
-        let listed = taxpayer.list_invoices(&format!("?batch_no={theirs}")).await.expect_status(200);
-        assert_eq!(listed.data()["data"], Value::Array(vec![]));
-    });
+#[each_database]
+async fn an_unknown_batch_is_not_found_and_anothers_is_unknown(world: &World) {
+    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let theirs = other.create_batch(&[documents::invoice()]).await.expect_status(201);
+    let theirs = theirs.data()["batch_no"].as_str().unwrap();
+    let long = "x".repeat(5_000);
+    for batch_no in ["nonsense", "1", theirs, "%00", "%FF", "a%0Ab", "%E2%80%AE", long.as_str(), "'--"] {
+        let answer = taxpayer.get(&format!("{BATCHES}/{batch_no}")).await;
+        let answer = answer.expect_refusal(404, "BATCH_NOT_FOUND");
+        assert_eq!(answer.message(), "Batch not found", "{batch_no}");
+    }
+    other.get(&format!("{BATCHES}/{theirs}")).await.expect_status(200);
+    let listed = taxpayer.list_invoices(&format!("?batch_no={theirs}")).await.expect_status(200);
+    assert_eq!(listed.data()["data"], Value::Array(vec![]));
 }
 
-#[test]
-fn only_a_taxpayers_key_reads_batches() {
-    on_every_database(async |world| {
-        let path = format!("{BATCHES}/B20260101-0000000000000000");
-        world.anonymous().get(&path).await.expect_refusal(401, "UNAUTHENTICATED");
-        world.integrator().get(&path).await.expect_refusal(401, "INVALID_API_KEY");
-    });
+#[each_database]
+async fn only_a_taxpayers_key_reads_batches(world: &World) {
+    let path = format!("{BATCHES}/B20260101-0000000000000000");
+    world.anonymous().get(&path).await.expect_refusal(401, "UNAUTHENTICATED");
+    world.integrator().get(&path).await.expect_refusal(401, "INVALID_API_KEY");
 }

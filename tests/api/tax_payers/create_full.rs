@@ -10,24 +10,24 @@ mod twins;
 
 use serde_json::json;
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{with, without};
 
 use crate::support::answer::stable;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn a_full_invoice_is_a_pending_draft() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::full_invoice(&taxpayer);
-        let answer = taxpayer.create_full(&body).await.expect_status(201);
-        assert_eq!((&answer.data()["irn"], answer.warnings()), (&body["irn"], String::new()));
-        assert_eq!(*answer.data(), taxpayer.reread(answer.data()).await);
-        let unsteady = ["id", "irn", "invoice_no", "external_invoice_no", "created_at", "updated_at"];
-        let unsteady = unsteady.map(|name| format!("/data/{name}"));
-        let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
-        unsteady.push("/data/authority_data/qr_code");
-        insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+#[each_database]
+async fn a_full_invoice_is_a_pending_draft(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::full_invoice(&taxpayer);
+    let answer = taxpayer.create_full(&body).await.expect_status(201);
+    assert_eq!((&answer.data()["irn"], answer.warnings()), (&body["irn"], String::new()));
+    assert_eq!(*answer.data(), taxpayer.reread(answer.data()).await);
+    let unsteady = ["id", "irn", "invoice_no", "external_invoice_no", "created_at", "updated_at"];
+    let unsteady = unsteady.map(|name| format!("/data/{name}"));
+    let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
+    unsteady.push("/data/authority_data/qr_code");
+    insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
             {
               "data": {
                 "authority_data": {
@@ -72,66 +72,55 @@ fn a_full_invoice_is_a_pending_draft() {
               "success": true
             }
         "#);
-    });
 }
 
-#[test]
-fn a_creation_is_told_in_one_event() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
-        let events = taxpayer.invoice_events().await;
-        assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
-        assert_eq!((&events[0]["irn"], &events[0]["data"]["invoice"]), (&invoice["irn"], &invoice));
-        assert_eq!(
-            (&events[0]["data"]["previous_status"], &events[0]["data"]["status"]),
-            (&json!(null), &json!("draft"))
-        );
-    });
+#[each_database]
+async fn a_creation_is_told_in_one_event(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    let events = taxpayer.invoice_events().await;
+    assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
+    assert_eq!((&events[0]["irn"], &events[0]["data"]["invoice"]), (&invoice["irn"], &invoice));
+    assert_eq!(
+        (&events[0]["data"]["previous_status"], &events[0]["data"]["status"]),
+        (&json!(null), &json!("draft"))
+    );
 }
 
-#[test]
-fn a_due_date_that_was_left_out_is_null() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = without(&documents::full_invoice(&taxpayer), "due_date");
-        assert_eq!(taxpayer.full(&body).await["due_date"], json!(null));
-    });
+#[each_database]
+async fn a_due_date_that_was_left_out_is_null(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = without(&documents::full_invoice(&taxpayer), "due_date");
+    assert_eq!(taxpayer.full(&body).await["due_date"], json!(null));
 }
 
-#[test]
-fn an_item_without_a_number_is_known_by_its_name() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::full_invoice(&taxpayer);
-        let body = without(&body, "invoice_line.0.item.sellers_item_identification");
-        let invoice = taxpayer.full(&body).await;
-        assert_eq!(invoice["invoice_lines"][0]["item_no"], json!("Laptop"));
-        assert_eq!(taxpayer.whole(&invoice).await["lines"][0]["item_no"], json!(null), "as it was sent");
-    });
+#[each_database]
+async fn an_item_without_a_number_is_known_by_its_name(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::full_invoice(&taxpayer);
+    let body = without(&body, "invoice_line.0.item.sellers_item_identification");
+    let invoice = taxpayer.full(&body).await;
+    assert_eq!(invoice["invoice_lines"][0]["item_no"], json!("Laptop"));
+    assert_eq!(taxpayer.whole(&invoice).await["lines"][0]["item_no"], json!(null), "as it was sent");
 }
 
-#[test]
-fn a_service_line_reads_back_as_one() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.item.type", json!("service"));
-        let body = without(&without(&body, "invoice_line.0.product_category"), "invoice_line.0.hsn_code");
-        let body = with(&body, "invoice_line.0.service_category", json!("6201"));
-        let body = with(&body, "invoice_line.0.isic_code", json!("6201"));
-        let line = taxpayer.full(&body).await["invoice_lines"][0].clone();
-        assert_eq!((&line["item_type"], &line["service_category"]), (&json!("service"), &json!("6201")));
-        assert_eq!((&line["product_category"], line.get("isic_code")), (&json!(null), None));
-    });
+#[each_database]
+async fn a_service_line_reads_back_as_one(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.item.type", json!("service"));
+    let body = without(&without(&body, "invoice_line.0.product_category"), "invoice_line.0.hsn_code");
+    let body = with(&body, "invoice_line.0.service_category", json!("6201"));
+    let body = with(&body, "invoice_line.0.isic_code", json!("6201"));
+    let line = taxpayer.full(&body).await["invoice_lines"][0].clone();
+    assert_eq!((&line["item_type"], &line["service_category"]), (&json!("service"), &json!("6201")));
+    assert_eq!((&line["product_category"], line.get("isic_code")), (&json!(null), None));
 }
 
-#[test]
-fn a_full_invoice_is_submitted_like_any_other() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
-        let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit(&body).await.expect_status(200);
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
-    });
+#[each_database]
+async fn a_full_invoice_is_submitted_like_any_other(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    taxpayer.app().submit(&body).await.expect_status(200);
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
 }

@@ -9,27 +9,27 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use serde_json::json;
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{with, without};
 
 use crate::support::answer::stable;
 use crate::support::clients::Taxpayer;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn a_new_invoice_is_a_pending_draft() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::invoice();
-        let answer = taxpayer.create_invoice(&body).await.expect_status(201);
-        let irn = documents::irn(&taxpayer, body["invoice_no"].as_str().unwrap());
-        assert_eq!(answer.data()["irn"], json!(irn));
-        assert_eq!(answer.data()["invoice_no"], body["invoice_no"]);
-        assert_eq!(answer.data()["external_invoice_no"], body["invoice_no"]);
-        let unsteady = ["id", "irn", "invoice_no", "external_invoice_no", "created_at", "updated_at"];
-        let unsteady = unsteady.map(|name| format!("/data/{name}"));
-        let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
-        unsteady.push("/data/authority_data/qr_code");
-        insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+#[each_database]
+async fn a_new_invoice_is_a_pending_draft(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::invoice();
+    let answer = taxpayer.create_invoice(&body).await.expect_status(201);
+    let irn = documents::irn(&taxpayer, body["invoice_no"].as_str().unwrap());
+    assert_eq!(answer.data()["irn"], json!(irn));
+    assert_eq!(answer.data()["invoice_no"], body["invoice_no"]);
+    assert_eq!(answer.data()["external_invoice_no"], body["invoice_no"]);
+    let unsteady = ["id", "irn", "invoice_no", "external_invoice_no", "created_at", "updated_at"];
+    let unsteady = unsteady.map(|name| format!("/data/{name}"));
+    let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
+    unsteady.push("/data/authority_data/qr_code");
+    insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
             {
               "data": {
                 "authority_data": {
@@ -74,130 +74,108 @@ fn a_new_invoice_is_a_pending_draft() {
               "success": true
             }
         "#);
-    });
 }
 
-#[test]
-fn stamps_are_plain_and_the_qr_code_is_base64() {
-    on_every_database(async |world| {
-        let invoice = world.taxpayer().await.invoice(&documents::invoice()).await;
-        for stamp in ["created_at", "updated_at"] {
-            let stamp = invoice[stamp].as_str().unwrap();
-            assert_eq!(stamp.len(), "2026-01-15 10:00:00".len(), "{stamp}");
-            assert!(jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(), "{stamp}");
-        }
-        let qr_code = STANDARD.decode(invoice["authority_data"]["qr_code"].as_str().unwrap()).unwrap();
-        assert!(!qr_code.is_empty());
-    });
+#[each_database]
+async fn stamps_are_plain_and_the_qr_code_is_base64(world: &World) {
+    let invoice = world.taxpayer().await.invoice(&documents::invoice()).await;
+    for stamp in ["created_at", "updated_at"] {
+        let stamp = invoice[stamp].as_str().unwrap();
+        assert_eq!(stamp.len(), "2026-01-15 10:00:00".len(), "{stamp}");
+        assert!(jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(), "{stamp}");
+    }
+    let qr_code = STANDARD.decode(invoice["authority_data"]["qr_code"].as_str().unwrap()).unwrap();
+    assert!(!qr_code.is_empty());
 }
 
-#[test]
-fn an_invoice_number_may_hold_hyphens() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!("INV-2026-7"))).await;
-        assert_eq!(invoice["irn"], json!(documents::irn(&taxpayer, "INV-2026-7")));
-        assert_eq!(taxpayer.reread(&invoice).await, invoice);
-    });
+#[each_database]
+async fn an_invoice_number_may_hold_hyphens(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!("INV-2026-7"))).await;
+    assert_eq!(invoice["irn"], json!(documents::irn(&taxpayer, "INV-2026-7")));
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
-#[test]
-fn an_invoice_number_that_exists_is_answered_with_the_existing_invoice() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::invoice();
-        let first = taxpayer.invoice(&body).await;
-        let again = taxpayer.create_invoice(&body).await.expect_status(200);
-        assert_eq!(again.body["success"], json!(true));
-        assert_eq!(again.message(), "Invoice already exist");
-        assert_eq!((again.data(), again.header("x-duplicate")), (&first, "identical"));
-        let other = with(&body, "invoice_lines.0.quantity", json!(3));
-        let other = taxpayer.create_invoice(&other).await.expect_status(200);
-        assert_eq!(other.message(), "Invoice already exist");
-        assert_eq!((other.data(), other.header("x-duplicate")), (&first, "different"));
-        assert_eq!(taxpayer.event_names().await.iter().filter(|name| *name == "invoice.created").count(), 1);
-    });
+#[each_database]
+async fn an_invoice_number_that_exists_is_answered_with_the_existing_invoice(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::invoice();
+    let first = taxpayer.invoice(&body).await;
+    let again = taxpayer.create_invoice(&body).await.expect_status(200);
+    assert_eq!(again.body["success"], json!(true));
+    assert_eq!(again.message(), "Invoice already exist");
+    assert_eq!((again.data(), again.header("x-duplicate")), (&first, "identical"));
+    let other = with(&body, "invoice_lines.0.quantity", json!(3));
+    let other = taxpayer.create_invoice(&other).await.expect_status(200);
+    assert_eq!(other.message(), "Invoice already exist");
+    assert_eq!((other.data(), other.header("x-duplicate")), (&first, "different"));
+    assert_eq!(taxpayer.event_names().await.iter().filter(|name| *name == "invoice.created").count(), 1);
 }
 
-#[test]
-fn an_invoice_number_is_unique_per_account_only() {
-    on_every_database(async |world| {
-        let body = documents::invoice();
-        let mine = world.taxpayer().await.invoice(&body).await;
-        let theirs = world.taxpayer().await.invoice(&body).await;
-        assert_ne!(mine["id"], theirs["id"]);
-        assert_ne!(mine["irn"], theirs["irn"]);
-    });
+#[each_database]
+async fn an_invoice_number_is_unique_per_account_only(world: &World) {
+    let body = documents::invoice();
+    let mine = world.taxpayer().await.invoice(&body).await;
+    let theirs = world.taxpayer().await.invoice(&body).await;
+    assert_ne!(mine["id"], theirs["id"]);
+    assert_ne!(mine["irn"], theirs["irn"]);
 }
 
-#[test]
-fn of_64_concurrent_creates_of_one_number_one_is_new() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::invoice();
-        let answers = join_all((0..64).map(|_| taxpayer.create_invoice(&body))).await;
-        let count = |status| answers.iter().filter(|answer| answer.status == status).count();
-        assert_eq!((count(201), count(200)), (1, 63));
-        let first = &answers[0].data()["id"];
-        assert!(answers.iter().all(|answer| answer.data()["id"] == *first && first.is_i64()));
-        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(1));
-    });
+#[each_database]
+async fn of_64_concurrent_creates_of_one_number_one_is_new(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::invoice();
+    let answers = join_all((0..64).map(|_| taxpayer.create_invoice(&body))).await;
+    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((count(201), count(200)), (1, 63));
+    let first = &answers[0].data()["id"];
+    assert!(answers.iter().all(|answer| answer.data()["id"] == *first && first.is_i64()));
+    assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(1));
 }
 
-#[test]
-fn words_are_taken_in_any_case_and_shown_in_the_canonical_one() {
-    on_every_database(async |world| {
-        let body = with(&documents::invoice(), "invoice_category", json!("b2g"));
-        let body = with(&body, "invoice_lines.0.item_type", json!("Product"));
-        let invoice = world.taxpayer().await.invoice(&body).await;
-        assert_eq!(invoice["invoice_category"], json!("B2G"));
-        assert_eq!(invoice["invoice_lines"][0]["item_type"], json!("product"));
-    });
+#[each_database]
+async fn words_are_taken_in_any_case_and_shown_in_the_canonical_one(world: &World) {
+    let body = with(&documents::invoice(), "invoice_category", json!("b2g"));
+    let body = with(&body, "invoice_lines.0.item_type", json!("Product"));
+    let invoice = world.taxpayer().await.invoice(&body).await;
+    assert_eq!(invoice["invoice_category"], json!("B2G"));
+    assert_eq!(invoice["invoice_lines"][0]["item_type"], json!("product"));
 }
 
-#[test]
-fn a_service_line_reads_back_as_one() {
-    on_every_database(async |world| {
-        let body = with(&documents::invoice(), "invoice_lines.0.item_type", json!("SERVICE"));
-        let body = without(&body, "invoice_lines.0.product_category");
-        let body = with(&body, "invoice_lines.0.service_category", json!("6201"));
-        let invoice = world.taxpayer().await.invoice(&body).await;
-        let line = &invoice["invoice_lines"][0];
-        assert_eq!(line["item_type"], json!("service"));
-        assert_eq!((&line["service_category"], &line["product_category"]), (&json!("6201"), &json!(null)));
-    });
+#[each_database]
+async fn a_service_line_reads_back_as_one(world: &World) {
+    let body = with(&documents::invoice(), "invoice_lines.0.item_type", json!("SERVICE"));
+    let body = without(&body, "invoice_lines.0.product_category");
+    let body = with(&body, "invoice_lines.0.service_category", json!("6201"));
+    let invoice = world.taxpayer().await.invoice(&body).await;
+    let line = &invoice["invoice_lines"][0];
+    assert_eq!(line["item_type"], json!("service"));
+    assert_eq!((&line["service_category"], &line["product_category"]), (&json!("6201"), &json!(null)));
 }
 
-#[test]
-fn the_type_is_the_text_where_there_is_one_and_else_the_code() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let both = with(&documents::invoice(), "invoice_type", json!("Commercial"));
-        let text =
-            without(&with(&documents::invoice(), "invoice_type", json!("STANDARD")), "invoice_type_code");
-        assert_eq!(taxpayer.invoice(&both).await["invoice_type"], json!("Commercial"));
-        assert_eq!(taxpayer.invoice(&text).await["invoice_type"], json!("STANDARD"));
-        assert_eq!(taxpayer.invoice(&documents::invoice()).await["invoice_type"], json!("381"));
-    });
+#[each_database]
+async fn the_type_is_the_text_where_there_is_one_and_else_the_code(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let both = with(&documents::invoice(), "invoice_type", json!("Commercial"));
+    let text = without(&with(&documents::invoice(), "invoice_type", json!("STANDARD")), "invoice_type_code");
+    assert_eq!(taxpayer.invoice(&both).await["invoice_type"], json!("Commercial"));
+    assert_eq!(taxpayer.invoice(&text).await["invoice_type"], json!("STANDARD"));
+    assert_eq!(taxpayer.invoice(&documents::invoice()).await["invoice_type"], json!("381"));
 }
 
-#[test]
-fn what_is_odd_but_accepted_is_named_in_a_warning() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let create = async |body| taxpayer.create_invoice(&body).await.expect_status(201).warnings();
-        assert_eq!(create(documents::invoice()).await, "");
-        assert!(
-            create(with(&documents::invoice(), "due_date", json!("2026-01-14"))).await.contains("due_date")
-        );
-        assert!(create(with(&documents::invoice(), "colour", json!("red"))).await.contains("colour"));
-        let nested = with(&documents::invoice(), "customer.nickname", json!("Al"));
-        assert!(create(nested).await.contains("nickname"));
-        let in_line = with(&documents::invoice(), "invoice_lines.0.weight", json!([1, { "a": null }]));
-        assert!(create(in_line).await.contains("weight"));
-        let warning = create(credit_note("no-such-invoice")).await;
-        assert!(warning.contains("original_invoice_reference"), "{warning}");
-    });
+#[each_database]
+async fn what_is_odd_but_accepted_is_named_in_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let create = async |body| taxpayer.create_invoice(&body).await.expect_status(201).warnings();
+    assert_eq!(create(documents::invoice()).await, "");
+    assert!(create(with(&documents::invoice(), "due_date", json!("2026-01-14"))).await.contains("due_date"));
+    assert!(create(with(&documents::invoice(), "colour", json!("red"))).await.contains("colour"));
+    let nested = with(&documents::invoice(), "customer.nickname", json!("Al"));
+    assert!(create(nested).await.contains("nickname"));
+    let in_line = with(&documents::invoice(), "invoice_lines.0.weight", json!([1, { "a": null }]));
+    assert!(create(in_line).await.contains("weight"));
+    let warning = create(credit_note("no-such-invoice")).await;
+    assert!(warning.contains("original_invoice_reference"), "{warning}");
 }
 
 fn credit_note(original: &str) -> serde_json::Value {
@@ -206,14 +184,12 @@ fn credit_note(original: &str) -> serde_json::Value {
     with(&body, "original_invoice_reference_type", json!("INTERNAL_INVOICE_NO"))
 }
 
-#[test]
-fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let original = taxpayer.invoice(&documents::invoice()).await;
-        let body = credit_note(original["invoice_no"].as_str().unwrap());
-        assert_eq!(taxpayer.create_invoice(&body).await.expect_status(201).warnings(), "");
-    });
+#[each_database]
+async fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let original = taxpayer.invoice(&documents::invoice()).await;
+    let body = credit_note(original["invoice_no"].as_str().unwrap());
+    assert_eq!(taxpayer.create_invoice(&body).await.expect_status(201).warnings(), "");
 }
 
 /// The customer of an invoice for a customer of these numbers.
@@ -224,43 +200,37 @@ async fn customer(taxpayer: &Taxpayer, no: &str, tin: Option<&str>, name: &str) 
     taxpayer.invoice(&with(&body, "customer.name", json!(name))).await["customer"].clone()
 }
 
-#[test]
-fn a_customer_is_matched_by_number_and_kept_as_stored() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        customer(&taxpayer, "C-1", Some("11111111-0001"), "First Name").await;
-        let again = customer(&taxpayer, "C-1", Some("22222222-0001"), "Second Name").await;
-        assert_eq!(
-            again,
-            json!({
-                "external_customer_no": "C-1", "name": "First Name", "tin": "11111111-0001",
-                "email": "buyer@retail.example",
-            })
-        );
-    });
+#[each_database]
+async fn a_customer_is_matched_by_number_and_kept_as_stored(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    customer(&taxpayer, "C-1", Some("11111111-0001"), "First Name").await;
+    let again = customer(&taxpayer, "C-1", Some("22222222-0001"), "Second Name").await;
+    assert_eq!(
+        again,
+        json!({
+            "external_customer_no": "C-1", "name": "First Name", "tin": "11111111-0001",
+            "email": "buyer@retail.example",
+        })
+    );
 }
 
-#[test]
-fn a_customer_is_matched_by_tin_where_the_number_is_new() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        customer(&taxpayer, "C-1", Some("11111111-0001"), "First Name").await;
-        let again = customer(&taxpayer, "C-2", Some("11111111-0001"), "Second Name").await;
-        assert_eq!((&again["name"], &again["external_customer_no"]), (&json!("First Name"), &json!("C-2")));
-        let other = customer(&taxpayer, "C-3", Some("33333333-0001"), "Third Name").await;
-        assert_eq!(other["name"], json!("Third Name"));
-    });
+#[each_database]
+async fn a_customer_is_matched_by_tin_where_the_number_is_new(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    customer(&taxpayer, "C-1", Some("11111111-0001"), "First Name").await;
+    let again = customer(&taxpayer, "C-2", Some("11111111-0001"), "Second Name").await;
+    assert_eq!((&again["name"], &again["external_customer_no"]), (&json!("First Name"), &json!("C-2")));
+    let other = customer(&taxpayer, "C-3", Some("33333333-0001"), "Third Name").await;
+    assert_eq!(other["name"], json!("Third Name"));
 }
 
-#[test]
-fn a_missing_tin_of_a_stored_customer_is_filled_in() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let first = customer(&taxpayer, "C-1", None, "First Name").await;
-        assert_eq!(first["tin"], json!(null));
-        let second = customer(&taxpayer, "C-1", Some("11111111-0001"), "First Name").await;
-        assert_eq!(second["tin"], json!("11111111-0001"));
-        let third = customer(&taxpayer, "C-1", None, "First Name").await;
-        assert_eq!(third["tin"], json!("11111111-0001"));
-    });
+#[each_database]
+async fn a_missing_tin_of_a_stored_customer_is_filled_in(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let first = customer(&taxpayer, "C-1", None, "First Name").await;
+    assert_eq!(first["tin"], json!(null));
+    let second = customer(&taxpayer, "C-1", Some("11111111-0001"), "First Name").await;
+    assert_eq!(second["tin"], json!("11111111-0001"));
+    let third = customer(&taxpayer, "C-1", None, "First Name").await;
+    assert_eq!(third["tin"], json!("11111111-0001"));
 }

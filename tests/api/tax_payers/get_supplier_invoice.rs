@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::each_database;
 
 use crate::support::clients::GET_SUPPLIER_INVOICE;
 use crate::support::supplies::{arrived, planted, received, signed};
-use crate::support::world::{World, on_every_database};
+use crate::support::world::World;
 
 fn on_download(world: &World, kind: FaultKind, irn: &str, latency_ms: Option<u64>) {
     let mut order = FaultOrder::of(kind).on(Operation::Download).times(1);
@@ -16,100 +17,88 @@ fn on_download(world: &World, kind: FaultKind, irn: &str, latency_ms: Option<u64
     world.authority.add_fault(order).unwrap();
 }
 
-#[test]
-fn the_whole_document_of_the_authority_is_given() {
-    on_every_database(async |world| {
-        let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (_, irn) = signed(&seller, &buyer.registration.tin).await;
-        seller.app().transmit(&irn).await.expect_status(200);
-        arrived(&buyer, &irn).await;
-        let answer = buyer.supplier_invoice(&irn).await.expect_status(200);
-        assert_eq!(answer.message(), "Supplier invoice retrieved successfully");
-        assert_eq!(answer.warnings(), "", "it is of this moment");
-        let document = answer.data();
-        assert_eq!(document["irn"], json!(irn));
-        assert_eq!(document["business_id"], json!(seller.registration.business_id));
-        assert_eq!(document["accounting_supplier_party"]["tin"], json!(seller.registration.tin));
-        assert_eq!(document["accounting_customer_party"]["tin"], json!(buyer.registration.tin));
-        for field in [
-            "payment_status",
-            "issue_date",
-            "due_date",
-            "invoice_type_code",
-            "document_currency_code",
-            "tax_currency_code",
-            "legal_monetary_total",
-            "invoice_line",
-        ] {
-            assert!(!document[field].is_null(), "{field}: {}", answer.text);
-        }
-    });
+#[each_database]
+async fn the_whole_document_of_the_authority_is_given(world: &World) {
+    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let (_, irn) = signed(&seller, &buyer.registration.tin).await;
+    seller.app().transmit(&irn).await.expect_status(200);
+    arrived(&buyer, &irn).await;
+    let answer = buyer.supplier_invoice(&irn).await.expect_status(200);
+    assert_eq!(answer.message(), "Supplier invoice retrieved successfully");
+    assert_eq!(answer.warnings(), "", "it is of this moment");
+    let document = answer.data();
+    assert_eq!(document["irn"], json!(irn));
+    assert_eq!(document["business_id"], json!(seller.registration.business_id));
+    assert_eq!(document["accounting_supplier_party"]["tin"], json!(seller.registration.tin));
+    assert_eq!(document["accounting_customer_party"]["tin"], json!(buyer.registration.tin));
+    for field in [
+        "payment_status",
+        "issue_date",
+        "due_date",
+        "invoice_type_code",
+        "document_currency_code",
+        "tax_currency_code",
+        "legal_monetary_total",
+        "invoice_line",
+    ] {
+        assert!(!document[field].is_null(), "{field}: {}", answer.text);
+    }
 }
 
-#[test]
-fn the_service_id_counts_in_any_case() {
-    on_every_database(async |world| {
-        let buyer = world.taxpayer().await;
-        let irn = received(world, &buyer).await;
-        let answer = buyer.supplier_invoice(&irn.replace("5A0D0001", "5a0d0001")).await.expect_status(200);
-        assert_eq!((answer.data()["irn"].as_str(), answer.warnings().as_str()), (Some(irn.as_str()), ""));
-    });
+#[each_database]
+async fn the_service_id_counts_in_any_case(world: &World) {
+    let buyer = world.taxpayer().await;
+    let irn = received(world, &buyer).await;
+    let answer = buyer.supplier_invoice(&irn.replace("5A0D0001", "5a0d0001")).await.expect_status(200);
+    assert_eq!((answer.data()["irn"].as_str(), answer.warnings().as_str()), (Some(irn.as_str()), ""));
 }
 
-#[test]
-fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden() {
-    on_every_database(async |world| {
-        let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
-        let irn = received(world, &buyer).await;
-        let untold = planted(world, &other.registration.tin);
-        for irn in [irn.as_str(), &untold, "NEVER1-5A0D0001-20260115"] {
-            other.supplier_invoice(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
-        }
-    });
+#[each_database]
+async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &World) {
+    let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let irn = received(world, &buyer).await;
+    let untold = planted(world, &other.registration.tin);
+    for irn in [irn.as_str(), &untold, "NEVER1-5A0D0001-20260115"] {
+        other.supplier_invoice(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
+    }
 }
 
-#[test]
-fn a_sender_is_not_the_one_it_is_addressed_to() {
-    on_every_database(async |world| {
-        let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
-        let (_, irn) = signed(&seller, &buyer.registration.tin).await;
-        seller.supplier_invoice(&irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
-    });
+#[each_database]
+async fn a_sender_is_not_the_one_it_is_addressed_to(world: &World) {
+    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let (_, irn) = signed(&seller, &buyer.registration.tin).await;
+    seller.supplier_invoice(&irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
 }
 
-#[test]
-fn an_authority_that_is_dead_does_not_keep_the_document_from_its_buyer() {
-    on_every_database(async |world| {
-        let buyer = world.taxpayer().await;
-        let irn = received(world, &buyer).await;
-        let live = buyer.supplier_invoice(&irn).await.expect_status(200);
-        for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Garbage, FaultKind::Throttled] {
-            on_download(world, kind, &irn, None);
-            let kept = buyer.supplier_invoice(&irn).await.expect_status(200);
-            assert_eq!(kept.data(), live.data());
-            assert!(kept.warnings().contains("as it was at receipt"), "{}", kept.warnings());
-        }
-        on_download(world, FaultKind::Latency, &irn, Some(20_000));
-        let start = Instant::now();
-        buyer.supplier_invoice(&irn).await.expect_status(200);
-        assert!(start.elapsed().as_secs() < 12, "a slow authority is not waited for");
-    });
+#[each_database]
+async fn an_authority_that_is_dead_does_not_keep_the_document_from_its_buyer(world: &World) {
+    let buyer = world.taxpayer().await;
+    let irn = received(world, &buyer).await;
+    let live = buyer.supplier_invoice(&irn).await.expect_status(200);
+    for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Garbage, FaultKind::Throttled] {
+        on_download(world, kind, &irn, None);
+        let kept = buyer.supplier_invoice(&irn).await.expect_status(200);
+        assert_eq!(kept.data(), live.data());
+        assert!(kept.warnings().contains("as it was at receipt"), "{}", kept.warnings());
+    }
+    on_download(world, FaultKind::Latency, &irn, Some(20_000));
+    let start = Instant::now();
+    buyer.supplier_invoice(&irn).await.expect_status(200);
+    assert!(start.elapsed().as_secs() < 12, "a slow authority is not waited for");
 }
 
-#[test]
-fn the_body_and_the_key_are_checked() {
-    on_every_database(async |world| {
-        let buyer = world.taxpayer().await;
-        for body in [json!({}), json!({ "supplier_irn": null }), json!({ "supplier_irn": 7 })] {
-            buyer.send("POST", GET_SUPPLIER_INVOICE, &body).await.expect_faults(&["supplier_irn"]);
-        }
-        buyer.supplier_invoice("SUP1").await.expect_refusal(422, "IRN_MALFORMED");
-        let irn = json!({ "supplier_irn": "SUP1-5A0D0001-20260115" });
-        let answer = world.anonymous().send("POST", GET_SUPPLIER_INVOICE, &irn).await;
-        answer.expect_refusal(401, "UNAUTHENTICATED");
-        let answer = world.integrator().send("POST", GET_SUPPLIER_INVOICE, &irn).await;
-        answer.expect_refusal(401, "INVALID_API_KEY");
-        // No invoice has a word for an id.
-        buyer.get(GET_SUPPLIER_INVOICE).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
-    });
+#[each_database]
+async fn the_body_and_the_key_are_checked(world: &World) {
+    let buyer = world.taxpayer().await;
+    for body in [json!({}), json!({ "supplier_irn": null }), json!({ "supplier_irn": 7 })] {
+        buyer.send("POST", GET_SUPPLIER_INVOICE, &body).await.expect_faults(&["supplier_irn"]);
+    }
+    buyer.supplier_invoice("SUP1").await.expect_refusal(422, "IRN_MALFORMED");
+    let irn = json!({ "supplier_irn": "SUP1-5A0D0001-20260115" });
+    let answer = world.anonymous().send("POST", GET_SUPPLIER_INVOICE, &irn).await;
+    answer.expect_refusal(401, "UNAUTHENTICATED");
+    let answer = world.integrator().send("POST", GET_SUPPLIER_INVOICE, &irn).await;
+    answer.expect_refusal(401, "INVALID_API_KEY");
+    // No invoice has a word for an id.
+    buyer.get(GET_SUPPLIER_INVOICE).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
 }

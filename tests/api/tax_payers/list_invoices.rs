@@ -5,10 +5,11 @@ mod filters;
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 
 use crate::support::answer::Answer;
 use crate::support::clients::Taxpayer;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 /// Creates so many invoices; the ids, newest first.
 async fn create(taxpayer: &Taxpayer, count: usize) -> Vec<Value> {
@@ -28,81 +29,71 @@ fn numbers(answer: &Answer) -> [i64; 4] {
     ["current_page", "total", "per_page", "last_page"].map(|name| answer.data()[name].as_i64().unwrap())
 }
 
-#[test]
-fn an_empty_list_is_one_empty_page_of_five_fields() {
-    on_every_database(async |world| {
-        let answer = world.taxpayer().await.list_invoices("").await.expect_status(200);
-        assert_eq!(
-            answer.body,
-            json!({
-                "success": true, "message": "Invoice retrieved successfully",
-                "data": { "current_page": 1, "total": 0, "per_page": 10, "last_page": 1, "data": [] },
-            })
-        );
-    });
+#[each_database]
+async fn an_empty_list_is_one_empty_page_of_five_fields(world: &World) {
+    let answer = world.taxpayer().await.list_invoices("").await.expect_status(200);
+    assert_eq!(
+        answer.body,
+        json!({
+            "success": true, "message": "Invoice retrieved successfully",
+            "data": { "current_page": 1, "total": 0, "per_page": 10, "last_page": 1, "data": [] },
+        })
+    );
 }
 
-#[test]
-fn pages_follow_each_other_newest_first() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let all = create(&taxpayer, 12).await;
-        let first = taxpayer.list_invoices("").await.expect_status(200);
-        assert_eq!((numbers(&first), ids(&first)), ([1, 12, 10, 2], all[..10].to_vec()));
-        let second = taxpayer.list_invoices("?page=2").await.expect_status(200);
-        assert_eq!((numbers(&second), ids(&second)), ([2, 12, 10, 2], all[10..].to_vec()));
-        let fives = taxpayer.list_invoices("?per_page=5&page=3").await.expect_status(200);
-        assert_eq!((numbers(&fives), ids(&fives)), ([3, 12, 5, 3], all[10..].to_vec()));
-        let beyond = taxpayer.list_invoices("?page=99").await.expect_status(200);
-        assert_eq!((numbers(&beyond), ids(&beyond)), ([99, 12, 10, 2], vec![]));
-        let item = &first.data()["data"][0];
-        assert_eq!(*item, taxpayer.reread(item).await);
-    });
+#[each_database]
+async fn pages_follow_each_other_newest_first(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let all = create(&taxpayer, 12).await;
+    let first = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!((numbers(&first), ids(&first)), ([1, 12, 10, 2], all[..10].to_vec()));
+    let second = taxpayer.list_invoices("?page=2").await.expect_status(200);
+    assert_eq!((numbers(&second), ids(&second)), ([2, 12, 10, 2], all[10..].to_vec()));
+    let fives = taxpayer.list_invoices("?per_page=5&page=3").await.expect_status(200);
+    assert_eq!((numbers(&fives), ids(&fives)), ([3, 12, 5, 3], all[10..].to_vec()));
+    let beyond = taxpayer.list_invoices("?page=99").await.expect_status(200);
+    assert_eq!((numbers(&beyond), ids(&beyond)), ([99, 12, 10, 2], vec![]));
+    let item = &first.data()["data"][0];
+    assert_eq!(*item, taxpayer.reread(item).await);
 }
 
-#[test]
-fn an_odd_page_falls_back_and_a_large_one_is_clamped() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        create(&taxpayer, 1).await;
-        for (query, page, per_page) in [
-            ("?page=0&per_page=0", 1, 10),
-            ("?page=-1&per_page=-5", 1, 10),
-            ("?page=abc&per_page=x", 1, 10),
-            ("?page=&per_page=", 1, 10),
-            ("?page=1.5&per_page=2.5", 1, 10),
-            ("?page=99999999999999999999&per_page=99999999999999999999", 1, 10),
-            ("?per_page=1", 1, 1),
-            ("?per_page=100", 1, 100),
-            ("?per_page=101", 1, 100),
-            ("?per_page=1000000", 1, 100),
-            ("?unknown=1&page=1", 1, 10),
-            ("?%FF=%00&&=", 1, 10),
-        ] {
-            let answer = taxpayer.list_invoices(query).await.expect_status(200);
-            let [current, total, used, _] = numbers(&answer);
-            assert_eq!(total, 1, "{query}");
-            let is_clamped_or_default = query.contains("9999") && used == 100;
-            assert!((current, used) == (page, per_page) || is_clamped_or_default, "{query}: {}", answer.text);
-        }
-    });
+#[each_database]
+async fn an_odd_page_falls_back_and_a_large_one_is_clamped(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    create(&taxpayer, 1).await;
+    for (query, page, per_page) in [
+        ("?page=0&per_page=0", 1, 10),
+        ("?page=-1&per_page=-5", 1, 10),
+        ("?page=abc&per_page=x", 1, 10),
+        ("?page=&per_page=", 1, 10),
+        ("?page=1.5&per_page=2.5", 1, 10),
+        ("?page=99999999999999999999&per_page=99999999999999999999", 1, 10),
+        ("?per_page=1", 1, 1),
+        ("?per_page=100", 1, 100),
+        ("?per_page=101", 1, 100),
+        ("?per_page=1000000", 1, 100),
+        ("?unknown=1&page=1", 1, 10),
+        ("?%FF=%00&&=", 1, 10),
+    ] {
+        let answer = taxpayer.list_invoices(query).await.expect_status(200);
+        let [current, total, used, _] = numbers(&answer);
+        assert_eq!(total, 1, "{query}");
+        let is_clamped_or_default = query.contains("9999") && used == 100;
+        assert!((current, used) == (page, per_page) || is_clamped_or_default, "{query}: {}", answer.text);
+    }
 }
 
-#[test]
-fn the_last_page_that_can_be_asked_for_is_empty() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let answer = taxpayer.list_invoices("?page=2147483647&per_page=100").await.expect_status(200);
-        assert_eq!(ids(&answer), [] as [Value; 0]);
-    });
+#[each_database]
+async fn the_last_page_that_can_be_asked_for_is_empty(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let answer = taxpayer.list_invoices("?page=2147483647&per_page=100").await.expect_status(200);
+    assert_eq!(ids(&answer), [] as [Value; 0]);
 }
 
-#[test]
-fn a_list_holds_the_callers_own_invoices_only() {
-    on_every_database(async |world| {
-        let (one, other) = (world.taxpayer().await, world.taxpayer().await);
-        let mine = create(&one, 2).await;
-        create(&other, 3).await;
-        assert_eq!(ids(&one.list_invoices("").await), mine);
-    });
+#[each_database]
+async fn a_list_holds_the_callers_own_invoices_only(world: &World) {
+    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let mine = create(&one, 2).await;
+    create(&other, 3).await;
+    assert_eq!(ids(&one.list_invoices("").await), mine);
 }

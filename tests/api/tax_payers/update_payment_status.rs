@@ -3,10 +3,11 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, with, without};
 
 use crate::support::clients::Taxpayer;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 fn payment(invoice: &Value, status: &str) -> Value {
     json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": status, "remark": "by transfer" })
@@ -29,218 +30,189 @@ fn is_amount(number: &Value, digits: &str) -> bool {
     rest.trim_start_matches('.').chars().all(|digit| digit == '0') && (rest.is_empty() || shown.contains('.'))
 }
 
-#[test]
-fn an_approved_invoice_that_is_paid_is_paid_in_both_senses() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
+#[each_database]
+async fn an_approved_invoice_that_is_paid_is_paid_in_both_senses(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
+    assert_eq!(answer.message(), "Invoice payment status updated successfully");
+    assert_eq!(
+        (&answer.data()["status"], &answer.data()["payment_status"]),
+        (&json!("paid"), &json!("PAID"))
+    );
+    assert_eq!(*answer.data(), taxpayer.reread(&invoice).await);
+    let names = taxpayer.event_names().await;
+    assert!(names.contains(&"payment.status-updated".to_owned()));
+    assert_eq!(names.iter().filter(|name| *name == "invoice.status-updated").count(), 2, "{names:?}");
+}
+
+#[each_database]
+async fn an_invoice_that_is_not_approved_is_not_paid(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let draft = taxpayer.invoice(&documents::invoice()).await;
+    let cancelled = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
+    for invoice in [&draft, &cancelled] {
+        taxpayer.pay(&payment(invoice, "paid")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
+        taxpayer.pay(&part(invoice, "1")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
+        assert_eq!(taxpayer.reread(invoice).await["payment_status"], json!("PENDING"));
+    }
+}
+
+#[each_database]
+async fn pending_and_rejected_go_in_any_status(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let draft = taxpayer.invoice(&documents::invoice()).await;
+    let approved = over_a_hundred(&taxpayer).await;
+    for invoice in [&draft, &approved] {
+        for (status, reads) in [("rejected", "REJECTED"), ("pending", "PENDING"), ("REJECTED", "REJECTED")] {
+            let answer = taxpayer.pay(&payment(invoice, status)).await.expect_status(200);
+            assert_eq!(answer.data()["payment_status"], json!(reads));
+            assert_eq!(answer.data()["status"], invoice["status"]);
+        }
+    }
+}
+
+#[each_database]
+async fn partial_payments_add_up_to_the_payable_and_no_further(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    for amount in ["33.33", "33.33", "33.33", "0.01"] {
+        let answer = taxpayer.pay(&part(&invoice, amount)).await.expect_status(200);
         assert_eq!(answer.message(), "Invoice payment status updated successfully");
-        assert_eq!(
-            (&answer.data()["status"], &answer.data()["payment_status"]),
-            (&json!("paid"), &json!("PAID"))
-        );
-        assert_eq!(*answer.data(), taxpayer.reread(&invoice).await);
-        let names = taxpayer.event_names().await;
-        assert!(names.contains(&"payment.status-updated".to_owned()));
-        assert_eq!(names.iter().filter(|name| *name == "invoice.status-updated").count(), 2, "{names:?}");
-    });
-}
-
-#[test]
-fn an_invoice_that_is_not_approved_is_not_paid() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let draft = taxpayer.invoice(&documents::invoice()).await;
-        let cancelled = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
-        for invoice in [&draft, &cancelled] {
-            taxpayer.pay(&payment(invoice, "paid")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
-            taxpayer.pay(&part(invoice, "1")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
-            assert_eq!(taxpayer.reread(invoice).await["payment_status"], json!("PENDING"));
-        }
-    });
-}
-
-#[test]
-fn pending_and_rejected_go_in_any_status() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let draft = taxpayer.invoice(&documents::invoice()).await;
-        let approved = over_a_hundred(&taxpayer).await;
-        for invoice in [&draft, &approved] {
-            for (status, reads) in
-                [("rejected", "REJECTED"), ("pending", "PENDING"), ("REJECTED", "REJECTED")]
-            {
-                let answer = taxpayer.pay(&payment(invoice, status)).await.expect_status(200);
-                assert_eq!(answer.data()["payment_status"], json!(reads));
-                assert_eq!(answer.data()["status"], invoice["status"]);
-            }
-        }
-    });
-}
-
-#[test]
-fn partial_payments_add_up_to_the_payable_and_no_further() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        for amount in ["33.33", "33.33", "33.33", "0.01"] {
-            let answer = taxpayer.pay(&part(&invoice, amount)).await.expect_status(200);
-            assert_eq!(answer.message(), "Invoice payment status updated successfully");
-            assert_eq!(answer.data()["payment_status"], json!("PARTIAL"));
-            assert_eq!(answer.data()["status"], json!("approved"));
-        }
-        let over = taxpayer.pay(&part(&invoice, "0.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-        assert_eq!(over.faulty_paths(), ["amount"]);
-        let paid = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
-        assert_eq!(
-            (&paid.data()["status"], &paid.data()["payment_status"]),
-            (&json!("paid"), &json!("PAID"))
-        );
-    });
-}
-
-#[test]
-fn a_partial_payment_above_the_payable_amount_is_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        let events = taxpayer.events().await.len();
-        for amount in ["100.01", "100.000001", "999999999999999"] {
-            let answer = taxpayer.pay(&part(&invoice, amount)).await;
-            let answer = answer.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-            assert_eq!(answer.faulty_paths(), ["amount"]);
-        }
-        assert_eq!(taxpayer.reread(&invoice).await, invoice);
-        assert_eq!(taxpayer.events().await.len(), events);
-        taxpayer.pay(&part(&invoice, "100")).await.expect_status(200);
-    });
-}
-
-#[test]
-fn of_500_concurrent_payments_of_one_exactly_a_hundred_fit() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        let body = part(&invoice, "1.00");
-        let answers = join_all((0..500).map(|_| taxpayer.pay(&body))).await;
-        let count = |status| answers.iter().filter(|answer| answer.status == status).count();
-        assert_eq!((count(200), count(422)), (100, 400));
-        let refused = answers.iter().filter(|answer| answer.status == 422);
-        assert!(refused.into_iter().all(|answer| answer.code() == "PAYMENT_EXCEEDS_PAYABLE"));
-        let names = taxpayer.event_names().await;
-        assert_eq!(names.iter().filter(|name| *name == "payment.status-updated").count(), 100);
-        let last = taxpayer.events().await.into_iter().rev();
-        let last = last.into_iter().find(|event| event["type"] == "payment.status-updated").unwrap();
-        assert!(is_amount(&last["data"]["amount_paid"], "100"), "{last}");
-    });
-}
-
-#[test]
-fn the_payment_event_tells_the_running_amount() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        let body = with(&part(&invoice, "40.5"), "reference", json!("TRF-1"));
-        taxpayer.pay(&body).await.expect_status(200);
-        let answer = taxpayer.pay(&with(&body, "reference", json!("TRF-2"))).await.expect_status(200);
-        let events = taxpayer.events().await;
-        let last = &events.last().unwrap()["data"];
-        assert_eq!(last["invoice"], *answer.data());
-        assert_eq!((&last["irn"], &last["reference"]), (&invoice["irn"], &json!("TRF-2")));
-        for (name, amount) in [("amount", "40.5"), ("amount_paid", "81"), ("payable_amount", "100")] {
-            assert!(is_amount(&last[name], amount), "{name}: {last}");
-        }
-    });
-}
-
-#[test]
-fn a_partly_paid_invoice_keeps_its_amounts_when_it_is_pending_or_rejected() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        taxpayer.pay(&part(&invoice, "60")).await.expect_status(200);
-        for status in ["rejected", "pending"] {
-            taxpayer.pay(&payment(&invoice, status)).await.expect_status(200);
-            taxpayer.pay(&part(&invoice, "40.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-        }
-        let answer = taxpayer.pay(&part(&invoice, "40")).await.expect_status(200);
         assert_eq!(answer.data()["payment_status"], json!("PARTIAL"));
-    });
+        assert_eq!(answer.data()["status"], json!("approved"));
+    }
+    let over = taxpayer.pay(&part(&invoice, "0.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    assert_eq!(over.faulty_paths(), ["amount"]);
+    let paid = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
+    assert_eq!((&paid.data()["status"], &paid.data()["payment_status"]), (&json!("paid"), &json!("PAID")));
 }
 
-#[test]
-fn status_is_an_alias_and_payment_status_wins() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        let alias = with(&without(&payment(&invoice, "x"), "payment_status"), "status", json!("rejected"));
-        let answer = taxpayer.pay(&alias).await.expect_status(200);
-        assert_eq!(answer.data()["payment_status"], json!("REJECTED"));
-        let both = with(&payment(&invoice, "pending"), "status", json!("paid"));
-        let answer = taxpayer.pay(&both).await.expect_status(200);
-        assert_eq!(
-            (&answer.data()["payment_status"], &answer.data()["status"]),
-            (&json!("PENDING"), &json!("approved"))
-        );
-    });
+#[each_database]
+async fn a_partial_payment_above_the_payable_amount_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let events = taxpayer.events().await.len();
+    for amount in ["100.01", "100.000001", "999999999999999"] {
+        let answer = taxpayer.pay(&part(&invoice, amount)).await;
+        let answer = answer.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+        assert_eq!(answer.faulty_paths(), ["amount"]);
+    }
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
+    assert_eq!(taxpayer.events().await.len(), events);
+    taxpayer.pay(&part(&invoice, "100")).await.expect_status(200);
 }
 
-#[test]
-fn each_field_is_required_and_checked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = over_a_hundred(&taxpayer).await;
-        let body = part(&invoice, "1");
-        for path in ["unique_no", "unique_no_type", "remark", "amount"] {
-            taxpayer.pay(&without(&body, path)).await.expect_faults(&[path]);
-        }
-        let answer = taxpayer.pay(&without(&body, "payment_status")).await;
-        let answer = answer.expect_refusal(422, "VALIDATION_FAILED");
-        assert!(answer.faulty_paths().iter().any(|path| path.ends_with("status")), "{}", answer.text);
-        for (path, odd) in [
-            ("unique_no_type", json!("NUMBER")),
-            ("payment_status", json!("cancelled")),
-            ("payment_status", json!("settled")),
-            ("amount", json!(0)),
-            ("amount", exact("-1")),
-            ("amount", json!("1")),
-            ("amount", exact("1e400")),
-            ("remark", json!("ok")),
-            ("reference", json!("x".repeat(256))),
-        ] {
-            taxpayer.pay(&with(&body, path, odd)).await.expect_faults(&[path]);
-        }
-        assert_eq!(taxpayer.reread(&invoice).await, invoice);
-        taxpayer.pay(&with(&body, "reference", json!("x".repeat(255)))).await.expect_status(200);
-    });
+#[each_database]
+async fn of_500_concurrent_payments_of_one_exactly_a_hundred_fit(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let body = part(&invoice, "1.00");
+    let answers = join_all((0..500).map(|_| taxpayer.pay(&body))).await;
+    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((count(200), count(422)), (100, 400));
+    let refused = answers.iter().filter(|answer| answer.status == 422);
+    assert!(refused.into_iter().all(|answer| answer.code() == "PAYMENT_EXCEEDS_PAYABLE"));
+    let names = taxpayer.event_names().await;
+    assert_eq!(names.iter().filter(|name| *name == "payment.status-updated").count(), 100);
+    let last = taxpayer.events().await.into_iter().rev();
+    let last = last.into_iter().find(|event| event["type"] == "payment.status-updated").unwrap();
+    assert!(is_amount(&last["data"]["amount_paid"], "100"), "{last}");
 }
 
-#[test]
-fn an_unknown_invoice_is_not_found() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let strange = json!({ "irn": "NONE-AAAAAAAA-20260115" });
-        let answer = taxpayer.pay(&payment(&strange, "paid")).await;
-        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
-        let theirs = over_a_hundred(&world.taxpayer().await).await;
-        taxpayer.pay(&payment(&theirs, "paid")).await.expect_refusal(404, "INVOICE_NOT_FOUND");
-    });
+#[each_database]
+async fn the_payment_event_tells_the_running_amount(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let body = with(&part(&invoice, "40.5"), "reference", json!("TRF-1"));
+    taxpayer.pay(&body).await.expect_status(200);
+    let answer = taxpayer.pay(&with(&body, "reference", json!("TRF-2"))).await.expect_status(200);
+    let events = taxpayer.events().await;
+    let last = &events.last().unwrap()["data"];
+    assert_eq!(last["invoice"], *answer.data());
+    assert_eq!((&last["irn"], &last["reference"]), (&invoice["irn"], &json!("TRF-2")));
+    for (name, amount) in [("amount", "40.5"), ("amount_paid", "81"), ("payable_amount", "100")] {
+        assert!(is_amount(&last[name], amount), "{name}: {last}");
+    }
 }
 
-#[test]
-fn a_submitted_invoice_is_paid_and_keeps_its_workflow_status() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit(&submission).await.expect_status(200);
-        taxpayer.pay(&part(&invoice, "75")).await.expect_status(200);
-        let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
-        assert_eq!(
-            (&answer.data()["payment_status"], &answer.data()["status"]),
-            (&json!("PAID"), &json!("submitted"))
-        );
-    });
+#[each_database]
+async fn a_partly_paid_invoice_keeps_its_amounts_when_it_is_pending_or_rejected(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    taxpayer.pay(&part(&invoice, "60")).await.expect_status(200);
+    for status in ["rejected", "pending"] {
+        taxpayer.pay(&payment(&invoice, status)).await.expect_status(200);
+        taxpayer.pay(&part(&invoice, "40.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    }
+    let answer = taxpayer.pay(&part(&invoice, "40")).await.expect_status(200);
+    assert_eq!(answer.data()["payment_status"], json!("PARTIAL"));
+}
+
+#[each_database]
+async fn status_is_an_alias_and_payment_status_wins(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let alias = with(&without(&payment(&invoice, "x"), "payment_status"), "status", json!("rejected"));
+    let answer = taxpayer.pay(&alias).await.expect_status(200);
+    assert_eq!(answer.data()["payment_status"], json!("REJECTED"));
+    let both = with(&payment(&invoice, "pending"), "status", json!("paid"));
+    let answer = taxpayer.pay(&both).await.expect_status(200);
+    assert_eq!(
+        (&answer.data()["payment_status"], &answer.data()["status"]),
+        (&json!("PENDING"), &json!("approved"))
+    );
+}
+
+#[each_database]
+async fn each_field_is_required_and_checked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let body = part(&invoice, "1");
+    for path in ["unique_no", "unique_no_type", "remark", "amount"] {
+        taxpayer.pay(&without(&body, path)).await.expect_faults(&[path]);
+    }
+    let answer = taxpayer.pay(&without(&body, "payment_status")).await;
+    let answer = answer.expect_refusal(422, "VALIDATION_FAILED");
+    assert!(answer.faulty_paths().iter().any(|path| path.ends_with("status")), "{}", answer.text);
+    for (path, odd) in [
+        ("unique_no_type", json!("NUMBER")),
+        ("payment_status", json!("cancelled")),
+        ("payment_status", json!("settled")),
+        ("amount", json!(0)),
+        ("amount", exact("-1")),
+        ("amount", json!("1")),
+        ("amount", exact("1e400")),
+        ("remark", json!("ok")),
+        ("reference", json!("x".repeat(256))),
+    ] {
+        taxpayer.pay(&with(&body, path, odd)).await.expect_faults(&[path]);
+    }
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
+    taxpayer.pay(&with(&body, "reference", json!("x".repeat(255)))).await.expect_status(200);
+}
+
+#[each_database]
+async fn an_unknown_invoice_is_not_found(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let strange = json!({ "irn": "NONE-AAAAAAAA-20260115" });
+    let answer = taxpayer.pay(&payment(&strange, "paid")).await;
+    assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+    let theirs = over_a_hundred(&world.taxpayer().await).await;
+    taxpayer.pay(&payment(&theirs, "paid")).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+}
+
+#[each_database]
+async fn a_submitted_invoice_is_paid_and_keeps_its_workflow_status(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    taxpayer.app().submit(&submission).await.expect_status(200);
+    taxpayer.pay(&part(&invoice, "75")).await.expect_status(200);
+    let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
+    assert_eq!(
+        (&answer.data()["payment_status"], &answer.data()["status"]),
+        (&json!("PAID"), &json!("submitted"))
+    );
 }

@@ -2,151 +2,138 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{with, without};
 
 use crate::support::clients::UPDATE_STATUS;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 fn update(invoice: &Value, status: &str) -> Value {
     json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": status, "remark": "checked" })
 }
 
-#[test]
-fn the_three_statuses_move_freely_among_themselves() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let path = [
-            "draft",
-            "approved",
-            "approved",
-            "draft",
-            "cancelled",
-            "cancelled",
-            "approved",
-            "cancelled",
-            "draft",
-        ];
-        for status in path {
-            let answer = taxpayer.send("PATCH", UPDATE_STATUS, &update(&invoice, status)).await;
-            let answer = answer.expect_status(200);
-            assert_eq!(answer.message(), "Invoice status updated successfully");
-            assert_eq!(answer.data()["status"], json!(status));
-            assert_eq!(*answer.data(), taxpayer.reread(&invoice).await);
-            assert_eq!(answer.data()["payment_status"], json!("PENDING"));
-        }
-    });
+#[each_database]
+async fn the_three_statuses_move_freely_among_themselves(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let path = [
+        "draft",
+        "approved",
+        "approved",
+        "draft",
+        "cancelled",
+        "cancelled",
+        "approved",
+        "cancelled",
+        "draft",
+    ];
+    for status in path {
+        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &update(&invoice, status)).await;
+        let answer = answer.expect_status(200);
+        assert_eq!(answer.message(), "Invoice status updated successfully");
+        assert_eq!(answer.data()["status"], json!(status));
+        assert_eq!(*answer.data(), taxpayer.reread(&invoice).await);
+        assert_eq!(answer.data()["payment_status"], json!("PENDING"));
+    }
 }
 
-#[test]
-fn each_kind_of_number_finds_the_invoice() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let id = json!(invoice["id"].to_string());
-        for (kind, no) in [
-            ("IRN", &invoice["irn"]),
-            ("INTERNAL_INVOICE_NO", &invoice["invoice_no"]),
-            ("EXTERNAL_INVOICE_NO", &invoice["external_invoice_no"]),
-            ("PORTAL_ID", &id),
-            ("irn", &invoice["irn"]),
-        ] {
-            let body = with(&update(&invoice, "approved"), "unique_no", no.clone());
-            let body = with(&body, "unique_no_type", json!(kind));
-            let answer = taxpayer.send("PATCH", UPDATE_STATUS, &body).await.expect_status(200);
-            assert_eq!(answer.data()["id"], invoice["id"], "{kind}");
-        }
-    });
+#[each_database]
+async fn each_kind_of_number_finds_the_invoice(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let id = json!(invoice["id"].to_string());
+    for (kind, no) in [
+        ("IRN", &invoice["irn"]),
+        ("INTERNAL_INVOICE_NO", &invoice["invoice_no"]),
+        ("EXTERNAL_INVOICE_NO", &invoice["external_invoice_no"]),
+        ("PORTAL_ID", &id),
+        ("irn", &invoice["irn"]),
+    ] {
+        let body = with(&update(&invoice, "approved"), "unique_no", no.clone());
+        let body = with(&body, "unique_no_type", json!(kind));
+        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &body).await.expect_status(200);
+        assert_eq!(answer.data()["id"], invoice["id"], "{kind}");
+    }
 }
 
-#[test]
-fn a_number_that_no_invoice_has_is_not_found() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        for (kind, no) in [
-            ("IRN", "NONE-AAAAAAAA-20260115"),
-            ("IRN", "not an irn"),
-            ("INTERNAL_INVOICE_NO", "no such number"),
-            ("PORTAL_ID", "999999999"),
-            ("PORTAL_ID", "abc"),
-            ("PORTAL_ID", "99999999999999999999999"),
-        ] {
-            let body = with(&update(&invoice, "approved"), "unique_no", json!(no));
-            let body = with(&body, "unique_no_type", json!(kind));
-            let answer = taxpayer.send("PATCH", UPDATE_STATUS, &body).await;
-            let answer = answer.expect_refusal(404, "INVOICE_NOT_FOUND");
-            assert_eq!(answer.message(), "Invoice not found");
-        }
-    });
+#[each_database]
+async fn a_number_that_no_invoice_has_is_not_found(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    for (kind, no) in [
+        ("IRN", "NONE-AAAAAAAA-20260115"),
+        ("IRN", "not an irn"),
+        ("INTERNAL_INVOICE_NO", "no such number"),
+        ("PORTAL_ID", "999999999"),
+        ("PORTAL_ID", "abc"),
+        ("PORTAL_ID", "99999999999999999999999"),
+    ] {
+        let body = with(&update(&invoice, "approved"), "unique_no", json!(no));
+        let body = with(&body, "unique_no_type", json!(kind));
+        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &body).await;
+        let answer = answer.expect_refusal(404, "INVOICE_NOT_FOUND");
+        assert_eq!(answer.message(), "Invoice not found");
+    }
 }
 
-#[test]
-fn each_field_is_required_and_checked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = update(&invoice, "approved");
-        for path in ["unique_no", "unique_no_type", "status", "remark"] {
-            let answer = taxpayer.send("PATCH", UPDATE_STATUS, &without(&body, path)).await;
-            answer.expect_faults(&[path]);
-        }
-        for (path, odd) in [
-            ("unique_no_type", json!("NUMBER")),
-            ("status", json!("paid")),
-            ("status", json!("validated")),
-            ("status", json!("submitted")),
-            ("status", json!(1)),
-            ("remark", json!("ok")),
-            ("remark", json!("a\u{0}b")),
-            ("remark", json!("x".repeat(1_001))),
-        ] {
-            let answer = taxpayer.send("PATCH", UPDATE_STATUS, &with(&body, path, odd)).await;
-            answer.expect_faults(&[path]);
-        }
-        assert_eq!(taxpayer.reread(&invoice).await, invoice);
-        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &with(&body, "remark", json!("yes"))).await;
-        answer.expect_status(200);
-    });
+#[each_database]
+async fn each_field_is_required_and_checked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = update(&invoice, "approved");
+    for path in ["unique_no", "unique_no_type", "status", "remark"] {
+        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &without(&body, path)).await;
+        answer.expect_faults(&[path]);
+    }
+    for (path, odd) in [
+        ("unique_no_type", json!("NUMBER")),
+        ("status", json!("paid")),
+        ("status", json!("validated")),
+        ("status", json!("submitted")),
+        ("status", json!(1)),
+        ("remark", json!("ok")),
+        ("remark", json!("a\u{0}b")),
+        ("remark", json!("x".repeat(1_001))),
+    ] {
+        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &with(&body, path, odd)).await;
+        answer.expect_faults(&[path]);
+    }
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
+    let answer = taxpayer.send("PATCH", UPDATE_STATUS, &with(&body, "remark", json!("yes"))).await;
+    answer.expect_status(200);
 }
 
-#[test]
-fn a_status_is_taken_in_any_case() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let answer = taxpayer.set_status(&invoice, "APPROVED").await.expect_status(200);
-        assert_eq!(answer.data()["status"], json!("approved"));
-    });
+#[each_database]
+async fn a_status_is_taken_in_any_case(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let answer = taxpayer.set_status(&invoice, "APPROVED").await.expect_status(200);
+    assert_eq!(answer.data()["status"], json!("approved"));
 }
 
-#[test]
-fn a_paid_invoice_keeps_its_status() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-        let paid = json!({
-            "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
-        });
-        taxpayer.pay(&paid).await.expect_status(200);
-        for status in ["draft", "approved", "cancelled"] {
-            taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVALID_TRANSITION");
-        }
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("paid"));
+#[each_database]
+async fn a_paid_invoice_keeps_its_status(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    let paid = json!({
+        "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
     });
+    taxpayer.pay(&paid).await.expect_status(200);
+    for status in ["draft", "approved", "cancelled"] {
+        taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVALID_TRANSITION");
+    }
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("paid"));
 }
 
-#[test]
-fn a_submitted_invoice_is_locked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit(&submission).await.expect_status(200);
-        for status in ["draft", "approved", "cancelled"] {
-            taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVOICE_LOCKED");
-        }
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
-    });
+#[each_database]
+async fn a_submitted_invoice_is_locked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    taxpayer.app().submit(&submission).await.expect_status(200);
+    for status in ["draft", "approved", "cancelled"] {
+        taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVOICE_LOCKED");
+    }
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
 }

@@ -4,102 +4,86 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 
 use super::{CREATED, subscribed};
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{apart, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
-#[test]
-fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt() {
-    let settings = [
-        ("WEBHOOKS__CIRCUIT_OPEN_AFTER_S", "0"),
-        ("WEBHOOKS__CIRCUIT_PROBE_MAX_S", "3"),
-        ("WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT", "1"),
-        ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]"),
-    ];
-    apart("parked", &settings, async |world| {
-        let receiver = Receiver::start();
-        let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_always(Reply::Status(503));
-        for _ in 0..5 {
-            taxpayer.invoice(&documents::invoice()).await;
-        }
-        let health = async || world.integrator().webhook(taxpayer.id).await.data()["health"].clone();
-        let parked = async || Some(health().await).filter(|health| health["state"] == json!("parked"));
-        let health_now = eventually("a parked endpoint", parked).await;
-        assert!(health_now["failures"].as_u64().unwrap() >= 5, "{health_now}");
-        assert!(health_now["parked_until"].is_string() && health_now["failing_since"].is_string());
-        // What comes while it is parked and all else is due in an hour has to wait, but not for an hour.
-        for _ in 0..4 {
-            taxpayer.invoice(&documents::invoice()).await;
-        }
-        let log = world.integrator().deliveries(taxpayer.id, "?per_page=50").await.expect_status(200);
-        let attempts = |one: &Value| one["attempts"].as_array().unwrap().len();
-        let untried = log.data()["data"].as_array().unwrap().iter().filter(|one| attempts(one) == 0).count();
-        assert!(untried >= 1, "{}", log.text);
-        receiver.answer_always(Reply::Status(200));
-        let accepted = async || {
-            let all = receiver.received();
-            let accepted: BTreeSet<_> = all
-                .iter()
-                .filter(|one| one.answered == Reply::Status(200))
-                .map(|one| one.id.clone())
-                .collect();
-            (accepted.len() == 9).then_some(all)
-        };
-        let all = eventually("everything, as soon as a probe succeeds", accepted).await;
-        assert!(all.iter().all(|one| one.is_signed_with(&secret)));
-        let well = async || (health().await["state"] == json!("ok")).then_some(());
-        eventually("an endpoint that is well again", well).await;
-    });
+#[each_database(&[("WEBHOOKS__CIRCUIT_OPEN_AFTER_S", "0"), ("WEBHOOKS__CIRCUIT_PROBE_MAX_S", "3"), ("WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]")])]
+async fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt(world: &World) {
+    let receiver = Receiver::start();
+    let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
+    receiver.answer_always(Reply::Status(503));
+    for _ in 0..5 {
+        taxpayer.invoice(&documents::invoice()).await;
+    }
+    let health = async || world.integrator().webhook(taxpayer.id).await.data()["health"].clone();
+    let parked = async || Some(health().await).filter(|health| health["state"] == json!("parked"));
+    let health_now = eventually("a parked endpoint", parked).await;
+    assert!(health_now["failures"].as_u64().unwrap() >= 5, "{health_now}");
+    assert!(health_now["parked_until"].is_string() && health_now["failing_since"].is_string());
+    // What comes while it is parked and all else is due in an hour has to wait, but not for an hour.
+    for _ in 0..4 {
+        taxpayer.invoice(&documents::invoice()).await;
+    }
+    let log = world.integrator().deliveries(taxpayer.id, "?per_page=50").await.expect_status(200);
+    let attempts = |one: &Value| one["attempts"].as_array().unwrap().len();
+    let untried = log.data()["data"].as_array().unwrap().iter().filter(|one| attempts(one) == 0).count();
+    assert!(untried >= 1, "{}", log.text);
+    receiver.answer_always(Reply::Status(200));
+    let accepted = async || {
+        let all = receiver.received();
+        let accepted: BTreeSet<_> =
+            all.iter().filter(|one| one.answered == Reply::Status(200)).map(|one| one.id.clone()).collect();
+        (accepted.len() == 9).then_some(all)
+    };
+    let all = eventually("everything, as soon as a probe succeeds", accepted).await;
+    assert!(all.iter().all(|one| one.is_signed_with(&secret)));
+    let well = async || (health().await["state"] == json!("ok")).then_some(());
+    eventually("an endpoint that is well again", well).await;
 }
 
-#[test]
-fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service() {
-    let settings =
-        [("WEBHOOKS__DISABLE_AFTER_S", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 0, 1, 1, 3600]")];
-    apart("hopeless", &settings, async |world| {
-        let receiver = Receiver::start();
-        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_always(Reply::Status(500));
-        taxpayer.invoice(&documents::invoice()).await;
-        let disabled = async || {
-            let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
-            (record.data()["is_active"] == json!(false)).then_some(record)
-        };
-        let record = eventually("a disabled endpoint", disabled).await;
-        let reason = record.data()["disabled_reason"].as_str().unwrap().to_owned();
-        assert!(reason.contains("nothing but fail"), "{reason}");
-        assert_eq!(record.data()["health"]["state"], json!("failing"), "it is shown why");
-        receiver.answer_always(Reply::Status(200));
-        let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
-        assert_eq!(answer.data()["health"]["state"], json!("ok"), "whoever enables it trusts it again");
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let arrived =
-            async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
-        eventually("a notification of what comes after", arrived).await;
-    });
+#[each_database(&[("WEBHOOKS__DISABLE_AFTER_S", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 0, 1, 1, 3600]")])]
+async fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service(world: &World) {
+    let receiver = Receiver::start();
+    let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+    receiver.answer_always(Reply::Status(500));
+    taxpayer.invoice(&documents::invoice()).await;
+    let disabled = async || {
+        let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
+        (record.data()["is_active"] == json!(false)).then_some(record)
+    };
+    let record = eventually("a disabled endpoint", disabled).await;
+    let reason = record.data()["disabled_reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("nothing but fail"), "{reason}");
+    assert_eq!(record.data()["health"]["state"], json!("failing"), "it is shown why");
+    receiver.answer_always(Reply::Status(200));
+    let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
+    assert_eq!(answer.data()["health"]["state"], json!("ok"), "whoever enables it trusts it again");
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let arrived =
+        async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
+    eventually("a notification of what comes after", arrived).await;
 }
 
 /// Who changes an endpoint and who writes how it fares want the same rows.
-#[test]
-fn an_endpoint_may_be_changed_while_its_deliveries_fail() {
-    on_every_database(async |world| {
-        let receiver = Receiver::start();
-        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
-        receiver.answer_always(Reply::Status(500));
-        let create = async {
-            for _ in 0..20 {
-                taxpayer.invoice(&documents::invoice()).await;
-            }
-        };
-        let change = async {
-            for _ in 0..40 {
-                world.integrator().enable_webhook(taxpayer.id, "none").await.expect_status(200);
-                world.integrator().rotate_secret(taxpayer.id).await;
-            }
-        };
-        tokio::join!(create, change);
-        receiver.answer_always(Reply::Status(200));
-    });
+#[each_database]
+async fn an_endpoint_may_be_changed_while_its_deliveries_fail(world: &World) {
+    let receiver = Receiver::start();
+    let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+    receiver.answer_always(Reply::Status(500));
+    let create = async {
+        for _ in 0..20 {
+            taxpayer.invoice(&documents::invoice()).await;
+        }
+    };
+    let change = async {
+        for _ in 0..40 {
+            world.integrator().enable_webhook(taxpayer.id, "none").await.expect_status(200);
+            world.integrator().rotate_secret(taxpayer.id).await;
+        }
+    };
+    tokio::join!(create, change);
+    receiver.answer_always(Reply::Status(200));
 }

@@ -5,11 +5,12 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 
 use super::{CREATED, subscribed};
 use crate::support::clients::webhook;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{apart, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 const PUBLIC: &str = "https://hooks.example.com/";
 
@@ -31,56 +32,51 @@ fn canary() -> TcpListener {
     listener
 }
 
-#[test]
-fn no_private_address_is_taken_and_none_is_called() {
-    let nothing = [("WEBHOOKS__ALLOWED_NETWORKS", "[]"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0]")];
-    apart("forgery", &nothing, async |world| {
-        let canary = canary();
-        let urls = refused(canary.local_addr().unwrap().port());
-        assert!(urls.len() > 120);
-        let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
-        let path = webhook(taxpayer.id);
-        for url in &urls {
-            let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
-            assert_eq!(answer.faulty_paths(), ["webhook_url"], "{url:?}: {}", answer.text);
-            answer.expect_faults(&["webhook_url"]);
-        }
-        integrator.set_webhook(taxpayer.id, PUBLIC, &[CREATED]).await.expect_status(200);
-        // Either scheme in turn: the client has a connector for each.
-        for url in urls.iter().enumerate().filter(|(at, _)| matches!(at % 4, 0 | 3)).map(|(_, url)| url) {
-            world.plant_webhook_url(taxpayer.id, url).await;
-            integrator.test_webhook(taxpayer.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
-        }
-        taxpayer.invoice(&documents::invoice()).await;
-        let dead = async || {
-            let dead = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
-            dead.data()["data"].as_array().unwrap().first().cloned()
-        };
-        let dead = eventually("a dead letter", dead).await;
-        for attempt in dead["attempts"].as_array().unwrap() {
-            assert_eq!((&attempt["failure"], &attempt["status"]), (&json!("forbidden"), &Value::Null));
-            let phases = json!({ "dns_ms": null, "connect_ms": null, "wait_ms": null, "read_ms": null });
-            assert_eq!(attempt["phases"], phases);
-        }
-        assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    });
+#[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0]")])]
+async fn no_private_address_is_taken_and_none_is_called(world: &World) {
+    let canary = canary();
+    let urls = refused(canary.local_addr().unwrap().port());
+    assert!(urls.len() > 120);
+    let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+    let path = webhook(taxpayer.id);
+    for url in &urls {
+        let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
+        assert_eq!(answer.faulty_paths(), ["webhook_url"], "{url:?}: {}", answer.text);
+        answer.expect_faults(&["webhook_url"]);
+    }
+    integrator.set_webhook(taxpayer.id, PUBLIC, &[CREATED]).await.expect_status(200);
+    // Either scheme in turn: the client has a connector for each.
+    for url in urls.iter().enumerate().filter(|(at, _)| matches!(at % 4, 0 | 3)).map(|(_, url)| url) {
+        world.plant_webhook_url(taxpayer.id, url).await;
+        integrator.test_webhook(taxpayer.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
+    }
+    taxpayer.invoice(&documents::invoice()).await;
+    let dead = async || {
+        let dead = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
+        dead.data()["data"].as_array().unwrap().first().cloned()
+    };
+    let dead = eventually("a dead letter", dead).await;
+    for attempt in dead["attempts"].as_array().unwrap() {
+        assert_eq!((&attempt["failure"], &attempt["status"]), (&json!("forbidden"), &Value::Null));
+        let phases = json!({ "dns_ms": null, "connect_ms": null, "wait_ms": null, "read_ms": null });
+        assert_eq!(attempt["phases"], phases);
+    }
+    assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
-#[test]
-fn no_redirect_is_followed() {
-    on_every_database(async |world| {
-        let (receiver, canary) = (Receiver::start(), canary());
-        let port = canary.local_addr().unwrap().port();
-        let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
-        let redirects = [301, 302, 303, 307, 308].map(|status| Reply::Redirect(status, port));
-        receiver.answer_next(&redirects);
-        for status in [301, 302, 303, 307, 308] {
-            let answer = world.integrator().test_webhook(taxpayer.id).await.expect_status(200);
-            assert!(answer.message().ends_with(&status.to_string()), "{}", answer.message());
-        }
-        receiver.answer_next(&redirects[..3]);
-        taxpayer.invoice(&documents::invoice()).await;
-        assert_eq!(receiver.wait_for(9).await[8].answered, Reply::Status(204));
-        assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    });
+#[each_database]
+async fn no_redirect_is_followed(world: &World) {
+    let (receiver, canary) = (Receiver::start(), canary());
+    let port = canary.local_addr().unwrap().port();
+    let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+    let redirects = [301, 302, 303, 307, 308].map(|status| Reply::Redirect(status, port));
+    receiver.answer_next(&redirects);
+    for status in [301, 302, 303, 307, 308] {
+        let answer = world.integrator().test_webhook(taxpayer.id).await.expect_status(200);
+        assert!(answer.message().ends_with(&status.to_string()), "{}", answer.message());
+    }
+    receiver.answer_next(&redirects[..3]);
+    taxpayer.invoice(&documents::invoice()).await;
+    assert_eq!(receiver.wait_for(9).await[8].answered, Reply::Status(204));
+    assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

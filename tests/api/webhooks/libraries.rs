@@ -9,11 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 
 use super::{CREATED, subscribed};
 use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver};
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 /// A library, the program that runs it and what it runs.
 struct Library {
@@ -90,47 +91,45 @@ fn versions(one: &Received) -> Vec<&str> {
     one.signature.split(' ').map(|part| part.split_once(',').unwrap().0).collect()
 }
 
-#[test]
-fn deliveries_are_verified_by_the_libraries_of_the_standard() {
+#[each_database]
+async fn deliveries_are_verified_by_the_libraries_of_the_standard(world: &World) {
     let libraries = Library::installed();
-    on_every_database(async |world| {
-        let receiver = Receiver::start();
-        let (taxpayer, first) = subscribed(world, &receiver, &[CREATED]).await;
-        let integrator = world.integrator();
-        let mut cases = Vec::new();
+    let receiver = Receiver::start();
+    let (taxpayer, first) = subscribed(world, &receiver, &[CREATED]).await;
+    let integrator = world.integrator();
+    let mut cases = Vec::new();
 
-        let one = next(&taxpayer, &receiver).await;
-        cases.extend([case(&one, &first, true), case(&one, "whsec_c29tZSBvdGhlciBzZWNyZXQgYWx0b2dl", false)]);
-        cases.extend(forged(&one).iter().map(|forged| case(forged, &first, false)));
+    let one = next(&taxpayer, &receiver).await;
+    cases.extend([case(&one, &first, true), case(&one, "whsec_c29tZSBvdGhlciBzZWNyZXQgYWx0b2dl", false)]);
+    cases.extend(forged(&one).iter().map(|forged| case(forged, &first, false)));
 
-        let second = integrator.rotate_secret(taxpayer.id).await;
-        let one = next(&taxpayer, &receiver).await;
-        cases.extend([&first, &second].map(|secret| case(&one, secret, true)));
+    let second = integrator.rotate_secret(taxpayer.id).await;
+    let one = next(&taxpayer, &receiver).await;
+    cases.extend([&first, &second].map(|secret| case(&one, secret, true)));
 
-        let public_key = integrator.rotate_key_pair(taxpayer.id).await;
-        let one = next(&taxpayer, &receiver).await;
-        assert_eq!(versions(&one)[..3], ["v1a", "v1", "v1"]);
-        cases.extend([&first, &second, &public_key].map(|secret| case(&one, secret, true)));
-        for forged in &forged(&one) {
-            cases.extend([&second, &public_key].map(|secret| case(forged, secret, false)));
+    let public_key = integrator.rotate_key_pair(taxpayer.id).await;
+    let one = next(&taxpayer, &receiver).await;
+    assert_eq!(versions(&one)[..3], ["v1a", "v1", "v1"]);
+    cases.extend([&first, &second, &public_key].map(|secret| case(&one, secret, true)));
+    for forged in &forged(&one) {
+        cases.extend([&second, &public_key].map(|secret| case(forged, secret, false)));
+    }
+
+    let last = integrator.rotate_secret(taxpayer.id).await;
+    let other_key = integrator.rotate_key_pair(taxpayer.id).await;
+    let one = next(&taxpayer, &receiver).await;
+    assert_eq!(versions(&one)[..5], ["v1a", "v1", "v1a", "v1", "v1"]);
+    let all = [&first, &second, &public_key, &last, &other_key];
+    cases.extend(all.map(|secret| case(&one, secret, true)));
+
+    let deliveries: Vec<_> = cases.iter().map(|(delivery, _)| delivery).collect();
+    for library in &libraries {
+        let verdicts = library.verdicts(&deliveries).unwrap();
+        assert_eq!(verdicts.len(), cases.len());
+        for (verdict, (delivery, is_genuine)) in verdicts.iter().zip(&cases) {
+            let knows = verdict.is_boolean();
+            assert!(knows || delivery["secret"].as_str().unwrap().starts_with("whpk_"));
+            assert!(!knows || *verdict == json!(is_genuine), "{}: {delivery}", library.name);
         }
-
-        let last = integrator.rotate_secret(taxpayer.id).await;
-        let other_key = integrator.rotate_key_pair(taxpayer.id).await;
-        let one = next(&taxpayer, &receiver).await;
-        assert_eq!(versions(&one)[..5], ["v1a", "v1", "v1a", "v1", "v1"]);
-        let all = [&first, &second, &public_key, &last, &other_key];
-        cases.extend(all.map(|secret| case(&one, secret, true)));
-
-        let deliveries: Vec<_> = cases.iter().map(|(delivery, _)| delivery).collect();
-        for library in &libraries {
-            let verdicts = library.verdicts(&deliveries).unwrap();
-            assert_eq!(verdicts.len(), cases.len());
-            for (verdict, (delivery, is_genuine)) in verdicts.iter().zip(&cases) {
-                let knows = verdict.is_boolean();
-                assert!(knows || delivery["secret"].as_str().unwrap().starts_with("whpk_"));
-                assert!(!knows || *verdict == json!(is_genuine), "{}: {delivery}", library.name);
-            }
-        }
-    });
+    }
 }

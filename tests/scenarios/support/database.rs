@@ -1,41 +1,24 @@
 //! A fresh database for a scenario, dropped at its end however it ends.
 
-use std::env;
-use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures_util::future::LocalBoxFuture;
 use sea_orm::{ConnectionTrait, Database as Connections, DatabaseConnection};
+use testkit::Backend;
+use testkit::backend::postgres_server;
 use url::Url;
 
-const SERVER: &str = "EINVOICE_TEST_POSTGRES";
-static SKIPPED: AtomicU32 = AtomicU32::new(0);
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Backend {
-    Sqlite,
-    Postgres,
+/// Runs a case on a runtime of its own.
+pub(crate) fn run_case(backend: Backend, _: &str, case: fn(Backend) -> LocalBoxFuture<'static, ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(case(backend));
 }
 
-impl Backend {
-    /// PostgreSQL where there is a server for tests. Where there is none the scenario counts as passed, so it is
-    /// named as skipped on standard error itself, which the harness does not capture.
-    pub(crate) fn postgres() -> Option<Self> {
-        if env::var_os(SERVER).is_some() {
-            return Some(Self::Postgres);
-        }
-        let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-        let thread = std::thread::current();
-        let name = thread.name().unwrap_or("a scenario");
-        let line = format!("SKIPPED ({number} so far): {name}: {SERVER} names no PostgreSQL server\n");
-        io::stderr().write_all(line.as_bytes()).unwrap();
-        None
-    }
-
-    /// The URL of the server for tests.
-    pub(crate) fn server() -> Url {
-        env::var(SERVER).unwrap().parse().unwrap()
-    }
+/// Returns the URL of the server for tests.
+pub(crate) fn server() -> Url {
+    postgres_server().parse().unwrap()
 }
 
 /// A database of PostgreSQL that is dropped with its value.
@@ -46,7 +29,7 @@ pub(crate) struct PostgresDatabase {
 
 impl PostgresDatabase {
     pub(crate) async fn create() -> Self {
-        let server = Backend::server();
+        let server = server();
         let name = format!("scenario_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let database = Self { server, name };
         database.order(&format!("CREATE DATABASE {}", database.name)).await;

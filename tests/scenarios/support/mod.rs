@@ -22,3 +22,5 @@ pub(crate) mod receiver;
 pub(crate) mod scene;
 pub(crate) mod service;
 pub(crate) mod size;
+
+pub(crate) use database::run_case;

@@ -9,10 +9,11 @@ use reqwest::Method;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, PartyEnrolment, Sandbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::Backend;
 use testkit::documents::{Registration, invoice_numbered, number, submission, taxpayer_registered};
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
-use crate::support::database::{Backend, PostgresDatabase};
+use crate::support::database::PostgresDatabase;
 use crate::support::patience::eventually;
 use crate::support::proxy::Proxy;
 use crate::support::service::{Service, Settings};

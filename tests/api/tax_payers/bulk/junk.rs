@@ -2,157 +2,141 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, with};
 
 use crate::support::clients::BULK;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn an_item_that_is_no_invoice_fails_with_what_is_wrong() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = documents::invoice;
-        let price = "invoice_lines.0.unit_price";
-        let priced = |digits: &str| with(&invoice(), price, exact(digits));
-        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
-        let cases = [
-            (json!(null), "invoice"),
-            (json!(7), "invoice"),
-            (json!("x"), "invoice"),
-            (json!([]), "invoice"),
-            (json!([[{}]]), "invoice"),
-            (json!(true), "invoice"),
-            (with(&invoice(), "invoice_no", json!({ "a": [1] })), "invoice_no"),
-            (with(&invoice(), "invoice_no", json!("A\u{0}B")), "invoice_no"),
-            (with(&invoice(), "invoice_no", json!("x".repeat(256))), "invoice_no"),
-            (with(&invoice(), "customer", json!([1, 2])), "customer"),
-            (with(&invoice(), "customer.name", deep.clone()), "customer.name"),
-            (with(&invoice(), "invoice_lines", deep), "invoice_lines.0"),
-            (with(&invoice(), "invoice_lines", json!({ "0": {} })), "invoice_lines"),
-            (priced(&"9".repeat(40)), price),
-            (priced(&format!("0.{}", "1".repeat(40))), price),
-            (priced("1e400"), price),
-            (priced("-1e400"), price),
-            (priced("1e-400"), price),
-            (priced("-0.01"), price),
-            (with(&invoice(), price, json!("NaN")), price),
-            (with(&invoice(), "invoice_date", json!("0000-00-00")), "invoice_date"),
-            (with(&invoice(), "invoice_date", json!("99999-01-01")), "invoice_date"),
-        ];
-        let sent: Vec<_> = cases.iter().map(|(item, _)| item.clone()).collect();
-        let answer = taxpayer.create_batch(&sent).await.expect_status(201);
-        assert_eq!(answer.data()["created"], json!(0));
-        let batch = taxpayer.outcome(&answer).await;
-        for (item, (sent, path)) in batch["items"].as_array().unwrap().iter().zip(&cases) {
-            let paths: Vec<_> = item["errors"].as_object().unwrap().keys().map(String::as_str).collect();
-            assert_eq!((&item["outcome"], paths), (&json!("failed"), vec![*path]), "{sent}");
-        }
-        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
-    });
+#[each_database]
+async fn an_item_that_is_no_invoice_fails_with_what_is_wrong(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = documents::invoice;
+    let price = "invoice_lines.0.unit_price";
+    let priced = |digits: &str| with(&invoice(), price, exact(digits));
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    let cases = [
+        (json!(null), "invoice"),
+        (json!(7), "invoice"),
+        (json!("x"), "invoice"),
+        (json!([]), "invoice"),
+        (json!([[{}]]), "invoice"),
+        (json!(true), "invoice"),
+        (with(&invoice(), "invoice_no", json!({ "a": [1] })), "invoice_no"),
+        (with(&invoice(), "invoice_no", json!("A\u{0}B")), "invoice_no"),
+        (with(&invoice(), "invoice_no", json!("x".repeat(256))), "invoice_no"),
+        (with(&invoice(), "customer", json!([1, 2])), "customer"),
+        (with(&invoice(), "customer.name", deep.clone()), "customer.name"),
+        (with(&invoice(), "invoice_lines", deep), "invoice_lines.0"),
+        (with(&invoice(), "invoice_lines", json!({ "0": {} })), "invoice_lines"),
+        (priced(&"9".repeat(40)), price),
+        (priced(&format!("0.{}", "1".repeat(40))), price),
+        (priced("1e400"), price),
+        (priced("-1e400"), price),
+        (priced("1e-400"), price),
+        (priced("-0.01"), price),
+        (with(&invoice(), price, json!("NaN")), price),
+        (with(&invoice(), "invoice_date", json!("0000-00-00")), "invoice_date"),
+        (with(&invoice(), "invoice_date", json!("99999-01-01")), "invoice_date"),
+    ];
+    let sent: Vec<_> = cases.iter().map(|(item, _)| item.clone()).collect();
+    let answer = taxpayer.create_batch(&sent).await.expect_status(201);
+    assert_eq!(answer.data()["created"], json!(0));
+    let batch = taxpayer.outcome(&answer).await;
+    for (item, (sent, path)) in batch["items"].as_array().unwrap().iter().zip(&cases) {
+        let paths: Vec<_> = item["errors"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!((&item["outcome"], paths), (&json!("failed"), vec![*path]), "{sent}");
+    }
+    assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[test]
-fn a_key_that_an_item_has_twice_fails_that_item() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let (good, other) = (documents::invoice(), documents::invoice());
-        let twice =
-            documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
-        let unnumbered = documents::invoice().to_string().replacen('{', "{\"invoice_no\":\"A\",", 1);
-        let reserved = r#"{"$serde_json::private::RawValue":"{}"}"#;
-        let text = format!("{{\"invoices\":[{good},{twice},{unnumbered},{reserved},{other}]}}");
-        let answer = taxpayer.send_text("POST", BULK, text).await.expect_status(201);
-        assert_eq!(answer.data()["created"], json!(2));
-        let batch = taxpayer.outcome(&answer).await;
-        let items = batch["items"].as_array().unwrap();
-        let outcomes: Vec<_> = items.iter().map(|item| item["outcome"].as_str().unwrap()).collect();
-        assert_eq!(outcomes, ["created", "failed", "failed", "failed", "created"]);
-        let path = "invoice_lines.0.quantity";
-        assert_eq!(
-            items[1]["errors"],
-            json!({ path: [format!("The {path} field must not be sent twice.")] })
-        );
-        let of = |item: &Value| {
-            (item["invoice_no"].clone(), item["errors"].as_object().unwrap().keys().next().cloned())
-        };
-        assert_eq!(of(&items[2]), (Value::Null, Some("invoice_no".to_owned())));
-        assert_eq!(of(&items[3]), (Value::Null, Some("invoice".to_owned())));
-        // Outside the items there is no item to fail.
-        let text = format!("{{\"invoices\":[{}],\"x\":{{\"a\":1,\"a\":2}}}}", documents::invoice());
-        taxpayer.send_text("POST", BULK, text).await.expect_faults(&["x.a"]);
-    });
+#[each_database]
+async fn a_key_that_an_item_has_twice_fails_that_item(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (good, other) = (documents::invoice(), documents::invoice());
+    let twice = documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
+    let unnumbered = documents::invoice().to_string().replacen('{', "{\"invoice_no\":\"A\",", 1);
+    let reserved = r#"{"$serde_json::private::RawValue":"{}"}"#;
+    let text = format!("{{\"invoices\":[{good},{twice},{unnumbered},{reserved},{other}]}}");
+    let answer = taxpayer.send_text("POST", BULK, text).await.expect_status(201);
+    assert_eq!(answer.data()["created"], json!(2));
+    let batch = taxpayer.outcome(&answer).await;
+    let items = batch["items"].as_array().unwrap();
+    let outcomes: Vec<_> = items.iter().map(|item| item["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["created", "failed", "failed", "failed", "created"]);
+    let path = "invoice_lines.0.quantity";
+    assert_eq!(items[1]["errors"], json!({ path: [format!("The {path} field must not be sent twice.")] }));
+    let of = |item: &Value| {
+        (item["invoice_no"].clone(), item["errors"].as_object().unwrap().keys().next().cloned())
+    };
+    assert_eq!(of(&items[2]), (Value::Null, Some("invoice_no".to_owned())));
+    assert_eq!(of(&items[3]), (Value::Null, Some("invoice".to_owned())));
+    // Outside the items there is no item to fail.
+    let text = format!("{{\"invoices\":[{}],\"x\":{{\"a\":1,\"a\":2}}}}", documents::invoice());
+    taxpayer.send_text("POST", BULK, text).await.expect_faults(&["x.a"]);
 }
 
-#[test]
-fn text_that_is_no_json_fails_the_request() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let deep = format!(r#"{{"invoices":[{}1{}]}}"#, "[".repeat(500), "]".repeat(500));
-        for text in [
-            r#"{"invoices":[NaN]}"#,
-            r#"{"invoices":[Infinity]}"#,
-            r#"{"invoices":[{"invoice_no":"a"]}"#,
-            r#"{"invoices":["\ud800"]}"#,
-            deep.as_str(),
-        ] {
-            let answer = taxpayer.send_text("POST", BULK, text.to_owned()).await;
-            answer.expect_refusal(400, "MALFORMED_JSON");
-        }
-    });
+#[each_database]
+async fn text_that_is_no_json_fails_the_request(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let deep = format!(r#"{{"invoices":[{}1{}]}}"#, "[".repeat(500), "]".repeat(500));
+    for text in [
+        r#"{"invoices":[NaN]}"#,
+        r#"{"invoices":[Infinity]}"#,
+        r#"{"invoices":[{"invoice_no":"a"]}"#,
+        r#"{"invoices":["\ud800"]}"#,
+        deep.as_str(),
+    ] {
+        let answer = taxpayer.send_text("POST", BULK, text.to_owned()).await;
+        answer.expect_refusal(400, "MALFORMED_JSON");
+    }
 }
 
-#[test]
-fn letters_of_every_kind_are_kept_as_they_came() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let long = "\u{1f9fe}".repeat(255);
-        let names = ["\u{202e}evil\u{202c}", "na\u{ef}ve", long.as_str(), "%_\\'\";--"];
-        let numbered = |at: usize, name: &str| {
-            let body = with(&documents::invoice(), "customer.name", json!(name));
-            let body = with(&body, "customer.no", json!(format!("\u{202e}N{at}")));
-            with(&body, "customer.tin", json!(format!("T-{at}")))
-        };
-        let sent: Vec<_> = names.iter().enumerate().map(|(at, name)| numbered(at, name)).collect();
-        let answer = taxpayer.create_batch(&sent).await.expect_status(201);
-        let batch = taxpayer.outcome(&answer).await;
-        for (item, name) in batch["items"].as_array().unwrap().iter().zip(names) {
-            let invoice = taxpayer.get_invoice(&item["id"]).await.expect_status(200);
-            assert_eq!(invoice.data()["customer"]["name"], json!(name));
-        }
-    });
+#[each_database]
+async fn letters_of_every_kind_are_kept_as_they_came(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let long = "\u{1f9fe}".repeat(255);
+    let names = ["\u{202e}evil\u{202c}", "na\u{ef}ve", long.as_str(), "%_\\'\";--"];
+    let numbered = |at: usize, name: &str| {
+        let body = with(&documents::invoice(), "customer.name", json!(name));
+        let body = with(&body, "customer.no", json!(format!("\u{202e}N{at}")));
+        with(&body, "customer.tin", json!(format!("T-{at}")))
+    };
+    let sent: Vec<_> = names.iter().enumerate().map(|(at, name)| numbered(at, name)).collect();
+    let answer = taxpayer.create_batch(&sent).await.expect_status(201);
+    let batch = taxpayer.outcome(&answer).await;
+    for (item, name) in batch["items"].as_array().unwrap().iter().zip(names) {
+        let invoice = taxpayer.get_invoice(&item["id"]).await.expect_status(200);
+        assert_eq!(invoice.data()["customer"]["name"], json!(name));
+    }
 }
 
-#[test]
-fn the_longest_texts_fit() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let long = "\u{1f9fe}".repeat(255);
-        let mut body = documents::invoice();
-        for path in ["customer.no", "customer.name", "customer.tin"] {
-            body = with(&body, path, json!(long));
-        }
-        let body = with(&body, "invoice_no", json!("\u{1f9fe}".repeat(240)));
-        let answer = taxpayer.create_batch(std::slice::from_ref(&body)).await.expect_status(201);
-        assert_eq!(answer.data()["created"], json!(1), "{}", taxpayer.outcome(&answer).await);
-        taxpayer.create_invoice(&body).await.expect_status(200);
-    });
+#[each_database]
+async fn the_longest_texts_fit(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let long = "\u{1f9fe}".repeat(255);
+    let mut body = documents::invoice();
+    for path in ["customer.no", "customer.name", "customer.tin"] {
+        body = with(&body, path, json!(long));
+    }
+    let body = with(&body, "invoice_no", json!("\u{1f9fe}".repeat(240)));
+    let answer = taxpayer.create_batch(std::slice::from_ref(&body)).await.expect_status(201);
+    assert_eq!(answer.data()["created"], json!(1), "{}", taxpayer.outcome(&answer).await);
+    taxpayer.create_invoice(&body).await.expect_status(200);
 }
 
-#[test]
-fn what_is_told_of_a_batch_stays_small_however_much_is_wrong() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let line =
-            json!({ "item_name": 1, "item_no": 2, "description": "A description as long as most are" });
-        let item = with(&documents::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
-        let answer = taxpayer.create_batch(&vec![item; 1_000]).await.expect_status(201);
-        let path =
-            format!("{}/{}", crate::support::clients::BATCHES, answer.data()["batch_no"].as_str().unwrap());
-        let outcome = taxpayer.get(&path).await.expect_status(200);
-        assert!(outcome.text.len() < 4 * 1024 * 1024, "{} bytes", outcome.text.len());
-        let errors = outcome.data()["items"][999]["errors"].as_object().unwrap();
-        let sentences: usize = errors.values().map(|all| all.as_array().unwrap().len()).sum();
-        assert_eq!(sentences, 21);
-        assert_eq!(errors["invoice"], json!(["Only the first 20 errors are listed."]));
-    });
+#[each_database]
+async fn what_is_told_of_a_batch_stays_small_however_much_is_wrong(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let line = json!({ "item_name": 1, "item_no": 2, "description": "A description as long as most are" });
+    let item = with(&documents::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
+    let answer = taxpayer.create_batch(&vec![item; 1_000]).await.expect_status(201);
+    let path =
+        format!("{}/{}", crate::support::clients::BATCHES, answer.data()["batch_no"].as_str().unwrap());
+    let outcome = taxpayer.get(&path).await.expect_status(200);
+    assert!(outcome.text.len() < 4 * 1024 * 1024, "{} bytes", outcome.text.len());
+    let errors = outcome.data()["items"][999]["errors"].as_object().unwrap();
+    let sentences: usize = errors.values().map(|all| all.as_array().unwrap().len()).sum();
+    assert_eq!(sentences, 21);
+    assert_eq!(errors["invoice"], json!(["Only the first 20 errors are listed."]));
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, with, without};
 
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 /// Every field of the body that has to be there.
 const REQUIRED: [&str; 36] = [
@@ -65,53 +66,47 @@ const TEXTS: [(&str, usize, usize); 15] = [
     ("invoice_line.0.item.sellers_item_identification", 1, 255),
 ];
 
-#[test]
-fn each_required_field_is_asked_for() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for path in REQUIRED {
-            let body = documents::full_invoice(&taxpayer);
-            taxpayer.create_full(&without(&body, path)).await.expect_faults(&[path]);
-            taxpayer.create_full(&with(&body, path, json!(null))).await.expect_faults(&[path]);
-        }
-    });
+#[each_database]
+async fn each_required_field_is_asked_for(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for path in REQUIRED {
+        let body = documents::full_invoice(&taxpayer);
+        taxpayer.create_full(&without(&body, path)).await.expect_faults(&[path]);
+        taxpayer.create_full(&with(&body, path, json!(null))).await.expect_faults(&[path]);
+    }
 }
 
-#[test]
-fn a_text_has_its_limits() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for (path, min, max) in TEXTS {
-            let body = documents::full_invoice(&taxpayer);
-            let text = |length: usize| with(&body, path, json!("1".repeat(length)));
-            taxpayer.create_full(&text(max + 1)).await.expect_faults(&[path]);
-            if min > 1 {
-                taxpayer.create_full(&text(min - 1)).await.expect_faults(&[path]);
-            }
-            for length in [min, max] {
-                let body = documents::full_invoice(&taxpayer);
-                let body = with(&body, path, json!("1".repeat(length)));
-                let answer = taxpayer.create_full(&body).await;
-                assert!([200, 201].contains(&answer.status), "{path}: {}", answer.text);
-            }
-            taxpayer.create_full(&with(&body, path, json!("abc\u{0}defg"))).await.expect_faults(&[path]);
+#[each_database]
+async fn a_text_has_its_limits(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (path, min, max) in TEXTS {
+        let body = documents::full_invoice(&taxpayer);
+        let text = |length: usize| with(&body, path, json!("1".repeat(length)));
+        taxpayer.create_full(&text(max + 1)).await.expect_faults(&[path]);
+        if min > 1 {
+            taxpayer.create_full(&text(min - 1)).await.expect_faults(&[path]);
         }
-    });
+        for length in [min, max] {
+            let body = documents::full_invoice(&taxpayer);
+            let body = with(&body, path, json!("1".repeat(length)));
+            let answer = taxpayer.create_full(&body).await;
+            assert!([200, 201].contains(&answer.status), "{path}: {}", answer.text);
+        }
+        taxpayer.create_full(&with(&body, path, json!("abc\u{0}defg"))).await.expect_faults(&[path]);
+    }
 }
 
-#[test]
-fn a_value_outside_what_its_field_takes_is_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for (path, values) in odd_values() {
-            for value in values {
-                let body = with(&documents::full_invoice(&taxpayer), path, value.clone());
-                let answer = taxpayer.create_full(&body).await;
-                assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
-                answer.expect_faults(&[path]);
-            }
+#[each_database]
+async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (path, values) in odd_values() {
+        for value in values {
+            let body = with(&documents::full_invoice(&taxpayer), path, value.clone());
+            let answer = taxpayer.create_full(&body).await;
+            assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
+            answer.expect_faults(&[path]);
         }
-    });
+    }
 }
 
 /// Values that are not allowed, whether of the right JSON type or not.
@@ -164,93 +159,85 @@ fn odd_values() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-#[test]
-fn every_optional_part_is_taken() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let reference = json!({ "irn": "INV0-AAAAAAAA-20260101", "issue_date": "2026-01-01" });
-        let tax = json!({
-            "tax_amount": 75,
-            "tax_subtotal": [{
-                "taxable_amount": 1000, "tax_amount": 75,
-                "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
-            }],
-        });
-        let mut body = documents::full_invoice(&taxpayer);
-        for (path, value) in [
-            ("issue_time", json!("10:30:00")),
-            ("payment_status", json!("PENDING")),
-            ("note", json!("several\nlines")),
-            ("tax_point_date", json!("2026-01-16")),
-            ("tax_currency_code", json!("USD")),
-            ("accounting_cost", exact("12.50")),
-            ("buyer_reference", json!("PO-7")),
-            ("invoice_delivery_period", json!({ "start_date": "2026-01-01", "end_date": "2026-01-31" })),
-            ("billing_reference", json!([reference])),
-            ("dispatch_document_reference", reference.clone()),
-            ("receipt_document_reference", reference.clone()),
-            ("originator_document_reference", reference.clone()),
-            ("contract_document_reference", reference.clone()),
-            ("additional_document_reference", json!([reference, reference])),
-            ("actual_delivery_date", json!("2026-01-10")),
-            ("payment_means", json!([{ "payment_means_code": "30", "payment_due_date": "2026-02-15" }])),
-            ("payment_terms_note", json!("30 days")),
-            ("allowance_charge", json!([{ "charge_indicator": true, "amount": 5 }])),
-            ("tax_total", json!([tax])),
-            ("invoice_line.0.discount_rate", json!(0)),
-            ("invoice_line.0.discount_amount", json!(0)),
-            ("invoice_line.0.fee_rate", exact("2.50")),
-            ("invoice_line.0.fee_amount", json!(3)),
-        ] {
-            body = with(&body, path, value);
-        }
-        let answer = taxpayer.create_full(&body).await.expect_status(201);
-        assert_eq!(answer.warnings(), "");
-        let again = taxpayer.create_full(&body).await.expect_status(200);
-        assert_eq!(again.header("x-duplicate"), "identical");
-        for path in ["note", "tax_total", "allowance_charge", "buyer_reference", "issue_time"] {
-            let other = taxpayer.create_full(&without(&body, path)).await.expect_status(200);
-            assert_eq!(other.header("x-duplicate"), "different", "{path} is kept");
-        }
+#[each_database]
+async fn every_optional_part_is_taken(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let reference = json!({ "irn": "INV0-AAAAAAAA-20260101", "issue_date": "2026-01-01" });
+    let tax = json!({
+        "tax_amount": 75,
+        "tax_subtotal": [{
+            "taxable_amount": 1000, "tax_amount": 75,
+            "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
+        }],
     });
+    let mut body = documents::full_invoice(&taxpayer);
+    for (path, value) in [
+        ("issue_time", json!("10:30:00")),
+        ("payment_status", json!("PENDING")),
+        ("note", json!("several\nlines")),
+        ("tax_point_date", json!("2026-01-16")),
+        ("tax_currency_code", json!("USD")),
+        ("accounting_cost", exact("12.50")),
+        ("buyer_reference", json!("PO-7")),
+        ("invoice_delivery_period", json!({ "start_date": "2026-01-01", "end_date": "2026-01-31" })),
+        ("billing_reference", json!([reference])),
+        ("dispatch_document_reference", reference.clone()),
+        ("receipt_document_reference", reference.clone()),
+        ("originator_document_reference", reference.clone()),
+        ("contract_document_reference", reference.clone()),
+        ("additional_document_reference", json!([reference, reference])),
+        ("actual_delivery_date", json!("2026-01-10")),
+        ("payment_means", json!([{ "payment_means_code": "30", "payment_due_date": "2026-02-15" }])),
+        ("payment_terms_note", json!("30 days")),
+        ("allowance_charge", json!([{ "charge_indicator": true, "amount": 5 }])),
+        ("tax_total", json!([tax])),
+        ("invoice_line.0.discount_rate", json!(0)),
+        ("invoice_line.0.discount_amount", json!(0)),
+        ("invoice_line.0.fee_rate", exact("2.50")),
+        ("invoice_line.0.fee_amount", json!(3)),
+    ] {
+        body = with(&body, path, value);
+    }
+    let answer = taxpayer.create_full(&body).await.expect_status(201);
+    assert_eq!(answer.warnings(), "");
+    let again = taxpayer.create_full(&body).await.expect_status(200);
+    assert_eq!(again.header("x-duplicate"), "identical");
+    for path in ["note", "tax_total", "allowance_charge", "buyer_reference", "issue_time"] {
+        let other = taxpayer.create_full(&without(&body, path)).await.expect_status(200);
+        assert_eq!(other.header("x-duplicate"), "different", "{path} is kept");
+    }
 }
 
-#[test]
-fn a_consumer_needs_no_tin_and_no_description() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let mut body = documents::full_invoice(&taxpayer);
-        for name in ["tin", "business_description"] {
-            body = without(&body, &format!("accounting_customer_party.{name}"));
-        }
-        let paths = ["accounting_customer_party.business_description", "accounting_customer_party.tin"];
-        for category in ["B2B", "B2G"] {
-            let body = with(&body, "invoice_category", json!(category));
-            taxpayer.create_full(&body).await.expect_faults(&paths);
-        }
-        let invoice = taxpayer.full(&with(&body, "invoice_category", json!("B2C"))).await;
-        assert_eq!(invoice["customer"]["tin"], json!(null));
-    });
+#[each_database]
+async fn a_consumer_needs_no_tin_and_no_description(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut body = documents::full_invoice(&taxpayer);
+    for name in ["tin", "business_description"] {
+        body = without(&body, &format!("accounting_customer_party.{name}"));
+    }
+    let paths = ["accounting_customer_party.business_description", "accounting_customer_party.tin"];
+    for category in ["B2B", "B2G"] {
+        let body = with(&body, "invoice_category", json!(category));
+        taxpayer.create_full(&body).await.expect_faults(&paths);
+    }
+    let invoice = taxpayer.full(&with(&body, "invoice_category", json!("B2C"))).await;
+    assert_eq!(invoice["customer"]["tin"], json!(null));
 }
 
-#[test]
-fn what_nobody_asks_for_is_named_in_a_warning() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.item.colour", json!("red"));
-        let answer = taxpayer.create_full(&body).await.expect_status(201);
-        assert!(answer.warnings().contains("invoice_line.0.item.colour"), "{}", answer.warnings());
-    });
+#[each_database]
+async fn what_nobody_asks_for_is_named_in_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.item.colour", json!("red"));
+    let answer = taxpayer.create_full(&body).await.expect_status(201);
+    assert!(answer.warnings().contains("invoice_line.0.item.colour"), "{}", answer.warnings());
 }
 
-#[test]
-fn all_faults_are_told_at_once_also_whose_irn_it_is() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = with(&documents::full_invoice(&taxpayer), "issue_date", json!("2099-01-01"));
-        let body = with(&without(&body, "due_date"), "irn", json!("INV1-00000000-20260115"));
-        let body = with(&body, "accounting_customer_party.email", json!("plain"));
-        let answer = taxpayer.create_full(&body).await;
-        answer.expect_faults(&["accounting_customer_party.email", "irn", "issue_date"]);
-    });
+#[each_database]
+async fn all_faults_are_told_at_once_also_whose_irn_it_is(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with(&documents::full_invoice(&taxpayer), "issue_date", json!("2099-01-01"));
+    let body = with(&without(&body, "due_date"), "irn", json!("INV1-00000000-20260115"));
+    let body = with(&body, "accounting_customer_party.email", json!("plain"));
+    let answer = taxpayer.create_full(&body).await;
+    answer.expect_faults(&["accounting_customer_party.email", "irn", "issue_date"]);
 }

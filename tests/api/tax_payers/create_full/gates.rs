@@ -3,38 +3,33 @@
 use einvoice::domain::kernel::codes::Subscription;
 use serde_json::json;
 use testkit::documents;
+use testkit::each_database;
 
 use crate::support::clients::FULL;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn an_incomplete_profile_creates_nothing_whatever_is_sent() {
-    on_every_database(async |world| {
-        let taxpayer = world.newcomer().await;
-        for body in [documents::full_invoice(&taxpayer), json!({})] {
-            let answer = taxpayer.create_full(&body).await.expect_refusal(403, "PROFILE_INCOMPLETE");
-            assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
-        }
-        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
-    });
+#[each_database]
+async fn an_incomplete_profile_creates_nothing_whatever_is_sent(world: &World) {
+    let taxpayer = world.newcomer().await;
+    for body in [documents::full_invoice(&taxpayer), json!({})] {
+        let answer = taxpayer.create_full(&body).await.expect_refusal(403, "PROFILE_INCOMPLETE");
+        assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
+    }
+    assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[test]
-fn an_inactive_subscription_creates_nothing_whatever_is_sent() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        world.set_subscription(taxpayer.id, Subscription::Inactive);
-        for body in [documents::full_invoice(&taxpayer), json!({})] {
-            taxpayer.create_full(&body).await.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
-        }
-    });
+#[each_database]
+async fn an_inactive_subscription_creates_nothing_whatever_is_sent(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    world.set_subscription(taxpayer.id, Subscription::Inactive);
+    for body in [documents::full_invoice(&taxpayer), json!({})] {
+        taxpayer.create_full(&body).await.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
+    }
 }
 
-#[test]
-fn only_a_taxpayers_key_creates() {
-    on_every_database(async |world| {
-        let body = documents::full_invoice(&world.taxpayer().await);
-        world.anonymous().send("POST", FULL, &body).await.expect_refusal(401, "UNAUTHENTICATED");
-        world.integrator().send("POST", FULL, &body).await.expect_refusal(401, "INVALID_API_KEY");
-    });
+#[each_database]
+async fn only_a_taxpayers_key_creates(world: &World) {
+    let body = documents::full_invoice(&world.taxpayer().await);
+    world.anonymous().send("POST", FULL, &body).await.expect_refusal(401, "UNAUTHENTICATED");
+    world.integrator().send("POST", FULL, &body).await.expect_refusal(401, "INVALID_API_KEY");
 }

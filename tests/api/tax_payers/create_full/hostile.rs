@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with};
 
 use crate::support::clients::FULL;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 const NUMBERS: [&str; 14] = [
     "legal_monetary_total.line_extension_amount",
@@ -24,95 +25,83 @@ const NUMBERS: [&str; 14] = [
     "invoice_line.0.fee_amount",
 ];
 
-#[test]
-fn a_number_that_cannot_be_kept_exactly_is_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let forty = "1234567890123456789012345678901234567890";
-        for path in NUMBERS {
-            for digits in ["1e400", "-1e400", "1e-400", forty, "0.1234567890123456789012345678901234567890"] {
-                let body = with(&documents::full_invoice(&taxpayer), path, exact(digits));
-                taxpayer.create_full(&body).await.expect_faults(&[path]);
-            }
-            let text = with(&documents::full_invoice(&taxpayer), path, json!("NaN"));
-            taxpayer.create_full(&text).await.expect_faults(&[path]);
+#[each_database]
+async fn a_number_that_cannot_be_kept_exactly_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let forty = "1234567890123456789012345678901234567890";
+    for path in NUMBERS {
+        for digits in ["1e400", "-1e400", "1e-400", forty, "0.1234567890123456789012345678901234567890"] {
+            let body = with(&documents::full_invoice(&taxpayer), path, exact(digits));
+            taxpayer.create_full(&body).await.expect_faults(&[path]);
         }
-    });
+        let text = with(&documents::full_invoice(&taxpayer), path, json!("NaN"));
+        taxpayer.create_full(&text).await.expect_faults(&[path]);
+    }
 }
 
-#[test]
-fn what_json_has_no_number_for_is_malformed() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for word in ["NaN", "Infinity", "-Infinity", "0x10", "1_000", "01"] {
-            let text = documents::full_invoice(&taxpayer).to_string();
-            let odd = text.replace("\"payable_amount\":1075", &format!("\"payable_amount\":{word}"));
-            assert_ne!(odd, text);
-            taxpayer.send_text("POST", FULL, odd).await.expect_refusal(400, "MALFORMED_JSON");
+#[each_database]
+async fn what_json_has_no_number_for_is_malformed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for word in ["NaN", "Infinity", "-Infinity", "0x10", "1_000", "01"] {
+        let text = documents::full_invoice(&taxpayer).to_string();
+        let odd = text.replace("\"payable_amount\":1075", &format!("\"payable_amount\":{word}"));
+        assert_ne!(odd, text);
+        taxpayer.send_text("POST", FULL, odd).await.expect_refusal(400, "MALFORMED_JSON");
+    }
+}
+
+#[each_database]
+async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::full_invoice(&taxpayer);
+    for path in paths(&body) {
+        for value in oddities() {
+            let answer = taxpayer.create_full(&with(&body, &path, value.clone())).await;
+            assert!([200, 201, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
+            assert!(answer.body["success"].is_boolean(), "{}", answer.text);
         }
-    });
+    }
 }
 
-#[test]
-fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::full_invoice(&taxpayer);
-        for path in paths(&body) {
-            for value in oddities() {
-                let answer = taxpayer.create_full(&with(&body, &path, value.clone())).await;
-                assert!([200, 201, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
-                assert!(answer.body["success"].is_boolean(), "{}", answer.text);
-            }
-        }
-    });
+#[each_database]
+async fn what_is_nested_too_deeply_is_malformed_and_else_only_unknown(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (depth, status) in [(100, 201), (100_000, 400)] {
+        let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text = documents::full_invoice(&taxpayer).to_string();
+        let text = format!("{},\"deep\":{deep}}}", text.strip_suffix('}').unwrap());
+        taxpayer.send_text("POST", FULL, text).await.expect_status(status);
+    }
 }
 
-#[test]
-fn what_is_nested_too_deeply_is_malformed_and_else_only_unknown() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for (depth, status) in [(100, 201), (100_000, 400)] {
-            let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-            let text = documents::full_invoice(&taxpayer).to_string();
-            let text = format!("{},\"deep\":{deep}}}", text.strip_suffix('}').unwrap());
-            taxpayer.send_text("POST", FULL, text).await.expect_status(status);
-        }
-    });
+#[each_database]
+async fn an_invoice_may_have_thousands_of_lines_each_of_another_item(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::full_invoice(&taxpayer);
+    let line = with(&body["invoice_line"][0], "line_extension_amount", exact("0.5"));
+    let number = |n: usize| json!(format!("I{n}"));
+    let lines: Vec<_> =
+        (0..2_000).map(|n| with(&line, "item.sellers_item_identification", number(n))).collect();
+    let body = with(&body, "invoice_line", json!(lines));
+    let invoice = taxpayer.full(&body).await;
+    assert_eq!(invoice["invoice_lines"].as_array().unwrap().len(), 2_000);
+    let whole = taxpayer.whole(&invoice).await;
+    let ids: std::collections::BTreeSet<_> =
+        whole["lines"].as_array().unwrap().iter().map(|line| line["item_id"].as_i64().unwrap()).collect();
+    assert_eq!(ids.len(), 2_000);
+    let again = taxpayer.create_full(&body).await.expect_status(200);
+    assert_eq!(again.header("x-duplicate"), "identical");
 }
 
-#[test]
-fn an_invoice_may_have_thousands_of_lines_each_of_another_item() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::full_invoice(&taxpayer);
-        let line = with(&body["invoice_line"][0], "line_extension_amount", exact("0.5"));
-        let number = |n: usize| json!(format!("I{n}"));
-        let lines: Vec<_> =
-            (0..2_000).map(|n| with(&line, "item.sellers_item_identification", number(n))).collect();
-        let body = with(&body, "invoice_line", json!(lines));
-        let invoice = taxpayer.full(&body).await;
-        assert_eq!(invoice["invoice_lines"].as_array().unwrap().len(), 2_000);
-        let whole = taxpayer.whole(&invoice).await;
-        let ids: std::collections::BTreeSet<_> =
-            whole["lines"].as_array().unwrap().iter().map(|line| line["item_id"].as_i64().unwrap()).collect();
-        assert_eq!(ids.len(), 2_000);
-        let again = taxpayer.create_full(&body).await.expect_status(200);
-        assert_eq!(again.header("x-duplicate"), "identical");
-    });
-}
-
-#[test]
-fn ten_thousand_lines_are_too_many_bytes_or_one_line_too_many() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::full_invoice(&taxpayer);
-        let many = with(&body, "invoice_line", json!(vec![body["invoice_line"][0].clone(); 10_000]));
-        taxpayer.create_full(&many).await.expect_refusal(413, "PAYLOAD_TOO_LARGE");
-        let empty = with(&body, "invoice_line", json!(vec![json!({}); 10_001]));
-        taxpayer.create_full(&empty).await.expect_faults(&["invoice_line"]);
-        let faulty = with(&body, "invoice_line", json!(vec![json!({}); 10_000]));
-        let answer = taxpayer.create_full(&faulty).await.expect_refusal(422, "VALIDATION_FAILED");
-        assert!(answer.faulty_paths().len() <= 1_000);
-    });
+#[each_database]
+async fn ten_thousand_lines_are_too_many_bytes_or_one_line_too_many(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::full_invoice(&taxpayer);
+    let many = with(&body, "invoice_line", json!(vec![body["invoice_line"][0].clone(); 10_000]));
+    taxpayer.create_full(&many).await.expect_refusal(413, "PAYLOAD_TOO_LARGE");
+    let empty = with(&body, "invoice_line", json!(vec![json!({}); 10_001]));
+    taxpayer.create_full(&empty).await.expect_faults(&["invoice_line"]);
+    let faulty = with(&body, "invoice_line", json!(vec![json!({}); 10_000]));
+    let answer = taxpayer.create_full(&faulty).await.expect_refusal(422, "VALIDATION_FAILED");
+    assert!(answer.faulty_paths().len() <= 1_000);
 }

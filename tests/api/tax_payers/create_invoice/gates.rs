@@ -3,59 +3,52 @@
 use einvoice::domain::kernel::codes::Subscription;
 use serde_json::json;
 use testkit::documents;
+use testkit::each_database;
 
 use crate::support::clients::INVOICES;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn an_incomplete_profile_is_told_what_it_lacks() {
-    on_every_database(async |world| {
-        let taxpayer = world.newcomer().await;
+#[each_database]
+async fn an_incomplete_profile_is_told_what_it_lacks(world: &World) {
+    let taxpayer = world.newcomer().await;
+    let answer = taxpayer.create_invoice(&documents::invoice()).await;
+    let answer = answer.expect_refusal(403, "PROFILE_INCOMPLETE");
+    assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
+    assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
+}
+
+#[each_database]
+async fn a_profile_completed_step_by_step_lets_invoices_through_at_the_last(world: &World) {
+    let taxpayer = world.newcomer().await;
+    for (field, value, lacking) in
+        [("city", "Lagos", vec!["country", "state"]), ("state", "Lagos", vec!["country"])]
+    {
+        world.integrator().change_profile(taxpayer.id, &json!({ field: value })).await.expect_status(200);
         let answer = taxpayer.create_invoice(&documents::invoice()).await;
-        let answer = answer.expect_refusal(403, "PROFILE_INCOMPLETE");
-        assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
-        assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
-    });
+        assert_eq!(answer.expect_refusal(403, "PROFILE_INCOMPLETE").faulty_paths(), lacking);
+    }
+    world.integrator().change_profile(taxpayer.id, &json!({ "country": "NG" })).await.expect_status(200);
+    taxpayer.create_invoice(&documents::invoice()).await.expect_status(201);
 }
 
-#[test]
-fn a_profile_completed_step_by_step_lets_invoices_through_at_the_last() {
-    on_every_database(async |world| {
-        let taxpayer = world.newcomer().await;
-        for (field, value, lacking) in
-            [("city", "Lagos", vec!["country", "state"]), ("state", "Lagos", vec!["country"])]
-        {
-            world.integrator().change_profile(taxpayer.id, &json!({ field: value })).await.expect_status(200);
-            let answer = taxpayer.create_invoice(&documents::invoice()).await;
-            assert_eq!(answer.expect_refusal(403, "PROFILE_INCOMPLETE").faulty_paths(), lacking);
-        }
-        world.integrator().change_profile(taxpayer.id, &json!({ "country": "NG" })).await.expect_status(200);
-        taxpayer.create_invoice(&documents::invoice()).await.expect_status(201);
-    });
+#[each_database]
+async fn an_inactive_subscription_creates_nothing_and_still_reads(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let before = taxpayer.invoice(&documents::invoice()).await;
+    world.set_subscription(taxpayer.id, Subscription::Inactive);
+    let answer = taxpayer.create_invoice(&documents::invoice()).await;
+    answer.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
+    assert_eq!(taxpayer.reread(&before).await, before);
+    taxpayer.set_status(&before, "approved").await.expect_status(200);
+    world.set_subscription(taxpayer.id, Subscription::Active);
+    taxpayer.create_invoice(&documents::invoice()).await.expect_status(201);
 }
 
-#[test]
-fn an_inactive_subscription_creates_nothing_and_still_reads() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let before = taxpayer.invoice(&documents::invoice()).await;
-        world.set_subscription(taxpayer.id, Subscription::Inactive);
-        let answer = taxpayer.create_invoice(&documents::invoice()).await;
-        answer.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
-        assert_eq!(taxpayer.reread(&before).await, before);
-        taxpayer.set_status(&before, "approved").await.expect_status(200);
-        world.set_subscription(taxpayer.id, Subscription::Active);
-        taxpayer.create_invoice(&documents::invoice()).await.expect_status(201);
-    });
-}
-
-#[test]
-fn only_a_taxpayers_key_opens_the_taxpayer_surface() {
-    on_every_database(async |world| {
-        let body = documents::invoice();
-        let answer = world.anonymous().send("POST", INVOICES, &body).await;
-        answer.expect_refusal(401, "UNAUTHENTICATED");
-        let answer = world.integrator().send("POST", INVOICES, &body).await;
-        answer.expect_refusal(401, "INVALID_API_KEY");
-    });
+#[each_database]
+async fn only_a_taxpayers_key_opens_the_taxpayer_surface(world: &World) {
+    let body = documents::invoice();
+    let answer = world.anonymous().send("POST", INVOICES, &body).await;
+    answer.expect_refusal(401, "UNAUTHENTICATED");
+    let answer = world.integrator().send("POST", INVOICES, &body).await;
+    answer.expect_refusal(401, "INVALID_API_KEY");
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with, without};
 
 use crate::support::clients::UPDATE;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 /// Every field of the body that has to be there.
 const REQUIRED: [&str; 24] = [
@@ -35,36 +36,29 @@ const REQUIRED: [&str; 24] = [
     "lines.0.price_unit",
 ];
 
-#[test]
-fn each_required_field_is_asked_for() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        for path in REQUIRED {
-            taxpayer.update(&without(&documents::update(&invoice), path)).await.expect_faults(&[path]);
-            taxpayer
-                .update(&with(&documents::update(&invoice), path, json!(" ")))
-                .await
-                .expect_faults(&[path]);
-        }
-        assert_eq!(taxpayer.reread(&invoice).await, invoice);
-    });
+#[each_database]
+async fn each_required_field_is_asked_for(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    for path in REQUIRED {
+        taxpayer.update(&without(&documents::update(&invoice), path)).await.expect_faults(&[path]);
+        taxpayer.update(&with(&documents::update(&invoice), path, json!(" "))).await.expect_faults(&[path]);
+    }
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
-#[test]
-fn a_value_outside_what_its_field_takes_is_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        for (path, values) in odd_values() {
-            for value in values {
-                let answer = taxpayer.update(&with(&documents::update(&invoice), path, value.clone())).await;
-                assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
-                answer.expect_faults(&[path]);
-            }
+#[each_database]
+async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    for (path, values) in odd_values() {
+        for value in values {
+            let answer = taxpayer.update(&with(&documents::update(&invoice), path, value.clone())).await;
+            assert_eq!(answer.faulty_paths(), [path], "{value}: {}", answer.text);
+            answer.expect_faults(&[path]);
         }
-        assert_eq!(taxpayer.reread(&invoice).await, invoice);
-    });
+    }
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
 fn odd_values() -> Vec<(&'static str, Vec<Value>)> {
@@ -101,106 +95,91 @@ fn odd_values() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-#[test]
-fn values_at_the_ends_of_what_is_allowed_are_accepted() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        for (path, value) in [
-            ("note", json!("x".repeat(1_000))),
-            ("lines.0.quantity", exact("0.01")),
-            ("lines.0.unit_price", json!(0)),
-            ("lines.0.discount_rate", json!(100)),
-            ("lines.0.item_no", json!(null)),
-            ("lines.0.product_category", json!("9999.99")),
-            ("lines.0.description", json!("\u{202e}several\nlines")),
-        ] {
-            taxpayer.update(&with(&documents::update(&invoice), path, value)).await.expect_status(200);
+#[each_database]
+async fn values_at_the_ends_of_what_is_allowed_are_accepted(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    for (path, value) in [
+        ("note", json!("x".repeat(1_000))),
+        ("lines.0.quantity", exact("0.01")),
+        ("lines.0.unit_price", json!(0)),
+        ("lines.0.discount_rate", json!(100)),
+        ("lines.0.item_no", json!(null)),
+        ("lines.0.product_category", json!("9999.99")),
+        ("lines.0.description", json!("\u{202e}several\nlines")),
+    ] {
+        taxpayer.update(&with(&documents::update(&invoice), path, value)).await.expect_status(200);
+    }
+}
+
+#[each_database]
+async fn a_total_that_cannot_be_kept_exactly_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = with(&documents::update(&invoice), "lines.0.unit_price", exact("999999999999999"));
+    let body = with(&body, "lines.0.quantity", exact("999999999999999"));
+    taxpayer.update(&body).await.expect_faults(&["lines"]);
+}
+
+#[each_database]
+async fn a_service_line_needs_its_category_and_carries_no_other(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = with(&documents::update(&invoice), "lines.0.item_type", json!("SERVICE"));
+    let both = ["lines.0.product_category", "lines.0.service_category"];
+    taxpayer.update(&body).await.expect_faults(&both);
+    let body = without(&with(&body, "lines.0.service_category", json!("6201")), "lines.0.product_category");
+    let line = taxpayer.update(&body).await.expect_status(200).data()["invoice_lines"][0].clone();
+    assert_eq!((&line["item_type"], &line["service_category"]), (&json!("service"), &json!("6201")));
+}
+
+#[each_database]
+async fn all_faults_are_told_at_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = with(&without(&documents::update(&invoice), "due_date"), "customer.email", json!("plain"));
+    let body = with(&body, "lines.0.quantity", json!("two"));
+    taxpayer.update(&body).await.expect_faults(&["customer.email", "due_date", "lines.0.quantity"]);
+}
+
+#[each_database]
+async fn what_the_books_have_against_it_is_told_at_once_too(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = with(&documents::update(&invoice), "original_invoice_reference", json!("nothing"));
+    let body = with(&with(&body, "invoice_category", json!("B2G")), "lines.0.item_id", json!(9_000_000));
+    taxpayer.update(&body).await.expect_faults(&[
+        "invoice_category",
+        "lines.0.item_id",
+        "original_invoice_reference",
+    ]);
+}
+
+#[each_database]
+async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = with(&documents::update(&invoice), "lines.0.item_id", json!(null));
+    for path in paths(&body) {
+        for value in oddities() {
+            let answer = taxpayer.update(&with(&body, &path, value.clone())).await;
+            assert!([200, 404, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
+            assert!(answer.body["success"].is_boolean(), "{}", answer.text);
         }
-    });
+    }
 }
 
-#[test]
-fn a_total_that_cannot_be_kept_exactly_is_refused() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = with(&documents::update(&invoice), "lines.0.unit_price", exact("999999999999999"));
-        let body = with(&body, "lines.0.quantity", exact("999999999999999"));
-        taxpayer.update(&body).await.expect_faults(&["lines"]);
-    });
-}
-
-#[test]
-fn a_service_line_needs_its_category_and_carries_no_other() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = with(&documents::update(&invoice), "lines.0.item_type", json!("SERVICE"));
-        let both = ["lines.0.product_category", "lines.0.service_category"];
-        taxpayer.update(&body).await.expect_faults(&both);
-        let body =
-            without(&with(&body, "lines.0.service_category", json!("6201")), "lines.0.product_category");
-        let line = taxpayer.update(&body).await.expect_status(200).data()["invoice_lines"][0].clone();
-        assert_eq!((&line["item_type"], &line["service_category"]), (&json!("service"), &json!("6201")));
-    });
-}
-
-#[test]
-fn all_faults_are_told_at_once() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = with(&without(&documents::update(&invoice), "due_date"), "customer.email", json!("plain"));
-        let body = with(&body, "lines.0.quantity", json!("two"));
-        taxpayer.update(&body).await.expect_faults(&["customer.email", "due_date", "lines.0.quantity"]);
-    });
-}
-
-#[test]
-fn what_the_books_have_against_it_is_told_at_once_too() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = with(&documents::update(&invoice), "original_invoice_reference", json!("nothing"));
-        let body = with(&with(&body, "invoice_category", json!("B2G")), "lines.0.item_id", json!(9_000_000));
-        taxpayer.update(&body).await.expect_faults(&[
-            "invoice_category",
-            "lines.0.item_id",
-            "original_invoice_reference",
-        ]);
-    });
-}
-
-#[test]
-fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = with(&documents::update(&invoice), "lines.0.item_id", json!(null));
-        for path in paths(&body) {
-            for value in oddities() {
-                let answer = taxpayer.update(&with(&body, &path, value.clone())).await;
-                assert!([200, 404, 422].contains(&answer.status), "{path} = {value}: {}", answer.text);
-                assert!(answer.body["success"].is_boolean(), "{}", answer.text);
-            }
-        }
-    });
-}
-
-#[test]
-fn deep_and_large_bodies_are_answered_in_the_envelope() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let update = documents::update(&invoice);
-        let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-        taxpayer.send_text("PUT", UPDATE, deep).await.expect_refusal(400, "MALFORMED_JSON");
-        let lines = |count: usize| with(&update, "lines", json!(vec![update["lines"][0].clone(); count]));
-        let after = taxpayer.update(&lines(9_000)).await.expect_status(200);
-        assert_eq!(after.data()["invoice_lines"].as_array().unwrap().len(), 9_000);
-        let line = json!({ "item_id": 5, "description": "as long as the lines that people send" });
-        let many = with(&update, "lines", json!(vec![line; 10_001]));
-        taxpayer.update(&many).await.expect_faults(&["lines"]);
-    });
+#[each_database]
+async fn deep_and_large_bodies_are_answered_in_the_envelope(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let update = documents::update(&invoice);
+    let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+    taxpayer.send_text("PUT", UPDATE, deep).await.expect_refusal(400, "MALFORMED_JSON");
+    let lines = |count: usize| with(&update, "lines", json!(vec![update["lines"][0].clone(); count]));
+    let after = taxpayer.update(&lines(9_000)).await.expect_status(200);
+    assert_eq!(after.data()["invoice_lines"].as_array().unwrap().len(), 9_000);
+    let line = json!({ "item_id": 5, "description": "as long as the lines that people send" });
+    let many = with(&update, "lines", json!(vec![line; 10_001]));
+    taxpayer.update(&many).await.expect_faults(&["lines"]);
 }

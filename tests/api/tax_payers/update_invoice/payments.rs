@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::{exact, with};
 
 use crate::support::clients::Taxpayer;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
 /// An approved invoice of 1,075.00 of which this was paid.
 async fn partly_paid(taxpayer: &Taxpayer, amount: &str) -> Value {
@@ -28,66 +29,58 @@ fn coming_to(invoice: &Value, amount: &str) -> Value {
     with(&body, "lines.0.tax_category", json!("ZERO_VAT"))
 }
 
-#[test]
-fn the_payable_follows_from_the_new_lines() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = with(&documents::update(&invoice), "lines.0.quantity", exact("1.5"));
-        let body = with(&body, "lines.0.discount_rate", json!(10));
-        let body = with(&body, "lines.0.discount_amount", json!(20));
-        taxpayer.update(&body).await.expect_status(200);
-        // 1.5 × 200 − 30 − 20 = 250, and 7.5 percent of it.
-        assert_eq!(taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(), "268.75");
-    });
+#[each_database]
+async fn the_payable_follows_from_the_new_lines(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = with(&documents::update(&invoice), "lines.0.quantity", exact("1.5"));
+    let body = with(&body, "lines.0.discount_rate", json!(10));
+    let body = with(&body, "lines.0.discount_amount", json!(20));
+    taxpayer.update(&body).await.expect_status(200);
+    // 1.5 × 200 − 30 − 20 = 250, and 7.5 percent of it.
+    assert_eq!(taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(), "268.75");
 }
 
-#[test]
-fn a_payable_below_what_was_paid_is_refused_and_nothing_changes() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = partly_paid(&taxpayer, "500").await;
-        let before = taxpayer.whole(&invoice).await;
-        let answer = taxpayer.update(&coming_to(&invoice, "499.99")).await;
-        let answer = answer.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-        assert_eq!(answer.faulty_paths(), ["lines"]);
-        assert_eq!(taxpayer.whole(&invoice).await, before);
-        let after = taxpayer.update(&coming_to(&invoice, "500")).await.expect_status(200);
-        assert_eq!(
-            (&after.data()["payment_status"], &after.data()["status"]),
-            (&json!("PARTIAL"), &json!("approved"))
-        );
-        taxpayer.pay(&part(&invoice, "0.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-    });
+#[each_database]
+async fn a_payable_below_what_was_paid_is_refused_and_nothing_changes(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = partly_paid(&taxpayer, "500").await;
+    let before = taxpayer.whole(&invoice).await;
+    let answer = taxpayer.update(&coming_to(&invoice, "499.99")).await;
+    let answer = answer.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    assert_eq!(answer.faulty_paths(), ["lines"]);
+    assert_eq!(taxpayer.whole(&invoice).await, before);
+    let after = taxpayer.update(&coming_to(&invoice, "500")).await.expect_status(200);
+    assert_eq!(
+        (&after.data()["payment_status"], &after.data()["status"]),
+        (&json!("PARTIAL"), &json!("approved"))
+    );
+    taxpayer.pay(&part(&invoice, "0.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
 }
 
-#[test]
-fn a_payable_above_what_was_paid_leaves_the_rest_to_pay() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = partly_paid(&taxpayer, "500").await;
-        taxpayer.update(&coming_to(&invoice, "2000")).await.expect_status(200);
-        taxpayer.pay(&part(&invoice, "1500.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-        taxpayer.pay(&part(&invoice, "1500")).await.expect_status(200);
-        let ledger = &taxpayer.whole(&invoice).await["ledger"];
-        assert_eq!((&ledger["amount_paid"], ledger["entries"].as_array().unwrap().len()), (&json!(2000), 2));
-    });
+#[each_database]
+async fn a_payable_above_what_was_paid_leaves_the_rest_to_pay(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = partly_paid(&taxpayer, "500").await;
+    taxpayer.update(&coming_to(&invoice, "2000")).await.expect_status(200);
+    taxpayer.pay(&part(&invoice, "1500.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    taxpayer.pay(&part(&invoice, "1500")).await.expect_status(200);
+    let ledger = &taxpayer.whole(&invoice).await["ledger"];
+    assert_eq!((&ledger["amount_paid"], ledger["entries"].as_array().unwrap().len()), (&json!(2000), 2));
 }
 
-#[test]
-fn an_invoice_declared_paid_that_comes_to_more_is_paid_in_part() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let paid = with(&documents::full_invoice(&taxpayer), "payment_status", json!("PAID"));
-        let invoice = taxpayer.full(&paid).await;
-        taxpayer.update(&coming_to(&invoice, "1074.99")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-        let same = taxpayer.update(&coming_to(&invoice, "1075")).await.expect_status(200);
-        assert_eq!(same.data()["payment_status"], json!("PAID"));
-        let more = taxpayer.update(&coming_to(&invoice, "1100")).await.expect_status(200);
-        assert_eq!(more.data()["payment_status"], json!("PARTIAL"));
-        assert_eq!(
-            taxpayer.invoice_event_names().await,
-            ["invoice.created", "invoice.updated", "invoice.updated"]
-        );
-    });
+#[each_database]
+async fn an_invoice_declared_paid_that_comes_to_more_is_paid_in_part(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let paid = with(&documents::full_invoice(&taxpayer), "payment_status", json!("PAID"));
+    let invoice = taxpayer.full(&paid).await;
+    taxpayer.update(&coming_to(&invoice, "1074.99")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    let same = taxpayer.update(&coming_to(&invoice, "1075")).await.expect_status(200);
+    assert_eq!(same.data()["payment_status"], json!("PAID"));
+    let more = taxpayer.update(&coming_to(&invoice, "1100")).await.expect_status(200);
+    assert_eq!(more.data()["payment_status"], json!("PARTIAL"));
+    assert_eq!(
+        taxpayer.invoice_event_names().await,
+        ["invoice.created", "invoice.updated", "invoice.updated"]
+    );
 }

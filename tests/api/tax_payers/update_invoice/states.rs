@@ -2,21 +2,20 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 
 use crate::support::clients::Taxpayer;
-use crate::support::world::on_every_database;
+use crate::support::world::World;
 
-#[test]
-fn drafts_and_approved_invoices_are_edited_and_keep_their_status() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for status in ["draft", "approved"] {
-            let invoice = taxpayer.invoice(&documents::invoice()).await;
-            taxpayer.set_status(&invoice, status).await.expect_status(200);
-            let after = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
-            assert_eq!((&after.data()["status"], &after.data()["is_edited"]), (&json!(status), &json!(true)));
-        }
-    });
+#[each_database]
+async fn drafts_and_approved_invoices_are_edited_and_keep_their_status(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for status in ["draft", "approved"] {
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        taxpayer.set_status(&invoice, status).await.expect_status(200);
+        let after = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+        assert_eq!((&after.data()["status"], &after.data()["is_edited"]), (&json!(status), &json!(true)));
+    }
 }
 
 /// Neither a body that passes nor one that does not edits it, and both are told why.
@@ -29,45 +28,39 @@ async fn expect_closed(taxpayer: &Taxpayer, invoice: &Value, code: &str) {
     assert_eq!(taxpayer.reread(invoice).await, before);
 }
 
-#[test]
-fn paid_and_cancelled_invoices_are_not_edited() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let cancelled = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
-        expect_closed(&taxpayer, &cancelled, "INVALID_TRANSITION").await;
-        let paid = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&paid, "approved").await.expect_status(200);
-        let body = json!({
-            "unique_no": paid["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
-        });
-        taxpayer.pay(&body).await.expect_status(200);
-        expect_closed(&taxpayer, &paid, "INVALID_TRANSITION").await;
+#[each_database]
+async fn paid_and_cancelled_invoices_are_not_edited(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let cancelled = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
+    expect_closed(&taxpayer, &cancelled, "INVALID_TRANSITION").await;
+    let paid = taxpayer.invoice(&documents::invoice()).await;
+    taxpayer.set_status(&paid, "approved").await.expect_status(200);
+    let body = json!({
+        "unique_no": paid["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
     });
+    taxpayer.pay(&body).await.expect_status(200);
+    expect_closed(&taxpayer, &paid, "INVALID_TRANSITION").await;
 }
 
-#[test]
-fn what_the_pipeline_has_reached_is_locked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit(&body).await.expect_status(200);
-        expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
-        taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await.expect_status(200);
-        expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
-    });
+#[each_database]
+async fn what_the_pipeline_has_reached_is_locked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    taxpayer.app().submit(&body).await.expect_status(200);
+    expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
+    taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await.expect_status(200);
+    expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
 }
 
-#[test]
-fn an_invoice_stored_after_its_irn_was_signed_is_locked() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let body = documents::invoice();
-        let submission = documents::submission(&taxpayer, body["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit(&submission).await.expect_status(200);
-        let invoice = taxpayer.invoice(&body).await;
-        let answer = taxpayer.update(&documents::update(&invoice)).await;
-        answer.expect_refusal(409, "INVOICE_LOCKED");
-    });
+#[each_database]
+async fn an_invoice_stored_after_its_irn_was_signed_is_locked(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = documents::invoice();
+    let submission = documents::submission(&taxpayer, body["invoice_no"].as_str().unwrap());
+    taxpayer.app().submit(&submission).await.expect_status(200);
+    let invoice = taxpayer.invoice(&body).await;
+    let answer = taxpayer.update(&documents::update(&invoice)).await;
+    answer.expect_refusal(409, "INVOICE_LOCKED");
 }

@@ -7,49 +7,48 @@ use futures_util::future::join;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents;
+use testkit::each_database;
 use testkit::edit::with;
 
-use crate::support::world::{World, apart, eventually, on_every_database};
+use crate::support::world::{World, eventually};
 
 fn sign_attempts(world: &World, irn: &Value) -> u64 {
     let sheet = world.authority.invoice(irn.as_str().unwrap());
     sheet.map_or(0, |sheet| u64::from(sheet.sign_attempts))
 }
 
-#[test]
-fn a_submission_that_waits_is_called_off_by_an_update() {
-    apart("called-off", &[("PIPELINE__RETRY_MAX_S", "1")], async |world| {
-        let taxpayer = world.taxpayer().await;
-        let invoice = taxpayer.invoice(&documents::invoice()).await;
-        let irn = invoice["irn"].as_str().unwrap();
-        let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-        world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
-        let waiting = async { taxpayer.app().submit(&old).await };
-        let edit = async {
-            eventually("a run that waits", async || {
-                let run = taxpayer.app().run(irn).await;
-                (run.data()["state"] == json!("waiting")).then_some(())
-            })
-            .await;
-            taxpayer.update(&documents::update(&invoice)).await.expect_status(200)
-        };
-        let (submitted, edited) = join(waiting, edit).await;
-        submitted.expect_refusal(409, "INVALID_TRANSITION");
-        assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
-        assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
-        assert_eq!(taxpayer.app().run(irn).await.data()["state"], json!("cancelled"));
-        world.authority.clear_faults();
-        tokio::time::sleep(Duration::from_millis(1_500)).await;
-        assert_eq!(
-            (sign_attempts(world, &invoice["irn"]), &taxpayer.reread(&invoice).await["status"]),
-            (0, &json!("draft"))
-        );
-        let new = with(&old, "note", json!("as edited"));
-        taxpayer.app().submit(&new).await.expect_status(200);
-        assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
-        taxpayer.app().submit(&old).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
-        assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
-    });
+#[each_database(&[("PIPELINE__RETRY_MAX_S", "1")])]
+async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    let waiting = async { taxpayer.app().submit(&old).await };
+    let edit = async {
+        eventually("a run that waits", async || {
+            let run = taxpayer.app().run(irn).await;
+            (run.data()["state"] == json!("waiting")).then_some(())
+        })
+        .await;
+        taxpayer.update(&documents::update(&invoice)).await.expect_status(200)
+    };
+    let (submitted, edited) = join(waiting, edit).await;
+    submitted.expect_refusal(409, "INVALID_TRANSITION");
+    assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
+    assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
+    assert_eq!(taxpayer.app().run(irn).await.data()["state"], json!("cancelled"));
+    world.authority.clear_faults();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(
+        (sign_attempts(world, &invoice["irn"]), &taxpayer.reread(&invoice).await["status"]),
+        (0, &json!("draft"))
+    );
+    let new = with(&old, "note", json!("as edited"));
+    taxpayer.app().submit(&new).await.expect_status(200);
+    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+    taxpayer.app().submit(&old).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
 }
 
 /// Waits until so many calls of an invoice are in the authority's hands.
@@ -63,77 +62,71 @@ async fn under_way(world: &World, operation: Operation, irn: &str, wanted: usize
     eventually("the call of a step", count).await;
 }
 
-#[test]
-fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for operation in [Operation::IrnValidate, Operation::Validate] {
-            for is_new in [false, true] {
-                let invoice = taxpayer.invoice(&documents::invoice()).await;
-                let irn = invoice["irn"].as_str().unwrap();
-                let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-                let late = FaultOrder {
-                    irn: Some(irn.to_owned()),
-                    latency_ms: Some(1_500),
-                    ..FaultOrder::of(FaultKind::Latency).on(operation)
-                };
-                world.authority.add_fault(late).unwrap();
-                taxpayer.app().submit_async(&old).await.expect_status(202);
-                under_way(world, operation, irn, 1).await;
-                let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
-                assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
-                let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
-                if !is_new {
-                    under_way(world, operation, irn, 0).await;
-                    assert_eq!(sign_attempts(world, &invoice["irn"]), 0);
-                    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("draft"));
-                }
-                // Well before the lease of the first run would have ended.
-                taxpayer.app().submit(&next).await.expect_status(200);
-                assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
-                assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
-            }
-        }
-    });
-}
-
-#[test]
-fn of_an_update_and_a_submission_at_once_one_comes_first() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        for _ in 0..12 {
+#[each_database]
+async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for operation in [Operation::IrnValidate, Operation::Validate] {
+        for is_new in [false, true] {
             let invoice = taxpayer.invoice(&documents::invoice()).await;
-            let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-            let update = documents::update(&invoice);
-            let app = taxpayer.app();
-            let (submitted, updated) = join(app.submit(&submission), taxpayer.update(&update)).await;
-            let after = taxpayer.reread(&invoice).await;
-            let signed = sign_attempts(world, &invoice["irn"]);
-            match (submitted.status, updated.status) {
-                // The update came first, or the submission was called off before it was signed and sent again.
-                (200, 200) => assert!(!updated.warnings().contains("called off"), "{}", updated.warnings()),
-                (200, 409) => {
-                    assert_eq!((updated.code(), &after["is_edited"]), ("INVOICE_LOCKED", &json!(false)));
-                }
-                (409, 200) => {
-                    assert!(updated.warnings().contains("called off"), "{}", updated.warnings());
-                    assert_eq!((signed, &after["status"]), (0, &json!("draft")));
-                }
-                other => panic!("{other:?}: {} {}", submitted.text, updated.text),
+            let irn = invoice["irn"].as_str().unwrap();
+            let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+            let late = FaultOrder {
+                irn: Some(irn.to_owned()),
+                latency_ms: Some(1_500),
+                ..FaultOrder::of(FaultKind::Latency).on(operation)
+            };
+            world.authority.add_fault(late).unwrap();
+            taxpayer.app().submit_async(&old).await.expect_status(202);
+            under_way(world, operation, irn, 1).await;
+            let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+            assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
+            let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
+            if !is_new {
+                under_way(world, operation, irn, 0).await;
+                assert_eq!(sign_attempts(world, &invoice["irn"]), 0);
+                assert_eq!(taxpayer.reread(&invoice).await["status"], json!("draft"));
             }
+            // Well before the lease of the first run would have ended.
+            taxpayer.app().submit(&next).await.expect_status(200);
+            assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+            assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
         }
-    });
+    }
 }
 
-#[test]
-fn a_refused_submission_does_not_stand_in_the_way() {
-    on_every_database(async |world| {
-        let taxpayer = world.taxpayer().await;
-        let no = format!("{}SBXREJECT", documents::invoice_no());
-        let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
-        let submission = documents::submission(&taxpayer, &no);
-        taxpayer.app().submit(&submission).await.expect_refusal(422, "AUTHORITY_REJECTED");
-        let answer = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
-        assert_eq!(answer.warnings(), "");
-    });
+#[each_database]
+async fn of_an_update_and_a_submission_at_once_one_comes_first(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for _ in 0..12 {
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+        let update = documents::update(&invoice);
+        let app = taxpayer.app();
+        let (submitted, updated) = join(app.submit(&submission), taxpayer.update(&update)).await;
+        let after = taxpayer.reread(&invoice).await;
+        let signed = sign_attempts(world, &invoice["irn"]);
+        match (submitted.status, updated.status) {
+            // The update came first, or the submission was called off before it was signed and sent again.
+            (200, 200) => assert!(!updated.warnings().contains("called off"), "{}", updated.warnings()),
+            (200, 409) => {
+                assert_eq!((updated.code(), &after["is_edited"]), ("INVOICE_LOCKED", &json!(false)));
+            }
+            (409, 200) => {
+                assert!(updated.warnings().contains("called off"), "{}", updated.warnings());
+                assert_eq!((signed, &after["status"]), (0, &json!("draft")));
+            }
+            other => panic!("{other:?}: {} {}", submitted.text, updated.text),
+        }
+    }
+}
+
+#[each_database]
+async fn a_refused_submission_does_not_stand_in_the_way(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = format!("{}SBXREJECT", documents::invoice_no());
+    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+    let submission = documents::submission(&taxpayer, &no);
+    taxpayer.app().submit(&submission).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let answer = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+    assert_eq!(answer.warnings(), "");
 }

@@ -1,0 +1,31 @@
+//! The databases that a case runs on.
+
+use std::env;
+use std::io::{self, Write as _};
+
+/// Names the server of PostgreSQL for tests, on which they may create databases.
+const SERVER: &str = "EINVOICE_TEST_POSTGRES";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+impl Backend {
+    /// Returns whether a test can run here; else says on standard error that it is skipped. The test harness
+    /// captures what is printed, but not what is written to standard error itself.
+    pub fn is_available(self, test: &str) -> bool {
+        let is_available = self == Self::Sqlite || env::var_os(SERVER).is_some();
+        if !is_available {
+            let line = format!("skipped: {test}: {SERVER} is not set\n");
+            io::stderr().write_all(line.as_bytes()).unwrap();
+        }
+        is_available
+    }
+}
+
+/// Returns the URL of the PostgreSQL server for tests.
+pub fn postgres_server() -> String {
+    env::var(SERVER).unwrap_or_else(|_| panic!("{SERVER} is not set"))
+}
