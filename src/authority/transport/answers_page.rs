@@ -44,7 +44,7 @@ fn table() -> String {
         (
             AnswerClass::Throttled,
             ["throttled"; 3],
-            "waits as long as Retry-After says, otherwise as after a failure, and calls again",
+            "waits as long as Retry-After says, otherwise as after a failure, and retries",
         ),
     ] {
         row(&mut table, &answer(meaning), classes, deed);
@@ -76,8 +76,8 @@ fn cause(kind: CauseKind) -> String {
     match kind {
         CauseKind::Unreachable => "none: no connection was made".to_owned(),
         CauseKind::TimedOut => "none within `authority.timeout_s`".to_owned(),
-        CauseKind::ConnectionReset => "none: the connection was closed or reset after the request, or in the midst of the answer".to_owned(),
-        CauseKind::Malformed => "one that cannot be read under any of those statuses: no JSON, XML, a field missing, `ok: false`, 400 or 422 without a word, too long".to_owned(),
+        CauseKind::ConnectionReset => "none: the connection was closed or reset after the request, or during the answer".to_owned(),
+        CauseKind::Malformed => "unreadable, with any of these statuses: not JSON, XML, a missing field, `ok: false`, 400 or 422 without words, too long".to_owned(),
         CauseKind::Down => format!("{}, 500 and above", answer(AnswerClass::Down)),
         CauseKind::Ambiguous => answer(AnswerClass::Ambiguous),
         CauseKind::Offline => answer(AnswerClass::Offline),
@@ -89,10 +89,10 @@ fn cause(kind: CauseKind) -> String {
 fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str {
     match (kind, claim, effect) {
         (CauseKind::Offline, ..) => "waits until the access point is back; nothing is signed again",
-        (CauseKind::KeyRefused | CauseKind::Redirected, ..) => "waits and calls again; mend `authority.*`",
-        (_, FailureClass::Retryable, FailureClass::Retryable) => "waits and calls again",
+        (CauseKind::KeyRefused | CauseKind::Redirected, ..) => "waits and retries; fix `authority.*`",
+        (_, FailureClass::Retryable, FailureClass::Retryable) => "waits and retries",
         (_, FailureClass::Retryable, FailureClass::Unknown) => {
-            "after an effect, resolves the unknown outcome; otherwise waits and calls again"
+            "after an effect, resolves the unknown outcome; otherwise waits and retries"
         }
         (_, FailureClass::Unknown, _) => "finds out whether it is a duplicate or the authority was busy",
     }
