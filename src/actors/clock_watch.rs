@@ -9,9 +9,9 @@ use tokio::time::sleep;
 
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::appointments;
+use crate::store::lanes::clock_setback;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// What clocks are corrected by all the time is no step back.
@@ -88,30 +88,30 @@ impl ClockWatch {
         let shown = self.clock.now();
         let machine = Reading { shown, before, after: Instant::now() };
         let before = Instant::now();
-        let shown = appointments::database_now(&self.store).await?;
+        let shown = clock_setback::database_now(&self.store).await?;
         Ok([machine, Reading { shown, before, after: Instant::now() }])
     }
 
     /// Leases come last, when those who live have renewed them.
     async fn repair(&self) -> Result<(), StoreError> {
-        appointments::postpone_deliveries_no_longer(&self.store, self.clock.now()).await?;
-        appointments::make_lanes_due(&self.store).await?;
+        clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
+        clock_setback::make_waiting_lanes_due(&self.store).await?;
         sleep(self.lease / LEASES).await;
-        appointments::end_leases_beyond(&self.store, self.lease * LEASES).await?;
+        clock_setback::expire_leases_beyond(&self.store, self.lease * LEASES).await?;
         Ok(())
     }
 
     async fn repair_what_is_later_than_now(&self) -> Result<(), StoreError> {
-        let moved = appointments::postpone_deliveries_no_longer(&self.store, self.clock.now()).await?;
+        let moved = clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         sleep(self.lease / LEASES).await;
-        let ended = appointments::end_leases_beyond(&self.store, self.lease * LEASES).await?;
+        let ended = clock_setback::expire_leases_beyond(&self.store, self.lease * LEASES).await?;
         if moved + ended > 0 {
             tracing::warn!(
                 moved,
                 ended,
                 "a clock was set back before this start; what waited for it is due now"
             );
-            appointments::make_lanes_due(&self.store).await?;
+            clock_setback::make_waiting_lanes_due(&self.store).await?;
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ use self::in_hand::InHand;
 use crate::actors::supervision::{
     ActorKind, AdmissionLimits, Arbiters, Registry, RestartPolicy, Tree, supervise,
 };
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare};
 use crate::store::lanes::leases;
@@ -173,15 +173,15 @@ impl Dispatcher {
             lease: self.duty.lease,
             limit: free,
             after: self.last.load(Ordering::Relaxed),
-            shut: &shut,
+            blocked: &shut,
             share: FairShare { max: share(self.duty.concurrency_max), held: self.in_hand.by_taxpayer() },
         };
-        let taken = fair_queue::take(&self.store, &ask).await?;
+        let taken = fair_queue::claim(&self.store, &ask).await?;
         if let Some(last) = taken.last {
             self.last.store(last, Ordering::Relaxed);
         }
-        let count = taken.turns.len();
-        for turn in taken.turns {
+        let count = taken.leases.len();
+        for turn in taken.leases {
             self.hand_out(turn.lease, Some(turn.taxpayer_id), slots.split(1));
         }
         Ok(count)
@@ -193,9 +193,9 @@ impl Dispatcher {
         let shut = (self.gates)();
         let before = std::mem::replace(&mut *self.shut(), shut.clone());
         let opened: Vec<_> =
-            before.iter().filter(|gate| gate.opens_for_some(&shut)).map(|gate| gate.gate).collect();
+            before.iter().filter(|gate| gate.is_unblocked_for_some(&shut)).map(|gate| gate.step).collect();
         if !opened.is_empty() {
-            fair_queue::hurry(&self.store, self.duty.kind, &opened, &shut).await?;
+            fair_queue::make_due_now(&self.store, self.duty.kind, &opened, &shut).await?;
         }
         Ok(shut)
     }
@@ -369,11 +369,11 @@ mod tests {
                 key: format!("{taxpayer_id}/{number}"),
                 taxpayer_id,
                 deadline: number,
-                gate: None,
+                step: None,
             };
             let queue = async |lanes: &[QueuedLane]| {
                 let tx = store.begin().await.unwrap();
-                fair_queue::queue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
+                fair_queue::enqueue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
                 tx.commit().await.unwrap();
             };
             queue(&(0..20).map(|number| of(1, number)).collect::<Vec<_>>()).await;
@@ -396,7 +396,8 @@ mod tests {
             let (dispatcher, mut lanes_seen) = endless(store, &handover);
             let place = handover.place().unwrap();
             let tx = store.begin().await.unwrap();
-            let taken = lanes::take(&tx, LaneKind::Endpoint, "7", place.taker()).await.unwrap().unwrap();
+            let taken =
+                lanes::claim_if_idle(&tx, LaneKind::Endpoint, "7", place.taker()).await.unwrap().unwrap();
             tx.commit().await.unwrap();
             let (_address, arbiters) = start(dispatcher);
             place.hand_over(taken.clone());

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::accounts::keys::{self, ValidKey};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);

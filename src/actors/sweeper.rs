@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::idempotency;
 

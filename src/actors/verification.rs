@@ -19,7 +19,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ListedBusiness, UnverifiedReason, Verification};
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 

@@ -13,7 +13,7 @@ use crate::app::house::open_existing;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::CheckpointKey;
 use crate::domain::kernel::clock::{SharedClock, SystemClock};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::events::checkpoint_file::CheckpointFile;
 
 /// What checkpoints the event log of a store; none where the settings name no file.

@@ -31,7 +31,7 @@ use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::kernel::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
-use crate::store::db::database::{PoolSettings, Store};
+use crate::store::db::connections::{PoolSettings, Store};
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::lanes::leases;
@@ -222,7 +222,7 @@ impl House {
 /// end the process: at the next start it is not counted.
 async fn give_back(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
-    leases::give_back_all(store, owner).await
+    leases::release_owned_by(store, owner).await
 }
 
 /// Where webhooks may go.

@@ -14,7 +14,8 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock::{self, Clock, SystemClock};
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::store::accounts::{self, KeyChange, Revocation};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
+use crate::store::db::page::Page;
 
 /// Accounts read at once.
 const PAGE: u64 = 500;
@@ -31,7 +32,7 @@ pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, S
 async fn listed(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
     let (mut listed, mut number) = (Vec::new(), 1);
     loop {
-        let (found, total) = accounts::page(store, kind, (number, PAGE)).await?;
+        let (found, total) = accounts::page(store, kind, Page { number, per_page: PAGE }).await?;
         listed.extend(found.iter().map(|holder| json!(AccountView::new(holder, SystemClock.now()))));
         if number * PAGE >= total {
             return Ok(listed);

@@ -21,7 +21,8 @@ use crate::domain::kernel::clock::{SharedClock, SystemClock};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
+use crate::store::db::page::Page;
 use crate::store::operations::reconciliations as rows;
 
 /// How long a service may take to take it up, where this process cannot do it itself.
@@ -125,7 +126,7 @@ async fn compared(
 async fn with_findings(store: &Store, one: Reconciliation) -> Result<Reconciled, StartError> {
     let mut findings = Vec::new();
     for page in 1.. {
-        let part = rows::findings(store, &one, (page, PAGE)).await?;
+        let part = rows::findings(store, &one, Page { number: page, per_page: PAGE }).await?;
         if part.is_empty() {
             break;
         }

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::lanes::leases;
 
 const LOCK_FILE: &str = "serve.lock";
@@ -29,7 +29,7 @@ impl Sole {
             tracing::warn!("another process serves the same data_dir");
             return Ok(None);
         }
-        leases::end_leases(store).await?;
+        leases::expire_all(store).await?;
         Ok(Some(Self { _lock: lock }))
     }
 }

@@ -31,7 +31,7 @@ use crate::http::metrics::CachedCounts;
 use crate::http::metrics::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::integrations;
 use crate::webhook::AddressPolicy;

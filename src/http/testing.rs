@@ -47,7 +47,7 @@ use crate::store::accounts;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, sqlite_store, stores};
 use crate::webhook::{AddressPolicy, GuardedClient, Schedule};

@@ -9,18 +9,17 @@ pub mod taxpayer_row;
 pub mod taxpayers;
 
 use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::db::column::caseless;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
+use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
 /// Adds an integrator with its key. Accounts are made on the command line alone.
@@ -139,31 +138,15 @@ async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
 }
 
 /// A page of the accounts of a kind with their keys, in the order of their ids, and how many there are.
-pub async fn page(
-    store: &Store,
-    kind: KeyKind,
-    (page, per_page): (u64, u64),
-) -> Result<(Vec<KeyHolder>, u64), StoreError> {
-    let offset = page.saturating_sub(1).saturating_mul(per_page);
-    let reader = store.reader();
+pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHolder>, u64), StoreError> {
     let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
         KeyKind::Operator => {
-            let all = operator_row::Entity::find();
-            let total = all.clone().count(reader).await?;
-            let all =
-                all.order_by_asc(operator_row::Column::Id).offset(offset).limit(per_page).all(reader).await?;
-            (all.into_iter().map(KeyHolder::try_from).collect::<Result<_, _>>()?, total)
+            let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
+            page::load(store, all, page).await?
         }
         KeyKind::Integrator | KeyKind::Taxpayer => {
-            let all = integrator_row::Entity::find();
-            let total = all.clone().count(reader).await?;
-            let all = all
-                .order_by_asc(integrator_row::Column::Id)
-                .offset(offset)
-                .limit(per_page)
-                .all(reader)
-                .await?;
-            (all.into_iter().map(KeyHolder::try_from).collect::<Result<_, _>>()?, total)
+            let all = integrator_row::Entity::find().order_by_asc(integrator_row::Column::Id);
+            page::load(store, all, page).await?
         }
     };
     let ids: Vec<_> = found.iter().map(|holder| holder.id).collect();

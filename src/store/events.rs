@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QueryResult, QuerySelect, Statement,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QueryResult,
+    QuerySelect, Statement,
 };
 
 use crate::domain::events::checkpoint::ChainHead;
@@ -18,8 +18,9 @@ use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::column::json;
-use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers, portions};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
 /// Bytes of the events of a part of the feed.
@@ -42,7 +43,7 @@ pub async fn heads(
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let last = "e.taxpayer_id = given.value AND e.sequence = \
         (SELECT MAX(x.sequence) FROM events AS x WHERE x.taxpayer_id = given.value)";
-    let given = format!("{} AS given", numbers(store.backend()));
+    let given = format!("{} AS given", dialect(store.backend()).json_numbers("$1"));
     chain_heads(store, &given, last, json(&taxpayers)).await
 }
 
@@ -54,12 +55,9 @@ pub async fn hashes_at(
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let condition = "e.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
         AND e.sequence = CAST(given.value ->> 1 AS BIGINT)";
-    let given = match store.backend() {
-        DbBackend::Postgres => "json_array_elements(CAST($1 AS JSON)) AS given(value)",
-        _ => "json_each($1) AS given",
-    };
+    let given = dialect(store.backend()).json_elements("$1", "given");
     let wanted: Vec<_> = wanted.iter().map(|one| (one.taxpayer_id, one.head.sequence)).collect();
-    chain_heads(store, given, condition, json(&wanted)).await
+    chain_heads(store, &given, condition, json(&wanted)).await
 }
 
 async fn chain_heads(
@@ -68,7 +66,8 @@ async fn chain_heads(
     condition: &str,
     list: String,
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
-    let joined = looked_up(store.backend(), Join::Some, ("events", "e"), condition);
+    let events = Aliased { table: "events", alias: "e" };
+    let joined = dialect(store.backend()).lateral_join(Join::Inner, events, condition);
     let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
     let statement = Statement::from_sql_and_values(store.backend(), sql, [list.into()]);
     let rows = store.reader().query_all_raw(statement).await?;

@@ -11,7 +11,7 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::CommandId;
 use crate::store::db::column::{RowRef, json};
-use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::idempotency_row::{Column, Entity, Model};
 

@@ -21,9 +21,9 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::store::db::any::any_of;
-use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::union::union_all;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
 /// References to invoices; any of them may match.
@@ -81,7 +81,7 @@ pub async fn owned_by_with_names(
 ) -> Result<Vec<Invoice>, StoreError> {
     let mut found = BTreeMap::new();
     for finders in names.finders(taxpayer) {
-        let rows = any_of(connection, finders).await?;
+        let rows = union_all(connection, finders).await?;
         found.extend(rows.into_iter().map(|row| (row.id, row)));
     }
     found.into_values().map(Invoice::try_from).collect()

@@ -6,7 +6,7 @@
 //! ended, and is counted for it when it is claimed (`crashes`).
 
 pub mod abandoned;
-pub mod appointments;
+pub mod clock_setback;
 pub mod fair_queue;
 pub mod lane_row;
 pub mod leases;
@@ -20,8 +20,9 @@ use sea_orm::sea_query::{
 use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::domain::kernel::crash::is_quarantined;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql;
 
 /// What a lane serialises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,10 +83,10 @@ pub struct LeasedLane {
 }
 
 /// How long a lane is held back after one end of a process, in microseconds; after `n` of them `n * n` times as long.
-const HELD_BACK: i64 = 15_000_000;
+const CRASH_BACKOFF_US: i64 = 15_000_000;
 
 /// The lease of a lane that nobody holds and that is taken up apart from the others (`crashes`).
-pub(super) const LEFT: i64 = 0;
+pub(super) const ABANDONED: i64 = 0;
 
 /// The gate of a lane that is not woken by new work, only by its time.
 pub const PARKED: &str = "parked";
@@ -108,7 +109,7 @@ pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, St
 }
 
 /// Locks a lane for the rest of the transaction without counting as a write to what it serialises.
-pub async fn hold(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+pub async fn lock_unversioned(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
         .value("epoch", Expr::col("epoch"))
@@ -124,7 +125,7 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
     if keys.is_empty() {
         return Ok(());
     }
-    let now = now(tx.get_database_backend());
+    let now = sql::now(tx.get_database_backend());
     let mut statement = Query::insert();
     statement.into_table("lanes").columns(["kind", "key", "epoch", "version", "next_due_at"]);
     for key in keys {
@@ -139,7 +140,7 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
 /// Makes a lane due now because there is new work for it, creating it if it does not exist; one that is parked stays
 /// so until its time. Whether somebody holds it, who sees the new work before giving it back: it is locked from now on.
 pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
-    let now = now(tx.get_database_backend());
+    let now = sql::now(tx.get_database_backend());
     let is_parked =
         Expr::col(("lanes", "gate")).eq(PARKED).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
     let due = Expr::case(is_parked, Expr::col(("lanes", "next_due_at"))).finally(now.clone());
@@ -156,13 +157,13 @@ pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, S
 }
 
 /// Makes a lane ours in the transaction that gives it new work, if its last holder gave it back and it is not parked.
-pub async fn take(
+pub async fn claim_if_idle(
     tx: &Transaction,
     kind: LaneKind,
     key: &str,
     (owner, lease): (&str, Duration),
 ) -> Result<Option<Lease>, StoreError> {
-    let now = now(tx.get_database_backend());
+    let now = sql::now(tx.get_database_backend());
     let is_awake = Expr::col("gate").is_null().or(Expr::col("gate").ne(PARKED));
     let statement = Query::update()
         .table("lanes")
@@ -189,10 +190,10 @@ pub async fn claim(
     lease: Duration,
     limit: u64,
 ) -> Result<Vec<Lease>, StoreError> {
-    let now = now(store.backend());
-    let mut statement = taking(store.backend(), (kind, owner, lease), due(kind, &now, limit));
+    let now = sql::now(store.backend());
+    let mut statement = claim_statement(store.backend(), (kind, owner, lease), due(kind, &now, limit));
     let crashes = crashes(owner);
-    let wait = crashes.clone().mul(crashes.clone()).mul(HELD_BACK);
+    let wait = crashes.clone().mul(crashes.clone()).mul(CRASH_BACKOFF_US);
     let next = Expr::case(crashes.eq(0), Expr::col("next_due_at")).finally(now.add(wait));
     statement.value("next_due_at", next);
     let claimed = execute(store, kind, &statement).await?;
@@ -209,12 +210,12 @@ pub async fn claim(
 }
 
 /// Makes lanes ours that a query finds free; those that another is taking at this moment are passed over.
-pub(super) async fn take_over(
+pub(super) async fn claim_where(
     store: &Store,
     (kind, owner, lease): (LaneKind, &str, Duration),
     free: SelectStatement,
 ) -> Result<Vec<LeasedLane>, StoreError> {
-    execute(store, kind, &taking(store.backend(), (kind, owner, lease), free)).await
+    execute(store, kind, &claim_statement(store.backend(), (kind, owner, lease), free)).await
 }
 
 async fn execute(
@@ -236,7 +237,7 @@ async fn execute(
 }
 
 /// The lanes are found once and before: else `PostgreSQL` may look for them again for each lane that there is.
-fn taking(
+fn claim_statement(
     backend: DbBackend,
     (kind, owner, lease): (LaneKind, &str, Duration),
     mut free: SelectStatement,
@@ -248,7 +249,7 @@ fn taking(
         .table("lanes")
         .value("owner", owner)
         .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("lease_until", later(&now(backend), lease))
+        .value("lease_until", later(&sql::now(backend), lease))
         .value("crashes", crashes(owner))
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()))
@@ -280,21 +281,23 @@ pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
 
 /// Whether a lane of this kind is due and free: what a dispatcher asks before it takes the writer.
 pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> {
-    let probe = due(kind, &now(store.backend()), 1);
+    let probe = due(kind, &sql::now(store.backend()), 1);
     Ok(store.reader().query_one(&probe).await?.is_some())
 }
 
 /// Locks a lane we hold for the rest of the transaction; stale when another has taken it.
 pub async fn fence(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
-    let statement = mine(lease).value("version", Expr::col("version").add(1_i64)).to_owned();
-    changed(tx.execute(&statement).await?.rows_affected())
+    let statement = update_held(lease).value("version", Expr::col("version").add(1_i64)).to_owned();
+    stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
 /// Prolongs a lease that is still ours.
 pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Result<(), StoreError> {
-    let until = later(&now(store.backend()), by);
-    let statement =
-        mine(lease).value("lease_until", until).and_where(Expr::col("lease_until").is_not_null()).to_owned();
+    let until = later(&sql::now(store.backend()), by);
+    let statement = update_held(lease)
+        .value("lease_until", until)
+        .and_where(Expr::col("lease_until").is_not_null())
+        .to_owned();
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
     tx.commit().await
@@ -312,28 +315,31 @@ pub async fn release_at(
     delay: Option<Duration>,
     gate: Option<&'static str>,
 ) -> Result<(), StoreError> {
-    let statement =
-        releasing(tx, lease, delay).value("gate", gate).value("lease_until", Option::<i64>::None).to_owned();
-    changed(tx.execute(&statement).await?.rows_affected())
+    let statement = release_statement(tx, lease, delay)
+        .value("gate", gate)
+        .value("lease_until", Option::<i64>::None)
+        .to_owned();
+    stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
 /// Gives a lane back that may be what ended a process: it is taken up apart from the others.
-pub async fn release_apart(
+pub async fn release_isolated(
     tx: &Transaction,
     lease: &Lease,
     delay: Option<Duration>,
     gate: Option<&'static str>,
 ) -> Result<(), StoreError> {
-    let statement = releasing(tx, lease, delay).value("gate", gate).value("lease_until", LEFT).to_owned();
-    changed(tx.execute(&statement).await?.rows_affected())
+    let statement =
+        release_statement(tx, lease, delay).value("gate", gate).value("lease_until", ABANDONED).to_owned();
+    stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-fn releasing(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> UpdateStatement {
+fn release_statement(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> UpdateStatement {
     let due = match delay {
-        Some(delay) => later(&now(tx.get_database_backend()), delay),
+        Some(delay) => later(&sql::now(tx.get_database_backend()), delay),
         None => Expr::null(),
     };
-    mine(lease)
+    update_held(lease)
         .value("owner", Option::<String>::None)
         .value("next_due_at", due)
         .value("crashes", 0)
@@ -341,7 +347,7 @@ fn releasing(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> Update
         .to_owned()
 }
 
-pub(super) fn mine(lease: &Lease) -> UpdateStatement {
+pub(super) fn update_held(lease: &Lease) -> UpdateStatement {
     Query::update()
         .table("lanes")
         .and_where(Expr::col("kind").eq(lease.kind.as_str()))
@@ -350,28 +356,8 @@ pub(super) fn mine(lease: &Lease) -> UpdateStatement {
         .to_owned()
 }
 
-pub(super) fn changed(rows: u64) -> Result<(), StoreError> {
+pub(super) fn stale_if_none(rows: u64) -> Result<(), StoreError> {
     if rows == 0 { Err(StoreError::Stale) } else { Ok(()) }
-}
-
-/// The database's clock, in microseconds since 1970.
-pub(super) fn now(backend: DbBackend) -> Expr {
-    Expr::cust(clock(backend))
-}
-
-pub(super) fn clock(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-    }
-}
-
-/// The same, and in `PostgreSQL` one that stands still during the statement: only such a one is looked up in an index.
-pub(super) fn still_clock(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT)",
-        _ => clock(backend),
-    }
 }
 
 pub(super) fn later(now: &Expr, by: Duration) -> Expr {
@@ -383,22 +369,24 @@ mod tests {
     use sea_orm::Statement;
 
     use super::*;
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
     #[tokio::test]
     async fn free_lanes_are_looked_for_once() {
         for test in stores().await {
             let backend = test.store.backend();
-            let free = due(LaneKind::Endpoint, &now(backend), 8);
-            let Statement { sql, values, .. } =
-                backend.build(&taking(backend, (LaneKind::Endpoint, "me", Duration::from_secs(9)), free));
-            let (explain, column, once) = match backend {
-                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "CTE Scan on free"),
-                _ => ("EXPLAIN QUERY PLAN", "detail", "LIST SUBQUERY"),
+            let free = due(LaneKind::Endpoint, &sql::now(backend), 8);
+            let Statement { sql, values, .. } = backend.build(&claim_statement(
+                backend,
+                (LaneKind::Endpoint, "me", Duration::from_secs(9)),
+                free,
+            ));
+            let once = match backend {
+                DbBackend::Postgres => "CTE Scan on free",
+                _ => "LIST SUBQUERY",
             };
-            let plan = Statement { sql: format!("{explain} {sql}"), values, db_backend: backend };
-            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let plan_values = values.map(|values| values.0).unwrap_or_default();
+            let steps = query_plan(&test.store, &sql, plan_values).await;
             assert!(steps.iter().any(|step| step.contains(once)), "{steps:?}");
             assert!(!steps.iter().any(|step| step.contains("CORRELATED")), "{steps:?}");
         }

@@ -5,16 +5,14 @@ pub mod step_row;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect,
-};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
 use crate::store::db::column::RowRef;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::runs::run_row::{Column, Entity, Model};
 
 /// A taxpayer's runs for these IRNs.
@@ -58,11 +56,7 @@ pub struct RunFilter {
 }
 
 /// A page of runs of all taxpayers, newest first, and how many there are.
-pub async fn page(
-    store: &Store,
-    filter: RunFilter,
-    (page, per_page): (u64, u64),
-) -> Result<(Vec<Run>, u64), StoreError> {
+pub async fn page(store: &Store, filter: RunFilter, page: Page) -> Result<(Vec<Run>, u64), StoreError> {
     let mut found = Entity::find();
     if let Some(state) = filter.state {
         found = found.filter(Column::State.eq(state.as_str()));
@@ -73,14 +67,7 @@ pub async fn page(
     if let Some(taxpayer) = filter.taxpayer_id {
         found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
     }
-    let total = found.clone().count(store.reader()).await?;
-    let rows = found
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(Run::try_from).collect::<Result<_, _>>()?, total))
+    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 /// Writes runs as they are now, new and changed ones alike.
@@ -203,7 +190,7 @@ mod tests {
 
     const ID: TaxpayerId = TaxpayerId(1);
 
-    async fn execute(connection: &crate::store::db::database::Pool, sql: &str) {
+    async fn execute(connection: &crate::store::db::connections::Pool, sql: &str) {
         connection.execute_unprepared(sql).await.unwrap();
     }
 

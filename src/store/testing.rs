@@ -6,11 +6,11 @@ use std::sync::Once;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sea_orm::{ConnectionTrait, Database};
+use sea_orm::{ConnectionTrait, Database, DbBackend, Statement, Value};
 use tempfile::TempDir;
 
 use crate::domain::kernel::clock;
-use crate::store::db::database::{PoolSettings, Store};
+use crate::store::db::connections::{PoolSettings, Store};
 use crate::store::db::vault::{KEY_LEN, Vault};
 
 static SKIPPED: Once = Once::new();
@@ -71,4 +71,19 @@ async fn postgres(server: &str) -> String {
     admin.close().await.unwrap();
     let (root, _) = server.rsplit_once('/').unwrap();
     format!("{root}/{name}")
+}
+
+/// The steps of the plan that the database makes for a statement.
+pub(crate) async fn query_plan(
+    store: &Store,
+    sql: &str,
+    values: impl IntoIterator<Item = Value>,
+) -> Vec<String> {
+    let (explain, column) = match store.backend() {
+        DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN"),
+        _ => ("EXPLAIN QUERY PLAN", "detail"),
+    };
+    let statement = Statement::from_sql_and_values(store.backend(), format!("{explain} {sql}"), values);
+    let steps = store.reader().query_all_raw(statement).await.unwrap();
+    steps.iter().map(|step| step.try_get("", column).unwrap()).collect()
 }

@@ -15,13 +15,12 @@ pub mod replays;
 pub mod webhook_row;
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveValue, ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, FromQueryResult, IntoActiveModel,
-    QueryFilter, QueryResult, Statement,
+    ActiveValue, ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel, QueryFilter,
+    QueryResult, Statement,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +29,9 @@ use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, json, named};
-use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
@@ -56,21 +56,20 @@ pub struct LoadedEndpoint {
     pub is_replaying: bool,
 }
 
-static RECIPIENTS_POSTGRES: LazyLock<String> = LazyLock::new(|| recipients_of(DbBackend::Postgres));
-static RECIPIENTS_SQLITE: LazyLock<String> = LazyLock::new(|| recipients_of(DbBackend::Sqlite));
-
-fn recipients_of(backend: DbBackend) -> String {
+static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
+    let endpoints = Aliased { table: "webhooks", alias: "w" };
+    let integrations = Aliased { table: "integrations", alias: "i" };
     format!(
         "SELECT {}, {}, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying \
          FROM {} AS given {} {}",
         named::<Column>("w"),
         named::<integration_row::Column>("i"),
-        numbers(backend),
-        looked_up(backend, Join::Some, ("webhooks", "w"), "w.taxpayer_id = given.value"),
-        looked_up(backend, Join::Any, ("integrations", "i"), "i.taxpayer_id = given.value"),
+        dialect.json_numbers("$1"),
+        dialect.lateral_join(Join::Inner, endpoints, "w.taxpayer_id = given.value"),
+        dialect.lateral_join(Join::Left, integrations, "i.taxpayer_id = given.value"),
     )
-}
+});
 
 /// Whom notifications of these taxpayers are for; those without an endpoint are left out.
 pub async fn recipients(
@@ -78,10 +77,7 @@ pub async fn recipients(
     taxpayers: &[TaxpayerId],
     now: Timestamp,
 ) -> Result<HashMap<TaxpayerId, LoadedEndpoint>, StoreError> {
-    let sql = match store.backend() {
-        DbBackend::Postgres => RECIPIENTS_POSTGRES.as_str(),
-        _ => RECIPIENTS_SQLITE.as_str(),
-    };
+    let sql = LOAD_ENDPOINTS.get(store.backend());
     let statement = Statement::from_sql_and_values(store.backend(), sql, [json(&taxpayers).into()]);
     let rows = store.reader().query_all_raw(statement).await?;
     rows.iter()

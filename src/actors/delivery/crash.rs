@@ -41,7 +41,7 @@ impl DeliveryDeps {
         let limit = max_held(self.max_concurrent).saturating_mul(MARGIN);
         let alone = working_on.as_deref();
         let dead = crashed_deliveries::count_crash(&tx, taxpayer, alone, limit, now).await?;
-        abandoned::settle(&tx, lease).await?;
+        abandoned::reset_crashes(&tx, lease).await?;
         tx.commit().await?;
         if let Some((delivery, kind)) = dead {
             let why = (DeathCause::Quarantined, "the process ended twice while it was under way");
@@ -53,7 +53,7 @@ impl DeliveryDeps {
     /// Writes down which delivery an endpoint is worked on alone.
     pub(super) async fn record_isolated(&self, lease: &Lease, delivery: Uuid) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        abandoned::work_on(&tx, lease, Some(&delivery.to_string())).await?;
+        abandoned::set_working_on(&tx, lease, Some(&delivery.to_string())).await?;
         tx.commit().await
     }
 }

@@ -79,7 +79,7 @@ impl BatchWork for DueReaderWorker {
         let (store, at) = (&self.0.store, self.0.clock.now());
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::next_owned_by_each(store, &taxpayers, at, max_held(self.0.max_concurrent))
+            delivery_queue::due_owned_by_each(store, &taxpayers, at, max_held(self.0.max_concurrent))
         )?;
         let found = |taxpayer: &TaxpayerId| {
             let recipient = recipients.remove(taxpayer)?;

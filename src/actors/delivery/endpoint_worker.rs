@@ -28,7 +28,7 @@ use crate::domain::events::endpoint_health::{CircuitPolicy, CircuitState, Failur
 use crate::domain::events::event::Event;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;

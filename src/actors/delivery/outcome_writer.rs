@@ -19,7 +19,7 @@ use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::leases::{self, LaneRelease};
@@ -150,10 +150,10 @@ impl BatchWork for OutcomeWriterWorker {
                 webhooks::set_failing(&tx, endpoint, failing.as_ref()).await?;
             }
             if report.is_back {
-                delivery_queue::hurry(&tx, report.taxpayer, now).await?;
+                delivery_queue::make_due_now(&tx, report.taxpayer, now).await?;
             }
             if report.was_isolated {
-                abandoned::work_on(&tx, &report.lease, None).await?;
+                abandoned::set_working_on(&tx, &report.lease, None).await?;
             }
         }
         let rests = rests(&tx, &ours, now).await?;

@@ -15,7 +15,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::webhooks::integrations;
 use crate::webhook::GuardedClient;
 use crate::webhook::auth::{self, AuthFault, Handshakes};

@@ -62,8 +62,8 @@ impl Dispatcher {
         let shut = (self.gates)();
         let (kind, owner, lease) = (self.duty.kind, self.duty.owner.as_str(), self.duty.lease);
         let share = FairShare::unlimited();
-        let ask = ClaimRequest { kind, owner, lease, limit: 1, after: START, shut: &shut, share };
-        let Some(claimed) = abandoned::take(&self.store, &ask).await? else { return Ok(false) };
+        let ask = ClaimRequest { kind, owner, lease, limit: 1, after: START, blocked: &shut, share };
+        let Some(claimed) = abandoned::claim_one(&self.store, &ask).await? else { return Ok(false) };
         self.work_apart(claimed, slot, turn);
         Ok(true)
     }

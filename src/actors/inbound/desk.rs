@@ -12,7 +12,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::supplier_invoice::OtherInvoice;
 use crate::store::accounts::taxpayers::{self, TinHolder};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// Notices that are worked on at once; the next one is to be sent again. Who may send them is told by a token, so

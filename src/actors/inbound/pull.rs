@@ -82,7 +82,7 @@ impl Pull {
     /// Makes the first turn due: who starts may have missed notices.
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
-        abandoned::appoint(&tx, LaneKind::Pull, LANE).await?;
+        abandoned::schedule_at_start(&tx, LaneKind::Pull, LANE).await?;
         tx.commit().await
     }
 

@@ -10,7 +10,7 @@ use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{NotifiedBatch, Outage, OutageNotice};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::outages;
@@ -114,6 +114,7 @@ mod tests {
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::domain::outage::{OperationCalls, OutageEdge};
+    use crate::store::db::page::Page;
     use crate::store::events;
     use crate::store::testing::{TestStore, stores};
     use crate::store::webhooks;
@@ -316,7 +317,7 @@ mod tests {
             futures_util::future::join(one.sees_it_fail(), other.sees_it_fail()).await;
             one.tell_all().await;
             other.tell_all().await;
-            let (found, total) = outages::page(&test.store, (1, 10)).await.unwrap();
+            let (found, total) = outages::page(&test.store, Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!((found.len(), total), (1, 1));
             // The first one is gone; the other one starts again, with closed breakers.
             let restarted = Replica::new(&test, "three", &clock);

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::authority::{Authority, BreakerView};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::operations::outages;

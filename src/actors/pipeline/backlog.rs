@@ -15,7 +15,7 @@ use crate::actors::pipeline::pace::Pace;
 use crate::authority::Authority;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::pipeline::Run;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::fair_queue;

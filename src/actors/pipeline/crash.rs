@@ -18,13 +18,13 @@ impl Gear {
     pub(super) async fn count_crash(&self, lease: &Lease) -> Result<(), StoreError> {
         let Some((taxpayer, id)) = owner_and_run(&lease.key) else { return Ok(()) };
         let tx = self.store.begin().await?;
-        lanes::hold(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
+        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
         lanes::fence(&tx, lease).await?;
         let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
         if let Some(run) = run.map(Run::crashed) {
             runs::save(&tx, &[&run]).await?;
         }
-        abandoned::settle(&tx, lease).await?;
+        abandoned::reset_crashes(&tx, lease).await?;
         tx.commit().await
     }
 

@@ -17,7 +17,7 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, Run, RunRequest};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::invoices;
 use crate::store::runs;
 

@@ -19,7 +19,7 @@ use crate::authority::{Authority, CallerAccount, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::runs;
@@ -96,7 +96,7 @@ impl Gear {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
         // The content of a run may be replaced under the taxpayer's lock only.
-        lanes::hold(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
+        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
         lanes::fence(&tx, lease).await?;
         let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
         let Some((run, step)) = run.and_then(|run| run.next_step().map(|step| (run, step))) else {

@@ -34,7 +34,7 @@ fn shut_gate(step: Step, view: &BreakerView) -> Option<BlockedStep> {
         HeldCallers::Everybody => None,
         HeldCallers::Accounts(accounts) => Some(accounts.iter().filter_map(taxpayer).collect()),
     };
-    Some(BlockedStep { gate: step.as_str(), taxpayers })
+    Some(BlockedStep { step: step.as_str(), taxpayers })
 }
 
 fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {

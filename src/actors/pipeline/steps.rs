@@ -9,7 +9,7 @@ use crate::actors::pipeline::witness::Sighting;
 use crate::authority::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 
 /// What a call came to.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use crate::actors::reconciliation::door::Reconciliations;
 use crate::actors::taxpayer::door::{Failure, Taxpayers};
 use crate::authority::{Authority, AuthorityFailure};
 use crate::domain::kernel::clock::SharedClock;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// What a reconciler does by itself.

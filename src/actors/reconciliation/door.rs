@@ -15,7 +15,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{AskedBy, Reconciliation, ReconciliationState, day_of};
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::operations::audit;

@@ -46,7 +46,7 @@ impl Reconciler {
     /// Makes the first turn due: what was compared lately is passed over.
     pub async fn appoint(&self) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        abandoned::appoint(&tx, LaneKind::Reconciliation, LANE).await?;
+        abandoned::schedule_at_start(&tx, LaneKind::Reconciliation, LANE).await?;
         tx.commit().await
     }
 

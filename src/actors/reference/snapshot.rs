@@ -9,7 +9,7 @@ use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, super
 use crate::authority::{Authority, ResourceList};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::reference_lists;
 

@@ -25,7 +25,7 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::{CommandId as DomainCommandId, TaxpayerId};
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::idempotency::{self, KeyEntry};
@@ -165,7 +165,7 @@ impl Bookkeeper {
     async fn look_up(&self, tasks: &[Task<Order>]) -> Result<bool, StoreError> {
         let commands: Vec<DomainCommandId> = tasks.iter().map(|task| task.id.into()).collect();
         let tx = self.desktop.store.begin().await?;
-        lanes::hold(&tx, LaneKind::Taxpayer, &self.id.to_string()).await?;
+        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &self.id.to_string()).await?;
         let happened = events::any_of_commands(&tx, self.id, &commands).await?
             || idempotency::any_of_commands(&tx, &claims(tasks), &commands).await?;
         tx.rollback().await?;

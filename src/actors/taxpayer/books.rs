@@ -6,7 +6,7 @@ use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::Transaction;
+use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::webhooks;

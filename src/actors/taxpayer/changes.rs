@@ -24,7 +24,7 @@ use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::idempotency::{self, KeyEntry};
@@ -125,7 +125,7 @@ fn waiting(run: &Run) -> QueuedLane {
         key: run_lane(run.taxpayer_id, run.id),
         taxpayer_id: run.taxpayer_id.0,
         deadline: run.deadline_at.as_microsecond(),
-        gate: run.gate(),
+        step: run.gate(),
     }
 }
 
@@ -250,14 +250,14 @@ impl Desk {
         for released in &changes.released {
             let Released { lease, delay, gate, .. } = released;
             if released.goes_alone {
-                lanes::release_apart(tx, lease, *delay, *gate).await?;
+                lanes::release_isolated(tx, lease, *delay, *gate).await?;
             } else {
                 lanes::release_at(tx, lease, *delay, *gate).await?;
             }
         }
         let due: Vec<_> =
             self.runs.iter().filter(|run| changes.due_runs.contains(&run.id)).map(waiting).collect();
-        fair_queue::queue(tx, LaneKind::Run, &due).await
+        fair_queue::enqueue(tx, LaneKind::Run, &due).await
     }
 
     async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
@@ -291,7 +291,7 @@ impl Desk {
     async fn wake_endpoint(&self, tx: &Transaction, place: Option<&Place<'_>>) -> Result<Woken, StoreError> {
         let key = self.id.to_string();
         if let Some(place) = place
-            && let Some(lease) = lanes::take(tx, LaneKind::Endpoint, &key, place.taker()).await?
+            && let Some(lease) = lanes::claim_if_idle(tx, LaneKind::Endpoint, &key, place.taker()).await?
         {
             return Ok(Woken::Taken(lease));
         }

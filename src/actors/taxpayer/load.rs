@@ -18,7 +18,7 @@ use crate::domain::party::CustomerDetails;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 use crate::store::events;

@@ -12,7 +12,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 
 impl Taxpayers {
     /// The door to actors that work on these arbiters.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::domain::party::verification::VerificationStatus;
 use crate::http::cached::Cached;
 use crate::store::accounts::taxpayers;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneCount};
 use crate::store::operations::outages;

@@ -17,7 +17,7 @@ use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
 use crate::store::accounts::taxpayer_row;
 use crate::store::db::column::RowRef;
-use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
 /// How old the last use that is written may be before it is written again.

@@ -17,8 +17,9 @@ use crate::domain::party::{Contact, Taxpayer};
 use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
 use crate::store::db::column::{RowRef, caseless, contains};
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 
 /// The taxpayers that a tax number on a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,18 +110,10 @@ pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
     search: Option<&str>,
-    page: u64,
-    per_page: u64,
+    page: Page,
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
     let found = owned_by(integrator).filter(matching(search));
-    let total = found.clone().count(store.reader()).await?;
-    let rows = found
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(Taxpayer::try_from).collect::<Result<_, _>>()?, total))
+    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 fn matching(search: Option<&str>) -> Condition {
@@ -230,7 +223,7 @@ pub struct TaxpayerFilter {
 pub async fn page(
     store: &Store,
     filter: TaxpayerFilter,
-    (page, per_page): (u64, u64),
+    page: Page,
 ) -> Result<(Vec<(Taxpayer, bool)>, u64), StoreError> {
     let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
     let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
@@ -239,13 +232,7 @@ pub async fn page(
         .add_option(tin)
         .add_option(filter.sharing_tin.then(|| Expr::col(Column::TinShared)));
     let found = Entity::find().filter(wanted);
-    let total = found.clone().count(store.reader()).await?;
-    let rows = found
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
+    let (rows, total) = page::load_rows(store, found.order_by_desc(Column::Id), page).await?;
     let shown = |row: Model| {
         let is_shared = row.tin_shared;
         Ok((Taxpayer::try_from(row)?, is_shared))
@@ -346,8 +333,12 @@ mod tests {
             let TinHolder::One(plain) = with_tin(store, "7777 7777 0001").await.unwrap() else { panic!() };
             assert_eq!((plain.id, plain.verification), (TaxpayerId(3), Verification::Pending));
             assert_eq!(with_tin(store, "-").await.unwrap(), TinHolder::Nobody);
-            let search =
-                async |text| page_owned_by(store, IntegratorId(1), Some(text), 1, 9).await.unwrap().1;
+            let search = async |text| {
+                page_owned_by(store, IntegratorId(1), Some(text), Page { number: 1, per_page: 9 })
+                    .await
+                    .unwrap()
+                    .1
+            };
             assert_eq!((search("özil").await, search("ỌLÁWÁLÉ").await, search("e3").await), (1, 1, 1));
             // A change of one that shares its number leaves it as it is.
             let one = with_id(store.reader(), TaxpayerId(1)).await.unwrap().unwrap();

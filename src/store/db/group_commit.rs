@@ -316,7 +316,7 @@ mod tests {
     use futures_util::future::join_all;
 
     use super::*;
-    use crate::store::db::database::Store;
+    use crate::store::db::connections::Store;
     use crate::store::testing::stores;
 
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {

@@ -1,13 +1,15 @@
-//! The database itself: connections, transactions and their errors, portal ids, and secrets at rest.
+//! The database itself: connections, transactions and their errors, SQL dialects, portal ids, and secrets at rest.
 
-pub mod any;
 pub mod column;
+pub mod connections;
 pub mod counter_row;
-pub mod database;
 pub mod deadline;
 pub mod error;
 pub mod group_commit;
 pub mod ids;
+pub mod page;
 pub mod pool;
 pub mod reseal;
+pub(crate) mod sql;
+pub(crate) mod union;
 pub mod vault;

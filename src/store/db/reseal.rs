@@ -7,7 +7,7 @@ use std::time::Duration;
 use sea_orm::{ConnectionTrait, QueryResult, Statement, Value};
 use tokio::time::sleep;
 
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::webhooks;
@@ -198,7 +198,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     use super::*;
-    use crate::store::db::database::PoolSettings;
+    use crate::store::db::connections::PoolSettings;
     use crate::store::testing::stores;
 
     fn key(byte: u8) -> String {

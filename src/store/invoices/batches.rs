@@ -4,7 +4,7 @@ use sea_orm::{EntityTrait, IntoActiveModel};
 
 use crate::domain::invoice::batch::Batch;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::invoices::batch_row::{Entity, Model};
 

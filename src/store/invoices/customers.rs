@@ -8,9 +8,9 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, Select};
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Customer;
-use crate::store::db::any::any_of;
-use crate::store::db::database::{Transaction, portions};
+use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::union::union_all;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
 
 /// The customers that have any of these numbers or tax numbers, the oldest first.
@@ -22,7 +22,7 @@ pub async fn owned_by_with_numbers(
 ) -> Result<Vec<Customer>, StoreError> {
     let mut found = BTreeMap::new();
     for finders in finders(taxpayer, numbers, tins) {
-        found.extend(any_of(tx, finders).await?.into_iter().map(|row| (row.id, row)));
+        found.extend(union_all(tx, finders).await?.into_iter().map(|row| (row.id, row)));
     }
     found.into_values().map(Customer::try_from).collect()
 }

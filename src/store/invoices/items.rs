@@ -8,7 +8,7 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, Value};
 
 use crate::domain::invoice::item::{Item, Items};
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
-use crate::store::db::database::{Transaction, portions};
+use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::invoices::item_row::{Column, Entity, Model};
 

@@ -11,8 +11,9 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::store::db::column::{caseless, contains};
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::dialect;
 use crate::store::invoices::invoice_row::{Column, Entity};
 
 /// Which invoices are listed; what is `None` narrows nothing.
@@ -103,7 +104,7 @@ const SORTED_MAX: u64 = 10_000;
 
 impl IndexHint {
     fn of(backend: DbBackend, filters: &InvoiceFilter, total: u64) -> Self {
-        let is_guessed = backend == DbBackend::Sqlite && *filters != InvoiceFilter::default();
+        let is_guessed = dialect(backend).ignores_selectivity() && *filters != InvoiceFilter::default();
         let is_sorted = is_guessed && total <= SORTED_MAX;
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }

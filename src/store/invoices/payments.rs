@@ -4,7 +4,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::payment::LedgerEntry;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::invoices::payment_row::{Column, Entity};
 

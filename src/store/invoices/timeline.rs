@@ -10,8 +10,9 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, TimelineEntry};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::RowRef;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::dialect;
 use crate::store::events::event_row;
 use crate::store::runs;
 use crate::store::runs::step_row;
@@ -68,10 +69,7 @@ async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ti
 
 /// A field of an event's data as the JSON text it is there: a number keeps its digits.
 fn field_of_data(backend: DbBackend, name: &str) -> Expr {
-    Expr::cust(match backend {
-        DbBackend::Postgres => format!("CAST(CAST(data AS json) -> '{name}' AS TEXT)"),
-        _ => format!("data -> '{name}'"),
-    })
+    Expr::cust(dialect(backend).json_member("data", name))
 }
 
 fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, StoreError> {

@@ -4,28 +4,29 @@
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest};
 use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 
 /// Takes over one lane that is due and whose lease is over. One at a time: of two that are taken up at once, either may
 /// be what ends the process.
-pub async fn take(store: &Store, ask: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
+pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
     let backend = store.backend();
-    let values: [Value; 1] = [ask.kind.as_str().into()];
-    let statement = Statement::from_sql_and_values(backend, left(backend, ask.shut), values);
+    let values: [Value; 1] = [request.kind.as_str().into()];
+    let statement = Statement::from_sql_and_values(backend, abandoned_lane(backend, request.blocked), values);
     let Some(found) = store.reader().query_one_raw(statement).await? else { return Ok(None) };
     let key: String = found.try_get("", "key")?;
-    let mut free = lanes::free(ask.kind, &lanes::now(backend));
+    let mut free = lanes::free(request.kind, &sql::now(backend));
     free.and_where(Expr::col("key").eq(key)).and_where(Expr::col("lease_until").is_not_null());
-    Ok(lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?.pop())
+    Ok(lanes::claim_where(store, (request.kind, request.owner, request.lease), free).await?.pop())
 }
 
 /// Makes a lane due now for a process that starts, creating it if it does not exist: but not one that the last process
 /// ended with, which waits for its time.
-pub async fn appoint(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
-    let now = lanes::now(tx.get_database_backend());
+pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
+    let now = sql::now(tx.get_database_backend());
     let known = OnConflict::columns(["kind", "key"])
         .update_column("next_due_at")
         .action_and_where(Expr::col(("lanes", "lease_until")).is_null())
@@ -41,8 +42,8 @@ pub async fn appoint(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), 
 }
 
 /// The lanes without a living holder are few, and are found by their leases; many others may be due.
-fn left(backend: DbBackend, shut: &[BlockedStep]) -> String {
-    let (now, open) = (lanes::still_clock(backend), fair_queue::open("abandoned", shut));
+fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
+    let (now, open) = (dialect(backend).statement_clock(), fair_queue::not_blocked("abandoned", blocked));
     format!(
         "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, gate, taxpayer_id FROM lanes \
          WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now}) \
@@ -51,16 +52,16 @@ fn left(backend: DbBackend, shut: &[BlockedStep]) -> String {
 }
 
 /// Writes down the one thing that a lane is worked on from here, or that it is not worked on like that any more.
-pub async fn work_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
-    let statement = lanes::mine(lease).value("working_on", what).to_owned();
-    lanes::changed(tx.execute(&statement).await?.rows_affected())
+pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
+    let statement = lanes::update_held(lease).value("working_on", what).to_owned();
+    lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
 /// Notes that the ends of processes are counted elsewhere: with what the lane was worked on.
-pub async fn settle(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
+pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement =
-        lanes::mine(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();
-    lanes::changed(tx.execute(&statement).await?.rows_affected())
+        lanes::update_held(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();
+    lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
 #[cfg(test)]
@@ -70,20 +71,20 @@ mod tests {
     use super::*;
     use crate::store::lanes::fair_queue::{FairShare, START};
     use crate::store::lanes::leases;
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
-    const SIGN_SHUT: BlockedStep = BlockedStep { gate: "sign", taxpayers: None };
+    const SIGN_BLOCKED: BlockedStep = BlockedStep { step: "sign", taxpayers: None };
     const LEASE: Duration = Duration::from_secs(30);
     const OVER: Duration = Duration::ZERO;
 
-    fn ask(owner: &str, lease: Duration) -> ClaimRequest<'_> {
+    fn request(owner: &str, lease: Duration) -> ClaimRequest<'_> {
         ClaimRequest {
             kind: LaneKind::Endpoint,
             owner,
             lease,
             limit: 8,
             after: START,
-            shut: &[],
+            blocked: &[],
             share: FairShare::unlimited(),
         }
     }
@@ -97,7 +98,7 @@ mod tests {
 
     /// Claims as a process that ends at once.
     async fn ends_with(store: &Store, owner: &str) -> Option<(String, u32, Option<String>)> {
-        let taken = take(store, &ask(owner, OVER)).await.unwrap();
+        let taken = claim_one(store, &request(owner, OVER)).await.unwrap();
         tokio::time::sleep(Duration::from_millis(2)).await;
         taken.map(|one| (one.lease.key, one.crashes, one.working_on))
     }
@@ -107,13 +108,17 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7", "8"]).await;
-            assert_eq!(take(store, &ask("one", LEASE)).await.unwrap(), None, "nobody has ended with them");
+            assert_eq!(
+                claim_one(store, &request("one", LEASE)).await.unwrap(),
+                None,
+                "nobody has ended with them"
+            );
             let taken =
-                fair_queue::take(store, &ClaimRequest { limit: 1, ..ask("one", OVER) }).await.unwrap();
-            assert_eq!(taken.turns.len(), 1);
-            let key = taken.turns[0].lease.key.clone();
+                fair_queue::claim(store, &ClaimRequest { limit: 1, ..request("one", OVER) }).await.unwrap();
+            assert_eq!(taken.leases.len(), 1);
+            let key = taken.leases[0].lease.key.clone();
             tokio::time::sleep(Duration::from_millis(2)).await;
-            let others = fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns;
+            let others = fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases;
             assert_eq!(others.len(), 1, "only the one that was given back");
             assert_ne!(others[0].lease.key, key);
             assert_eq!(ends_with(store, "two").await, Some((key.clone(), 1, None)));
@@ -122,11 +127,11 @@ mod tests {
                 Some((key.clone(), 1, None)),
                 "it lives, and lost its lease"
             );
-            let claimed = take(store, &ask("three", OVER)).await.unwrap().unwrap();
+            let claimed = claim_one(store, &request("three", OVER)).await.unwrap().unwrap();
             assert_eq!(claimed.crashes, 2);
             let tx = store.begin().await.unwrap();
-            settle(&tx, &claimed.lease).await.unwrap();
-            work_on(&tx, &claimed.lease, Some("it")).await.unwrap();
+            reset_crashes(&tx, &claimed.lease).await.unwrap();
+            set_working_on(&tx, &claimed.lease, Some("it")).await.unwrap();
             tx.commit().await.unwrap();
             tokio::time::sleep(Duration::from_millis(2)).await;
             assert_eq!(ends_with(store, "four").await, Some((key.clone(), 1, Some("it".into()))));
@@ -138,26 +143,26 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7"]).await;
-            fair_queue::take(store, &ask("one", OVER)).await.unwrap();
+            fair_queue::claim(store, &request("one", OVER)).await.unwrap();
             tokio::time::sleep(Duration::from_millis(2)).await;
-            let claimed = take(store, &ask("two", LEASE)).await.unwrap().unwrap();
+            let claimed = claim_one(store, &request("two", LEASE)).await.unwrap().unwrap();
             assert_eq!(claimed.crashes, 1);
             let tx = store.begin().await.unwrap();
-            lanes::release_apart(&tx, &claimed.lease, Some(Duration::ZERO), Some("sign")).await.unwrap();
+            lanes::release_isolated(&tx, &claimed.lease, Some(Duration::ZERO), Some("sign")).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(
-                fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns,
+                fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases,
                 [],
                 "not with the others"
             );
-            let shut = ClaimRequest { shut: &[SIGN_SHUT], ..ask("two", LEASE) };
-            assert_eq!(take(store, &shut).await.unwrap(), None, "its gate is shut");
-            let claimed = take(store, &ask("two", LEASE)).await.unwrap().unwrap();
+            let blocked = ClaimRequest { blocked: &[SIGN_BLOCKED], ..request("two", LEASE) };
+            assert_eq!(claim_one(store, &blocked).await.unwrap(), None, "its gate is shut");
+            let claimed = claim_one(store, &request("two", LEASE)).await.unwrap().unwrap();
             assert_eq!(claimed.crashes, 0);
             let tx = store.begin().await.unwrap();
             lanes::release(&tx, &claimed.lease, Some(Duration::ZERO)).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns.len(), 1);
+            assert_eq!(fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases.len(), 1);
         }
     }
 
@@ -166,14 +171,14 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7", "8"]).await;
-            let mine = fair_queue::take(store, &ask("one", LEASE)).await.unwrap().turns;
-            leases::give_back_all(store, "one").await.unwrap();
+            let mine = fair_queue::claim(store, &request("one", LEASE)).await.unwrap().leases;
+            leases::release_owned_by(store, "one").await.unwrap();
             let tx = store.begin().await.unwrap();
             assert!(lanes::fence(&tx, &mine[0].lease).await.is_err(), "nothing of it is written any more");
             drop(tx);
-            assert_eq!(fair_queue::take(store, &ask("two", LEASE)).await.unwrap().turns.len(), 2);
-            leases::end_leases(store).await.unwrap();
-            assert_eq!(fair_queue::take(store, &ask("three", LEASE)).await.unwrap().turns, []);
+            assert_eq!(fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases.len(), 2);
+            leases::expire_all(store).await.unwrap();
+            assert_eq!(fair_queue::claim(store, &request("three", LEASE)).await.unwrap().leases, []);
             assert_eq!(ends_with(store, "three").await.map(|one| one.1), Some(1), "a start finds it counted");
         }
     }
@@ -191,8 +196,8 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(2)).await;
             assert_eq!(claim("three").await, 0, "held back after the second");
             let tx = store.begin().await.unwrap();
-            appoint(&tx, LaneKind::Endpoint, "7").await.unwrap();
-            appoint(&tx, LaneKind::Endpoint, "8").await.unwrap();
+            schedule_at_start(&tx, LaneKind::Endpoint, "7").await.unwrap();
+            schedule_at_start(&tx, LaneKind::Endpoint, "8").await.unwrap();
             tx.commit().await.unwrap();
             let started = lanes::claim(store, LaneKind::Endpoint, "three", LEASE, 9).await.unwrap();
             assert_eq!(
@@ -214,15 +219,13 @@ mod tests {
             tx.execute_unprepared("ANALYZE lanes").await.unwrap();
             tx.commit().await.unwrap();
             let backend = test.store.backend();
-            let (explain, column, by_lease) = match backend {
-                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "lanes_leased"),
-                _ => ("EXPLAIN QUERY PLAN", "detail", "INDEX lanes_leased (kind=? AND lease_until"),
+            let by_lease = match backend {
+                DbBackend::Postgres => "lanes_leased",
+                _ => "INDEX lanes_leased (kind=? AND lease_until",
             };
-            let sql = format!("{explain} {}", left(backend, &[SIGN_SHUT]));
+            let sql = abandoned_lane(backend, &[SIGN_BLOCKED]);
             let values: [Value; 1] = ["endpoint".into()];
-            let plan = Statement::from_sql_and_values(backend, sql, values);
-            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let steps = query_plan(&test.store, &sql, values).await;
             assert!(steps.iter().any(|step| step.contains(by_lease)), "{steps:#?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Who is next: lanes are taken in turns between taxpayers, and each taxpayer's most urgent first. The taxpayers
+//! Who is next: lanes are taken in leases between taxpayers, and each taxpayer's most urgent first. The taxpayers
 //! with something to do are gone through in a circle, from the one after whoever was last: one with a hundred
 //! thousand lanes waits as long for its next turn as one with a single lane.
 //!
@@ -11,8 +11,9 @@ use std::time::Duration;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
 /// Before the first taxpayer of the circle.
@@ -27,21 +28,21 @@ pub struct QueuedLane {
     pub taxpayer_id: i64,
     /// By when, in microseconds since 1970: the order within a taxpayer.
     pub deadline: i64,
-    pub gate: Option<&'static str>,
+    pub step: Option<&'static str>,
 }
 
-/// A gate that is shut.
+/// A gate that is blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedStep {
-    pub gate: &'static str,
+    pub step: &'static str,
     /// For whom; None where for everybody.
     pub taxpayers: Option<Vec<i64>>,
 }
 
 impl BlockedStep {
     /// Whether this gate is no longer shut for somebody for whom it was, where these are shut now.
-    pub fn opens_for_some(&self, now: &[Self]) -> bool {
-        let Some(now) = now.iter().find(|other| other.gate == self.gate) else { return true };
+    pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
+        let Some(now) = now.iter().find(|other| other.step == self.step) else { return true };
         match (&self.taxpayers, &now.taxpayers) {
             (_, None) => false,
             (None, Some(_)) => true,
@@ -50,8 +51,8 @@ impl BlockedStep {
     }
 
     /// The condition that a lane does not stand at it.
-    fn is_passed(&self, table: &str) -> String {
-        let gate = format!("{table}.gate IS NULL OR {table}.gate <> '{}'", self.gate);
+    fn is_not_blocked(&self, table: &str) -> String {
+        let gate = format!("{table}.gate IS NULL OR {table}.gate <> '{}'", self.step);
         match &self.taxpayers {
             None => format!("({gate})"),
             Some(taxpayers) if taxpayers.is_empty() => "(1 = 1)".to_owned(),
@@ -72,8 +73,8 @@ pub struct ClaimRequest<'a> {
     pub limit: usize,
     /// The taxpayer that had the last turn.
     pub after: i64,
-    /// Gates that are shut.
-    pub shut: &'a [BlockedStep],
+    /// Gates that are blocked.
+    pub blocked: &'a [BlockedStep],
     pub share: FairShare,
 }
 
@@ -117,19 +118,19 @@ pub struct TaxpayerLease {
     pub lease: Lease,
 }
 
-/// Lanes that are ours now, in the order of their turns, and who had the last.
+/// Lanes that are ours now, in the order of their leases, and who had the last.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClaimedLanes {
-    pub turns: Vec<TaxpayerLease>,
+    pub leases: Vec<TaxpayerLease>,
     pub last: Option<i64>,
 }
 
 /// Makes lanes due now, creating those that do not exist.
-pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
+pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
     if lanes.is_empty() {
         return Ok(());
     }
-    let now = lanes::now(tx.get_database_backend());
+    let now = sql::now(tx.get_database_backend());
     let mut statement = Query::insert();
     statement.into_table("lanes").columns([
         "kind",
@@ -149,7 +150,7 @@ pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Re
             0_i64.into(),
             lane.taxpayer_id.into(),
             lane.deadline.into(),
-            lane.gate.into(),
+            lane.step.into(),
             now.clone(),
         ]);
     }
@@ -161,20 +162,20 @@ pub async fn queue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Re
 }
 
 /// Takes over lanes whose turn it is.
-pub async fn take(store: &Store, ask: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
-    let taxpayers = in_circle(store, ask).await?;
+pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
+    let taxpayers = round_robin(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
-    let lanes = turn_by_turn(most_urgent(store, ask, &taxpayers).await?, ask.limit);
-    let turns = claim(store, ask, lanes).await?;
-    Ok(ClaimedLanes { turns, last: Some(last) })
+    let lanes = interleave(most_urgent(store, request, &taxpayers).await?, request.limit);
+    let leases = claim_free(store, request, lanes).await?;
+    Ok(ClaimedLanes { leases, last: Some(last) })
 }
 
 /// The next taxpayers with something to do, from the one after the last on and round again.
-async fn in_circle(store: &Store, ask: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
-    let mut found = taxpayers(store, ask, (ask.after, i64::MAX), ask.limit).await?;
-    if found.len() < ask.limit && ask.after > START {
-        let missing = ask.limit - found.len();
-        found.extend(taxpayers(store, ask, (START, ask.after), missing).await?);
+async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
+    let mut found = taxpayers(store, request, (request.after, i64::MAX), request.limit).await?;
+    if found.len() < request.limit && request.after > START {
+        let missing = request.limit - found.len();
+        found.extend(taxpayers(store, request, (START, request.after), missing).await?);
     }
     Ok(found)
 }
@@ -182,11 +183,11 @@ async fn in_circle(store: &Store, ask: &ClaimRequest<'_>) -> Result<Vec<i64>, St
 /// Goes from taxpayer to taxpayer by the index: no lane is looked at that is not its taxpayer's first.
 async fn taxpayers(
     store: &Store,
-    ask: &ClaimRequest<'_>,
+    request: &ClaimRequest<'_>,
     (after, up_to): (i64, i64),
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
-    let free = free(store.backend(), ask.shut) + &ask.share.is_left();
+    let free = free(store.backend(), request.blocked) + &request.share.is_left();
     let next = |from: &str| {
         format!(
             "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
@@ -201,7 +202,7 @@ async fn taxpayers(
         other = next("turn.taxpayer_id"),
     );
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-    let values: [Value; 4] = [ask.kind.as_str().into(), after.into(), up_to.into(), limit.into()];
+    let values: [Value; 4] = [request.kind.as_str().into(), after.into(), up_to.into(), limit.into()];
     let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
     rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
 }
@@ -209,13 +210,13 @@ async fn taxpayers(
 /// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit and as its share allows.
 async fn most_urgent(
     store: &Store,
-    ask: &ClaimRequest<'_>,
+    request: &ClaimRequest<'_>,
     taxpayers: &[i64],
 ) -> Result<Vec<(i64, String)>, StoreError> {
-    let free = free(store.backend(), ask.shut);
-    let to_fill = ask.limit.div_ceil(taxpayers.len());
+    let free = free(store.backend(), request.blocked);
+    let to_fill = request.limit.div_ceil(taxpayers.len());
     let of_one = |(index, taxpayer): (usize, &i64)| {
-        let (number, limit) = (index + 2, to_fill.min(ask.share.left(*taxpayer)));
+        let (number, limit) = (index + 2, to_fill.min(request.share.left(*taxpayer)));
         format!(
             "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM lanes WHERE lanes.kind = $1 \
              AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
@@ -223,18 +224,19 @@ async fn most_urgent(
         )
     };
     let sql = taxpayers.iter().enumerate().map(of_one).collect::<Vec<_>>().join(" UNION ALL ");
-    let values = [ask.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
+    let values =
+        [request.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
     let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
     rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
 }
 
 /// Each taxpayer's first, then each one's second, and so on.
-fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
-    let mut turns: HashMap<i64, usize> = HashMap::new();
+fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
+    let mut leases: HashMap<i64, usize> = HashMap::new();
     let mut numbered: Vec<_> = lanes
         .into_iter()
         .map(|lane| {
-            let turn = turns.entry(lane.0).or_default();
+            let turn = leases.entry(lane.0).or_default();
             *turn += 1;
             (*turn, lane)
         })
@@ -245,15 +247,15 @@ fn turn_by_turn(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
 }
 
 /// Of these lanes those that are still free.
-async fn claim(
+async fn claim_free(
     store: &Store,
-    ask: &ClaimRequest<'_>,
+    request: &ClaimRequest<'_>,
     lanes: Vec<(i64, String)>,
 ) -> Result<Vec<TaxpayerLease>, StoreError> {
-    let mut free = lanes::free(ask.kind, &lanes::now(store.backend()));
+    let mut free = lanes::free(request.kind, &sql::now(store.backend()));
     free.and_where(Expr::col("key").is_in(lanes.iter().map(|(_, key)| key.as_str())))
         .and_where(Expr::col("lease_until").is_null());
-    let claimed = lanes::take_over(store, (ask.kind, ask.owner, ask.lease), free).await?;
+    let claimed = lanes::claim_where(store, (request.kind, request.owner, request.lease), free).await?;
     let mut leases: HashMap<String, Lease> =
         claimed.into_iter().map(|one| (one.lease.key.clone(), one.lease)).collect();
     let turn =
@@ -261,19 +263,19 @@ async fn claim(
     Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
-/// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is shut.
-fn free(backend: DbBackend, shut: &[BlockedStep]) -> String {
-    let now = lanes::still_clock(backend);
-    let open = open("lanes", shut);
+/// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is blocked.
+fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
+    let now = dialect(backend).statement_clock();
+    let open = not_blocked("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
-/// Whether a lane of a table of lanes stands at no gate that is shut, with its `AND`.
-pub(crate) fn open(table: &str, shut: &[BlockedStep]) -> String {
+/// Whether a lane of a table of lanes stands at no gate that is blocked, with its `AND`.
+pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();
-    for gate in shut {
+    for gate in blocked {
         open.push_str(" AND ");
-        open.push_str(&gate.is_passed(table));
+        open.push_str(&gate.is_not_blocked(table));
     }
     open
 }
@@ -283,13 +285,13 @@ fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>
 }
 
 /// Makes lanes due now that stand at one of these gates and were to wait longer, unless it is shut for them still.
-pub async fn hurry(
+pub async fn make_due_now(
     store: &Store,
     kind: LaneKind,
     gates: &[&'static str],
-    shut: &[BlockedStep],
+    blocked: &[BlockedStep],
 ) -> Result<(), StoreError> {
-    let now = lanes::now(store.backend());
+    let now = sql::now(store.backend());
     let mut statement = Query::update();
     statement
         .table("lanes")
@@ -298,8 +300,8 @@ pub async fn hurry(
         .and_where(Expr::col("gate").is_in(gates.iter().copied()))
         .and_where(Expr::col("next_due_at").gt(now.clone()))
         .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)));
-    for gate in shut {
-        statement.and_where(Expr::cust(gate.is_passed("lanes")));
+    for gate in blocked {
+        statement.and_where(Expr::cust(gate.is_not_blocked("lanes")));
     }
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
@@ -341,7 +343,7 @@ pub async fn workers(store: &Store, kind: LaneKind) -> Result<u64, StoreError> {
         .from("lanes")
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("next_due_at").is_not_null())
-        .and_where(Expr::col("lease_until").gte(lanes::now(store.backend())))
+        .and_where(Expr::col("lease_until").gte(sql::now(store.backend())))
         .to_owned();
     let row = store.reader().query_one(&held).await?;
     Ok(row.map(|row| row.try_get("", "workers")).transpose()?.map_or(0, count))
@@ -358,35 +360,39 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
 
-    fn lane(taxpayer_id: i64, deadline: i64, gate: Option<&'static str>) -> QueuedLane {
-        QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, gate }
+    fn lane(taxpayer_id: i64, deadline: i64, step: Option<&'static str>) -> QueuedLane {
+        QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, step }
     }
 
     async fn add(store: &Store, lanes: &[QueuedLane]) {
         let tx = store.begin().await.unwrap();
         for some in lanes.chunks(200) {
-            queue(&tx, LaneKind::Run, some).await.unwrap();
+            enqueue(&tx, LaneKind::Run, some).await.unwrap();
         }
         tx.commit().await.unwrap();
     }
 
-    fn shut_for(gate: &'static str, taxpayers: Option<&[i64]>) -> BlockedStep {
-        BlockedStep { gate, taxpayers: taxpayers.map(<[i64]>::to_vec) }
+    fn blocked_for(step: &'static str, taxpayers: Option<&[i64]>) -> BlockedStep {
+        BlockedStep { step, taxpayers: taxpayers.map(<[i64]>::to_vec) }
     }
 
     /// Takes `limit` lanes after whoever was last; their keys.
-    async fn taken(store: &Store, (limit, after): (usize, i64), shut: &[BlockedStep]) -> (Vec<String>, i64) {
-        let ask = ClaimRequest {
+    async fn taken(
+        store: &Store,
+        (limit, after): (usize, i64),
+        blocked: &[BlockedStep],
+    ) -> (Vec<String>, i64) {
+        let request = ClaimRequest {
             kind: LaneKind::Run,
             owner: "me",
             lease: LEASE,
             limit,
             after,
-            shut,
+            blocked,
             share: FairShare::unlimited(),
         };
-        let taken = take(store, &ask).await.unwrap();
-        (taken.turns.into_iter().map(|turn| turn.lease.key).collect(), taken.last.unwrap_or(after))
+        let taken = claim(store, &request).await.unwrap();
+        (taken.leases.into_iter().map(|turn| turn.lease.key).collect(), taken.last.unwrap_or(after))
     }
 
     #[tokio::test]
@@ -434,17 +440,22 @@ mod tests {
             add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
             let owners = async |limit, held: &[(i64, usize)]| {
                 let share = FairShare { max: 6, held: held.iter().copied().collect() };
-                let ask = ClaimRequest {
+                let request = ClaimRequest {
                     kind: LaneKind::Run,
                     owner: "me",
                     lease: LEASE,
                     limit,
                     after: NOBODY,
-                    shut: &[],
+                    blocked: &[],
                     share,
                 };
-                let mut owners: Vec<_> =
-                    take(store, &ask).await.unwrap().turns.iter().map(|turn| turn.taxpayer_id).collect();
+                let mut owners: Vec<_> = claim(store, &request)
+                    .await
+                    .unwrap()
+                    .leases
+                    .iter()
+                    .map(|turn| turn.taxpayer_id)
+                    .collect();
                 owners.sort_unstable();
                 owners
             };
@@ -461,9 +472,9 @@ mod tests {
             let store = &test.store;
             let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
             add(store, &lanes).await;
-            assert_eq!(taken(store, (8, START), &[shut_for("sign", None)]).await.0, ["1/20"]);
-            assert_eq!(taken(store, (8, START), &[shut_for("sign", None)]).await.0, [""; 0]);
-            assert_eq!(taken(store, (8, START), &[shut_for("health", None)]).await.0, ["1/10", "2/5"]);
+            assert_eq!(taken(store, (8, START), &[blocked_for("sign", None)]).await.0, ["1/20"]);
+            assert_eq!(taken(store, (8, START), &[blocked_for("sign", None)]).await.0, [""; 0]);
+            assert_eq!(taken(store, (8, START), &[blocked_for("health", None)]).await.0, ["1/10", "2/5"]);
         }
     }
 
@@ -472,15 +483,16 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
-            let shut = [shut_for("sign", Some(&[1, 7])), shut_for("confirm", Some(&[]))];
-            assert_eq!(taken(store, (8, START), &shut).await.0, ["1/20", "2/5"]);
+            let blocked = [blocked_for("sign", Some(&[1, 7])), blocked_for("confirm", Some(&[]))];
+            assert_eq!(taken(store, (8, START), &blocked).await.0, ["1/20", "2/5"]);
             assert_eq!(taken(store, (8, START), &[]).await.0, ["1/10"]);
         }
     }
 
     #[test]
     fn a_gate_opens_for_whom_it_is_no_longer_shut() {
-        let (all, one, both) = (shut_for("a", None), shut_for("a", Some(&[1])), shut_for("a", Some(&[1, 2])));
+        let (all, one, both) =
+            (blocked_for("a", None), blocked_for("a", Some(&[1])), blocked_for("a", Some(&[1, 2])));
         for (before, now, opens) in [
             (&all, vec![], true),
             (&all, vec![all.clone()], false),
@@ -488,9 +500,9 @@ mod tests {
             (&one, vec![all.clone()], false),
             (&one, vec![both.clone()], false),
             (&both, vec![one.clone()], true),
-            (&one, vec![shut_for("b", None)], true),
+            (&one, vec![blocked_for("b", None)], true),
         ] {
-            assert_eq!(before.opens_for_some(&now), opens, "{before:?} {now:?}");
+            assert_eq!(before.is_unblocked_for_some(&now), opens, "{before:?} {now:?}");
         }
     }
 
@@ -499,17 +511,17 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
-            let ask = ClaimRequest {
+            let request = ClaimRequest {
                 kind: LaneKind::Run,
                 owner: "me",
                 lease: LEASE,
                 limit: 8,
                 after: START,
-                shut: &[],
+                blocked: &[],
                 share: FairShare::unlimited(),
             };
             let leases: Vec<_> =
-                take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
+                claim(store, &request).await.unwrap().leases.into_iter().map(|turn| turn.lease).collect();
             let tx = store.begin().await.unwrap();
             for lease in &leases {
                 let gate = if lease.key == "1/1" { "send" } else { "sign" };
@@ -517,9 +529,9 @@ mod tests {
             }
             tx.commit().await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0);
-            hurry(store, LaneKind::Run, &["sign"], &[shut_for("sign", Some(&[1]))]).await.unwrap();
+            make_due_now(store, LaneKind::Run, &["sign"], &[blocked_for("sign", Some(&[1]))]).await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0, "it is shut for this taxpayer still");
-            hurry(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
+            make_due_now(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
@@ -529,23 +541,23 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
-            let ask = ClaimRequest {
+            let request = ClaimRequest {
                 kind: LaneKind::Run,
                 owner: "me",
                 lease: LEASE,
                 limit: 2,
                 after: START,
-                shut: &[],
+                blocked: &[],
                 share: FairShare::unlimited(),
             };
             let leases: Vec<_> =
-                take(store, &ask).await.unwrap().turns.into_iter().map(|turn| turn.lease).collect();
+                claim(store, &request).await.unwrap().leases.into_iter().map(|turn| turn.lease).collect();
             assert_eq!((leases.len(), taken(store, (2, START), &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
             lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
             lanes::release_at(&tx, &leases[1], Some(Duration::from_mins(1)), None).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(taken(store, (2, START), &[shut_for("sign", None)]).await.0.len(), 0);
+            assert_eq!(taken(store, (2, START), &[blocked_for("sign", None)]).await.0.len(), 0);
             assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
             assert_eq!(more_urgent(store, LaneKind::Run, 1, 2).await.unwrap(), 1);
             assert_eq!(more_urgent(store, LaneKind::Run, 1, 1).await.unwrap(), 0);
@@ -562,17 +574,17 @@ mod tests {
             let all = async |owner: &'static str| {
                 let (mut keys, mut after) = (Vec::new(), START);
                 for _ in 0..40 {
-                    let ask = ClaimRequest {
+                    let request = ClaimRequest {
                         kind: LaneKind::Run,
                         owner,
                         lease: LEASE,
                         limit: 10,
                         after,
-                        shut: &[],
+                        blocked: &[],
                         share: FairShare::unlimited(),
                     };
-                    let taken = take(store, &ask).await.unwrap();
-                    keys.extend(taken.turns.into_iter().map(|turn| turn.lease.key));
+                    let taken = claim(store, &request).await.unwrap();
+                    keys.extend(taken.leases.into_iter().map(|turn| turn.lease.key));
                     after = taken.last.unwrap_or(after);
                 }
                 keys

@@ -8,8 +8,9 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::store::db::column::json;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
 /// Whether a lane is a given one and still held with its epoch. No column of what is given is compared by itself:
@@ -98,7 +99,7 @@ pub struct LaneCount {
 /// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
 /// most are of taxpayers and of runs that have ended.
 pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
-    let now = lanes::now(store.backend());
+    let now = sql::now(store.backend());
     let number = |condition: Expr| {
         let one = Expr::case(condition, 1_i64).finally(0_i64);
         Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
@@ -128,10 +129,10 @@ pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], S
 
 /// Ends every lease: for a process that knows that no other works on this database. Those who held them have not given
 /// them back.
-pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
+pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
-        .value("lease_until", lanes::LEFT)
+        .value("lease_until", lanes::ABANDONED)
         .and_where(Expr::col("lease_until").is_not_null())
         .to_owned();
     let tx = store.begin().await?;
@@ -140,13 +141,13 @@ pub async fn end_leases(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Gives back whatever this process holds when it ends in order: nothing of it was what ended it.
-pub async fn give_back_all(store: &Store, owner: &str) -> Result<(), StoreError> {
+pub async fn release_owned_by(store: &Store, owner: &str) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
         .value("owner", Option::<String>::None)
         .value("lease_until", Option::<i64>::None)
         .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("next_due_at", lanes::now(store.backend()))
+        .value("next_due_at", sql::now(store.backend()))
         .value("working_on", Option::<String>::None)
         .and_where(Expr::col("owner").eq(owner))
         .and_where(Expr::col("lease_until").is_not_null())
@@ -165,7 +166,7 @@ fn prolong(backend: DbBackend, lease: Duration) -> String {
         "WITH free AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM free \
          WHERE lanes.kind = $1 AND lanes.key = free.name RETURNING lanes.key AS name",
         lock_given(backend, "FOR UPDATE SKIP LOCKED"),
-        lanes::clock(backend),
+        dialect(backend).clock(),
         lease.as_micros(),
     )
 }
@@ -173,7 +174,7 @@ fn prolong(backend: DbBackend, lease: Duration) -> String {
 /// What is given back is written over what is there, as `PostgreSQL` finds a lane by its name then and not among all of
 /// its kind. They are there, since they are fenced.
 fn release(backend: DbBackend) -> String {
-    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", lanes::clock(backend));
+    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect(backend).clock());
     let epoch = "CAST(given.value ->> 1 AS BIGINT)";
     format!(
         "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, gate) \
@@ -187,29 +188,21 @@ fn release(backend: DbBackend) -> String {
 /// Locks lanes that are given and still held, one after the other by their keys, which are what it finds. `PostgreSQL`
 /// looks each up by itself, whatever it takes the number of those given and of all lanes to be.
 fn lock_given(backend: DbBackend, lock: &str) -> String {
-    let found = match backend {
-        DbBackend::Postgres => {
-            format!("CROSS JOIN LATERAL (SELECT key, epoch FROM lanes WHERE {IS_GIVEN} {lock}) AS lanes")
-        }
-        _ => format!("CROSS JOIN lanes ON {IS_GIVEN}"),
-    };
+    let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
     format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
 }
 
 /// The lanes of the second value, a list of JSON: the name and the epoch of each, and when it is due and its gate.
 fn given(backend: DbBackend) -> String {
-    let rows = match backend {
-        DbBackend::Postgres => "json_array_elements(CAST($2 AS JSON)) AS rows(value)",
-        _ => "json_each($2)",
-    };
+    let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -273,7 +266,7 @@ mod tests {
             let key = "7";
             let take = async || {
                 let tx = store.begin().await.unwrap();
-                let taken = lanes::take(&tx, LaneKind::Endpoint, key, ("me", LEASE)).await.unwrap();
+                let taken = lanes::claim_if_idle(&tx, LaneKind::Endpoint, key, ("me", LEASE)).await.unwrap();
                 tx.commit().await.unwrap();
                 taken
             };
@@ -350,19 +343,13 @@ mod tests {
 
     async fn assert_found_by_name(store: &Store) {
         let backend = store.backend();
-        let (explain, column, by_name) = match backend {
-            DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
-            _ => (
-                "EXPLAIN QUERY PLAN",
-                "detail",
-                "SEARCH lanes USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
-            ),
+        let by_name = match backend {
+            DbBackend::Postgres => "using lanes_pkey",
+            _ => "SEARCH lanes USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
         for sql in [fence(backend), prolong(backend, LEASE)] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
-            let plan = Statement::from_sql_and_values(backend, format!("{explain} {sql}"), values);
-            let steps = store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let steps = query_plan(store, &sql, values).await;
             assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");
         }
     }

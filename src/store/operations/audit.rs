@@ -2,15 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sea_orm::{
-    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
 use crate::store::accounts::operator_row;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::operations::audit_row::{Column, Entity, Model};
 
 /// Which entries are asked for.
@@ -38,16 +37,16 @@ pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
     filter: AuditFilter,
-    place: (u64, u64),
+    page: Page,
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
-    page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, place).await
+    self::page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, page).await
 }
 
 /// A page of entries, newest first, and how many there are.
 pub async fn page(
     store: &Store,
     filter: AuditFilter,
-    (page, per_page): (u64, u64),
+    page: Page,
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
     let mut found = Entity::find();
     if let Some(integrator) = filter.integrator_id {
@@ -62,14 +61,7 @@ pub async fn page(
     if let Some(subject) = filter.subject {
         found = found.filter(Column::Subject.eq(subject));
     }
-    let total = found.clone().count(store.reader()).await?;
-    let rows = found
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(AuditEntry::try_from).collect::<Result<_, _>>()?, total))
+    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 /// Those of these runs that an operator paused, and that none has moved since.
@@ -121,7 +113,8 @@ mod tests {
                 let error = tx.execute_unprepared(forbidden).await.unwrap_err();
                 assert!(error.to_string().contains("the audit is append-only"), "{error}");
             }
-            let (found, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
+            let (found, total) =
+                page(&test.store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!((found, total), (vec![entry], 1));
             test.store.close().await;
         }
@@ -141,13 +134,20 @@ mod tests {
             append(&tx, &entries).await.unwrap();
             tx.commit().await.unwrap();
             let read = async |integrator| {
-                let found = page_owned_by(&test.store, integrator, AuditFilter::default(), (1, 10)).await;
+                let found = page_owned_by(
+                    &test.store,
+                    integrator,
+                    AuditFilter::default(),
+                    Page { number: 1, per_page: 10 },
+                )
+                .await;
                 found.unwrap().0.into_iter().map(|entry| entry.actor).collect::<Vec<_>>()
             };
             assert_eq!(read(own).await, [Actor::CommandLine, Actor::Integrator(own)]);
             assert_eq!(read(other).await, [Actor::Integrator(other)]);
             assert_eq!(read(IntegratorId(3)).await, []);
-            let (all, total) = page(&test.store, AuditFilter::default(), (1, 10)).await.unwrap();
+            let (all, total) =
+                page(&test.store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!((all.len(), total), (4, 4));
             test.store.close().await;
         }
@@ -170,7 +170,8 @@ mod tests {
             tx.execute_unprepared(&insert).await.unwrap();
             tx.commit().await.unwrap();
             store.migrate().await.unwrap();
-            let (found, _) = page(store, AuditFilter::default(), (1, 10)).await.unwrap();
+            let (found, _) =
+                page(store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!(found, [entry]);
             let tx = store.begin().await.unwrap();
             let error = tx.execute_unprepared("DELETE FROM audit").await.unwrap_err();

@@ -10,7 +10,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Operation;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
 use crate::store::runs::run_row;

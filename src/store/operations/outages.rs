@@ -5,15 +5,16 @@ use std::collections::HashMap;
 
 use sea_orm::sea_query::{Expr, NullOrdering, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, Order, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, Order, QueryFilter,
+    QueryOrder, QuerySelect,
 };
 
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::store::db::column::{RowRef, contains};
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::operations::outage_notice_row;
 use crate::store::operations::outage_row::{Column, Entity, Model};
 use crate::store::webhooks::webhook_row;
@@ -129,15 +130,8 @@ pub async fn record_told(
 }
 
 /// A page of outages, newest first, and how many there are.
-pub async fn page(store: &Store, (page, per_page): (u64, u64)) -> Result<(Vec<Outage>, u64), StoreError> {
-    let total = Entity::find().count(store.reader()).await?;
-    let rows = Entity::find()
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(Outage::try_from).collect::<Result<_, _>>()?, total))
+pub async fn page(store: &Store, page: Page) -> Result<(Vec<Outage>, u64), StoreError> {
+    page::load(store, Entity::find().order_by_desc(Column::Id), page).await
 }
 
 /// How many were told of these outages.
@@ -260,7 +254,7 @@ mod tests {
                 "the one that ended last"
             );
             assert_eq!(to_tell(test.store.reader()).await.unwrap(), Some(late.clone()));
-            let (found, total) = page(&test.store, (1, 2)).await.unwrap();
+            let (found, total) = page(&test.store, Page { number: 1, per_page: 2 }).await.unwrap();
             assert_eq!((found.len(), total), (2, 3));
             test.store.close().await;
         }

@@ -6,7 +6,7 @@ use sea_orm::sea_query::OnConflict;
 use sea_orm::{EntityTrait, IntoActiveModel};
 
 use crate::store::db::column::RowRef;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::pull_cursor_row::{Column, Entity, Model};
 

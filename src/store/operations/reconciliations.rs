@@ -6,16 +6,17 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
-    QueryOrder, QuerySelect, QueryTrait, Select,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect, QueryTrait, Select,
 };
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
     AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
 };
-use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 
@@ -160,7 +161,7 @@ pub async fn with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Reconciliat
 pub async fn page(
     store: &Store,
     filter: ReconciliationFilter,
-    (page, per_page): (u64, u64),
+    page: Page,
 ) -> Result<(Vec<Reconciliation>, u64), StoreError> {
     let mut found = Entity::find();
     if let Some(taxpayer) = filter.taxpayer_id {
@@ -169,14 +170,7 @@ pub async fn page(
     if let Some(day) = filter.day {
         found = found.filter(Column::Day.eq(day.to_string()));
     }
-    let total = found.clone().count(store.reader()).await?;
-    let rows = found
-        .order_by_desc(Column::Id)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(Reconciliation::try_from).collect::<Result<_, _>>()?, total))
+    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
@@ -186,15 +180,11 @@ fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
 }
 
 /// A page of what one found, in the order it was found.
-pub async fn findings(
-    store: &Store,
-    one: &Reconciliation,
-    (page, per_page): (u64, u64),
-) -> Result<Vec<Finding>, StoreError> {
+pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result<Vec<Finding>, StoreError> {
     let rows = found_by(one)
         .order_by_asc(finding::Column::Number)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
+        .offset(page.offset())
+        .limit(page.per_page)
         .all(store.reader())
         .await?;
     rows.into_iter().map(Finding::try_from).collect()
@@ -311,15 +301,16 @@ mod tests {
             let asked_for =
                 finished(store, asked(AskedBy::Operator, 3), 3, std::slice::from_ref(&listed)).await;
             assert_eq!(listed_now(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
-            let found = findings(store, &useful, (1, 10)).await.unwrap();
+            let found = findings(store, &useful, Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!(found, [mended.clone(), listed.clone()]);
-            assert_eq!(findings(store, &useful, (2, 1)).await.unwrap(), [listed]);
+            assert_eq!(findings(store, &useful, Page { number: 2, per_page: 1 }).await.unwrap(), [listed]);
             let last = finished(store, asked(AskedBy::Timer, 4), 4, &[]).await;
             assert_eq!(listed_now(store).await.unwrap(), []);
-            let all = page(store, ReconciliationFilter::default(), (1, 10)).await.unwrap();
+            let all =
+                page(store, ReconciliationFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));
             assert_eq!(with_id(store, plain.id).await.unwrap(), None);
-            assert_eq!(findings(store, &plain, (1, 10)).await.unwrap(), []);
+            assert_eq!(findings(store, &plain, Page { number: 1, per_page: 10 }).await.unwrap(), []);
             let (day, other) = (last.day, last.day.tomorrow().unwrap());
             assert_eq!(last_done(store, TaxpayerId(7), day).await.unwrap(), Some(at(4)));
             assert_eq!(last_done(store, TaxpayerId(7), other).await.unwrap(), None);
@@ -334,7 +325,7 @@ mod tests {
             let one = saved(&test.store, asked(AskedBy::Operator, 1)).await;
             let count = async |taxpayer_id, day| {
                 let filter = ReconciliationFilter { taxpayer_id, day };
-                page(&test.store, filter, (1, 10)).await.unwrap().1
+                page(&test.store, filter, Page { number: 1, per_page: 10 }).await.unwrap().1
             };
             assert_eq!(count(Some(TaxpayerId(7)), Some(one.day)).await, 1);
             assert_eq!(count(Some(TaxpayerId(8)), None).await, 0);

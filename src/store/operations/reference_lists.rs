@@ -6,7 +6,7 @@ use sea_orm::{EntityTrait, IntoActiveModel, QuerySelect};
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::store::db::column::RowRef;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::reference_list_row::{Column, Entity, Model};
 

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 use serde_json::Value;
 
@@ -14,8 +13,9 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::db::column::RowRef;
-use crate::store::db::database::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::operations::supplier_document_row;
 use crate::store::operations::supplier_invoice_row::{Column, Entity, Model};
 
@@ -48,18 +48,10 @@ pub async fn owned_by_with_irn(
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
-    page: u64,
-    per_page: u64,
+    page: Page,
 ) -> Result<(Vec<SupplierInvoice>, u64), StoreError> {
-    let total = owned_by(taxpayer).count(store.reader()).await?;
-    let rows = owned_by(taxpayer)
-        .order_by_desc(Column::ReceivedAt)
-        .order_by_desc(Column::IrnKey)
-        .offset(page.saturating_sub(1).saturating_mul(per_page))
-        .limit(per_page)
-        .all(store.reader())
-        .await?;
-    Ok((rows.into_iter().map(SupplierInvoice::try_from).collect::<Result<_, _>>()?, total))
+    let newest = owned_by(taxpayer).order_by_desc(Column::ReceivedAt).order_by_desc(Column::IrnKey);
+    page::load(store, newest, page).await
 }
 
 /// Those of these IRNs that are in somebody's inbox, and nothing of whose: an invoice has one buyer.

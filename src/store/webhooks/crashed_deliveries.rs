@@ -10,7 +10,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::kernel::crash::{self, QUARANTINED};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::RowRef;
-use crate::store::db::database::Transaction;
+use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
@@ -49,12 +49,12 @@ async fn count_alone(
     }
     let attempts = delivery.attempts + 1;
     let dead = Delivery { state: DeliveryState::Dead, attempts, next_attempt_at: None, crashes, ..delivery };
-    deliveries::record(tx, &[(dead.clone(), kind, unheard(now))], now).await?;
+    deliveries::record(tx, &[(dead.clone(), kind, quarantined_attempt(now))], now).await?;
     Ok(Some((dead, kind)))
 }
 
 /// The attempt of which nothing is known but that the process ended in it.
-fn unheard(now: Timestamp) -> DeliveryAttempt {
+fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     DeliveryAttempt {
         at: now,
         status: None,
@@ -82,7 +82,7 @@ async fn count_due(
 }
 
 /// The count of a delivery that is replayed.
-pub(crate) fn released() -> Expr {
+pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
 }

@@ -8,7 +8,7 @@ use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel, Iterable, ModelTrai
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
-use crate::store::db::database::{Transaction, portions};
+use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
@@ -65,7 +65,7 @@ pub async fn record(
         attempt_row::Entity::insert_many(log).exec_without_returning(tx).await?;
     }
     let ended = outcomes.iter().filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
-    delivery_heads::move_up(
+    delivery_heads::promote_next(
         tx,
         ended.map(|(delivery, ..)| (delivery.taxpayer_id, delivery.order_key.as_str())),
     )
@@ -104,19 +104,18 @@ mod tests {
     use sea_orm::DbBackend;
 
     use super::*;
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
     #[tokio::test]
     async fn what_waits_is_counted_without_a_look_at_what_has_ended() {
         for test in stores().await {
             let backend = test.store.backend();
-            let (explain, column, by_index) = match backend {
-                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "deliveries_in_line"),
-                _ => ("EXPLAIN QUERY PLAN", "detail", "USING COVERING INDEX deliveries_in_line"),
+            let by_index = match backend {
+                DbBackend::Postgres => "deliveries_in_line",
+                _ => "USING COVERING INDEX deliveries_in_line",
             };
-            let plan = Statement::from_string(backend, format!("{explain} {PENDING}"));
-            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let (sql, plan_values) = (PENDING, []);
+            let steps = query_plan(&test.store, sql, plan_values).await;
             assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
             assert_eq!(count_pending(test.store.reader()).await.unwrap(), 0);
         }

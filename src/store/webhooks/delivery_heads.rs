@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, IdenStatic, Iterable, Statement, Value};
+use sea_orm::{ColumnTrait, ConnectionTrait, IdenStatic, Iterable, Statement, Value};
 
 use crate::domain::events::delivery::{Delivery, DeliveryState};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::json;
-use crate::store::db::database::Transaction;
+use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
 /// Whether a delivery that is added is first in line: none waits before it, neither among those that are added with it
@@ -34,7 +35,7 @@ pub(crate) fn is_first_still() -> Expr {
 }
 
 /// Marks the first of each of these lines, where those before it have ended.
-pub(crate) async fn move_up<'a>(
+pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
 ) -> Result<(), StoreError> {
@@ -43,49 +44,46 @@ pub(crate) async fn move_up<'a>(
         return Ok(());
     }
     let backend = tx.get_database_backend();
-    tx.execute_raw(Statement::from_sql_and_values(backend, moving_up(backend), [json(&lines).into()]))
-        .await?;
+    tx.execute_raw(Statement::from_sql_and_values(
+        backend,
+        promote_statement(dialect(backend)),
+        [json(&lines).into()],
+    ))
+    .await?;
     Ok(())
 }
 
 /// Marks the first of each of these lines of a taxpayer and no other, where some wait again before those that did.
-pub(crate) async fn line_up(tx: &Transaction, taxpayer: TaxpayerId, keys: &[&str]) -> Result<(), StoreError> {
+pub(crate) async fn recompute(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    keys: &[&str],
+) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
-    let given = match backend {
-        DbBackend::Postgres => "SELECT json_array_elements_text(CAST($2 AS JSON))",
-        _ => "SELECT value FROM json_each($2)",
-    };
+    let given = dialect(backend).json_texts("$2");
     let sql = format!(
         "UPDATE deliveries SET is_first = FALSE WHERE taxpayer_id = $1 AND is_first AND order_key IN ({given})"
     );
     let values: [Value; 2] = [taxpayer.0.into(), json(&keys).into()];
     tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
-    move_up(tx, keys.iter().map(|key| (taxpayer, *key))).await
+    promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// The lines are the first value, a list of JSON: the taxpayer and the order key of each, each once. What is first is
-/// found and written line by line: an update of what a list names may go through all deliveries (`looked_up`), which
-/// what is written over cannot. To `SQLite` all indexes that begin with the taxpayer are alike: it would go through all
-/// that waits.
-fn moving_up(backend: DbBackend) -> String {
-    let taxpayer = "CAST(given.line ->> 0 AS BIGINT)";
-    let first = |what: &str, index: &str| {
-        format!(
-            "(SELECT {what} FROM deliveries AS waiting {index} WHERE waiting.taxpayer_id = {taxpayer} \
-             AND waiting.state = 'pending' AND waiting.order_key = given.line ->> 1 ORDER BY waiting.sequence LIMIT 1)"
-        )
-    };
-    let found = match backend {
-        DbBackend::Postgres => format!(
-            "json_array_elements(CAST($1 AS JSON)) AS given(line) CROSS JOIN LATERAL {} AS first",
-            first("*", "")
+/// Takes the order keys as a JSON list of pairs, taxpayer and order key, without duplicates. Finds and writes the head of
+/// each key on its own: an update by list may scan all deliveries (see [`Dialect::lateral_join`]), an upsert cannot.
+fn promote_statement(dialect: &dyn Dialect) -> String {
+    let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
+    let head = dialect.lateral_first_rows(FirstRows {
+        rows: Aliased { table: "deliveries", alias: "first" },
+        taxpayer,
+        inner: "waiting",
+        selection: &format!(
+            "waiting.taxpayer_id = {taxpayer} AND waiting.state = 'pending' \
+             AND waiting.order_key = given.value ->> 1 ORDER BY waiting.sequence LIMIT 1"
         ),
-        _ => format!(
-            "(SELECT value AS line FROM json_each($1)) AS given \
-             CROSS JOIN deliveries AS first ON first.taxpayer_id = {taxpayer} AND first.id = {}",
-            first("waiting.id", "INDEXED BY deliveries_in_line")
-        ),
-    };
+        sqlite_index: Some("deliveries_in_line"),
+    });
+    let found = format!("{} {head}", dialect.json_elements("$1", "given"));
     let columns: Vec<_> = Column::iter().map(|column| column.as_str().to_owned()).collect();
     format!(
         "INSERT INTO deliveries ({}) SELECT first.{} FROM {found} WHERE NOT first.is_first \
@@ -100,11 +98,13 @@ mod tests {
     use jiff::Timestamp;
     use sea_orm::{EntityTrait, QueryFilter, QueryOrder};
 
+    use sea_orm::DbBackend;
+
     use super::*;
     use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::clock;
-    use crate::store::testing::{TestStore, stores};
+    use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;
 
     const ID: TaxpayerId = TaxpayerId(7);
@@ -190,7 +190,7 @@ mod tests {
             let older = delivery(ID, 1, "A");
             add(&test, std::slice::from_ref(&older)).await;
             let tx = test.store.begin().await.unwrap();
-            line_up(&tx, ID, &["A", "B", "A"]).await.unwrap();
+            recompute(&tx, ID, &["A", "B", "A"]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(first(&test, ID).await, [1]);
             record(&test, &[(&newer, DeliveryState::Pending)]).await;
@@ -207,18 +207,12 @@ mod tests {
                 (1..=600).map(|number| delivery(ID, number, &format!("IRN{}", number / 10))).collect();
             add(&test, &all).await;
             let backend = test.store.backend();
-            let (explain, column, by_index) = match backend {
-                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using deliveries_in_line"),
-                _ => (
-                    "EXPLAIN QUERY PLAN",
-                    "detail",
-                    "INDEX deliveries_in_line (taxpayer_id=? AND order_key=?)",
-                ),
+            let by_index = match backend {
+                DbBackend::Postgres => "using deliveries_in_line",
+                _ => "INDEX deliveries_in_line (taxpayer_id=? AND order_key=?)",
             };
-            let sql = format!("{explain} {}", moving_up(backend));
-            let plan = Statement::from_sql_and_values(backend, sql, ["[]".into()]);
-            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let sql = promote_statement(dialect(backend));
+            let steps = query_plan(&test.store, &sql, ["[]".into()]).await;
             assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
             let is_scan = |step: &String| step.contains("Seq Scan") || step.contains("SCAN first");
             assert!(!steps.iter().any(is_scan), "{steps:#?}");

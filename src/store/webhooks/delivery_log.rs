@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
-};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Select};
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
@@ -13,8 +11,9 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::RowRef;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::events::event_row;
 use crate::store::invoices;
 use crate::store::operations::supplier_invoices;
@@ -49,7 +48,7 @@ pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
     filter: DeliveryFilter,
-    page: (u64, u64),
+    page: Page,
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let mut found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
     if let Some(state) = filter.state {
@@ -65,8 +64,7 @@ pub async fn page_owned_by(
     if let Some(since) = filter.since {
         found = found.filter(Column::Sequence.gte(since));
     }
-    let total = found.clone().count(store.reader()).await?;
-    Ok((read(store, found.order_by_desc(Column::Sequence), page).await?, total))
+    read(store, found.order_by_desc(Column::Sequence), page).await
 }
 
 /// The text, and the IRN that it spells as the books do.
@@ -95,12 +93,11 @@ pub(crate) fn sequences_about(
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
-    page: (u64, u64),
+    page: Page,
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let dead = Entity::find().filter(Column::State.eq(DeliveryState::Dead.as_str()));
     let Some(taxpayer) = taxpayer else {
-        let total = dead.clone().count(store.reader()).await?;
-        return Ok((read(store, dead.order_by_desc(Column::Id), page).await?, total));
+        return read(store, dead.order_by_desc(Column::Id), page).await;
     };
     let filter = DeliveryFilter { state: Some(DeliveryState::Dead), ..DeliveryFilter::default() };
     page_owned_by(store, taxpayer, filter, page).await
@@ -136,19 +133,20 @@ pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delive
 async fn read(
     store: &Store,
     found: Select<Entity>,
-    (page, per_page): (u64, u64),
-) -> Result<Vec<LoggedDelivery>, StoreError> {
-    let offset = page.saturating_sub(1).saturating_mul(per_page);
-    let rows = found.offset(offset).limit(per_page).all(store.reader()).await?;
+    page: Page,
+) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
+    let (rows, total) = page::load_rows(store, found, page).await?;
     let mut attempts = attempts_of(store, &rows).await?;
-    rows.into_iter()
+    let logged = rows
+        .into_iter()
         .map(|row| {
             let at = RowRef { table: "deliveries", id: row.id.clone() };
             let kind = at.parse(&row.kind)?;
             let attempts = attempts.remove(&row.id).unwrap_or_default();
             Ok(LoggedDelivery { kind, attempts, delivery: Delivery::try_from(row)? })
         })
-        .collect()
+        .collect::<Result<_, StoreError>>()?;
+    Ok((logged, total))
 }
 
 /// The last attempts of each delivery, in order.

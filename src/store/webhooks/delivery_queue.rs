@@ -2,52 +2,42 @@
 //! (`delivery_line`); that is what keeps the order. What came of an attempt is written by `deliveries`.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use sea_orm::{ConnectionTrait, DbBackend, FromQueryResult, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, FromQueryResult, QueryResult, Statement, Value};
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, json, named};
-use crate::store::db::database::{Join, Store, Transaction, looked_up, numbers};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-static NEXT_POSTGRES: LazyLock<String> = LazyLock::new(|| next(DbBackend::Postgres));
-static NEXT_SQLITE: LazyLock<String> = LazyLock::new(|| next(DbBackend::Sqlite));
-
-/// Finds what is next of each taxpayer by itself and not among all of theirs.
-fn next(backend: DbBackend) -> String {
-    let found = "FROM deliveries AS d WHERE d.taxpayer_id = given.value AND d.is_first AND d.next_attempt_at <= $2 \
-         ORDER BY d.next_attempt_at, d.sequence LIMIT $3";
-    let each = match backend {
-        DbBackend::Postgres => format!("CROSS JOIN LATERAL (SELECT * {found}) AS d"),
-        _ => format!(
-            "CROSS JOIN deliveries AS d ON d.taxpayer_id = given.value AND d.id IN (SELECT d.id {found})"
-        ),
-    };
+/// Finds the due deliveries of each taxpayer with an index lookup for each, not among all of theirs.
+static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
+    let due = dialect.lateral_first_rows(FirstRows {
+        rows: Aliased { table: "deliveries", alias: "d" },
+        taxpayer: "given.value",
+        inner: "d",
+        selection: "d.taxpayer_id = given.value AND d.is_first AND d.next_attempt_at <= $2 \
+            ORDER BY d.next_attempt_at, d.sequence LIMIT $3",
+        sqlite_index: None,
+    });
     format!(
-        "SELECT {}, {} FROM {} AS given {each} \
+        "SELECT {}, {} FROM {} AS given {due} \
          LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence",
         named::<delivery_row::Column>("d"),
         named::<event_row::Column>("e"),
-        numbers(backend),
+        dialect.json_numbers("$1"),
     )
-}
-
-fn next_of(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => &NEXT_POSTGRES,
-        _ => &NEXT_SQLITE,
-    }
-}
+});
 
 /// The deliveries that are due and first of their order key, the longest due first, each with its event; at most so
 /// many of each taxpayer.
-pub async fn next_owned_by_each(
+pub async fn due_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
     now: Timestamp,
@@ -55,7 +45,8 @@ pub async fn next_owned_by_each(
 ) -> Result<HashMap<TaxpayerId, Vec<(Delivery, Event)>>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: [Value; 3] = [json(&taxpayers).into(), now.as_microsecond().into(), limit.into()];
-    let statement = Statement::from_sql_and_values(store.backend(), next_of(store.backend()), values);
+    let statement =
+        Statement::from_sql_and_values(store.backend(), DUE_DELIVERIES.get(store.backend()), values);
     let mut found: HashMap<_, Vec<_>> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
         let (delivery, event) = read(&row)?;
@@ -85,7 +76,7 @@ pub async fn next_due_owned_by_each(
         "SELECT given.value AS id, (SELECT d.next_attempt_at FROM deliveries AS d \
          WHERE d.taxpayer_id = given.value AND d.is_first ORDER BY d.next_attempt_at, d.sequence LIMIT 1) AS due \
          FROM {} AS given",
-        numbers(tx.get_database_backend())
+        dialect(tx.get_database_backend()).json_numbers("$1")
     );
     let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
     let mut found = HashMap::new();
@@ -104,11 +95,13 @@ pub async fn in_service(
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
     let backend = tx.get_database_backend();
+    let dialect = dialect(backend);
+    let endpoints = Aliased { table: "webhooks", alias: "w" };
     let sql = format!(
         "SELECT w.taxpayer_id AS id, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying FROM {} AS given {}",
-        numbers(backend),
-        looked_up(backend, Join::Some, ("webhooks", "w"), "w.taxpayer_id = given.value AND w.is_active"),
+        dialect.json_numbers("$1"),
+        dialect.lateral_join(Join::Inner, endpoints, "w.taxpayer_id = given.value AND w.is_active"),
     );
     let statement = Statement::from_sql_and_values(backend, sql, [json(&taxpayers).into()]);
     let rows = tx.query_all_raw(statement).await?;
@@ -118,7 +111,7 @@ pub async fn in_service(
 }
 
 /// Makes due at once what waits for another attempt.
-pub async fn hurry(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
+pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
     let values: [Value; 2] = [taxpayer.0.into(), now.as_microsecond().into()];
@@ -128,12 +121,14 @@ pub async fn hurry(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Re
 
 #[cfg(test)]
 mod tests {
+    use sea_orm::DbBackend;
+
     use super::*;
     use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
     use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
     use crate::domain::kernel::clock;
     use crate::store::events;
-    use crate::store::testing::{TestStore, stores};
+    use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;
 
     const ID: TaxpayerId = TaxpayerId(7);
@@ -168,7 +163,7 @@ mod tests {
     }
 
     async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
-        let mut next = next_owned_by_each(&test.store, &[ID], second(at), limit).await.unwrap();
+        let mut next = due_owned_by_each(&test.store, &[ID], second(at), limit).await.unwrap();
         let next = next.remove(&ID).unwrap_or_default();
         assert!(next.iter().all(|(delivery, event)| delivery.sequence == event.sequence));
         next.into_iter().map(|(delivery, _)| delivery.sequence).collect()
@@ -204,7 +199,7 @@ mod tests {
             assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
             end(&test, &due[0]).await;
             assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
-            let others = next_owned_by_each(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
+            let others = due_owned_by_each(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
             assert_eq!(others, HashMap::new());
         }
     }
@@ -216,7 +211,7 @@ mod tests {
             queue_of(&test, one, &["A", "B", "A", "C"]).await;
             queue_of(&test, other, &["A", "A", "B"]).await;
             let both = [one, other, TaxpayerId(9)];
-            let found = next_owned_by_each(&test.store, &both, second(9), 2).await.unwrap();
+            let found = due_owned_by_each(&test.store, &both, second(9), 2).await.unwrap();
             let next = |id| found[&id].iter().map(|(delivery, _)| delivery.sequence).collect::<Vec<_>>();
             assert_eq!((next(one), next(other), found.len()), (vec![1, 2], vec![1, 3], 2));
         }
@@ -228,17 +223,13 @@ mod tests {
             let irns: Vec<_> = (0..600).map(|number| format!("IRN{}", number / 10)).collect();
             queue(&test, &irns.iter().map(String::as_str).collect::<Vec<_>>()).await;
             let backend = test.store.backend();
-            let (explain, column, by_index) = match backend {
-                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using deliveries_first"),
-                _ => {
-                    ("EXPLAIN QUERY PLAN", "detail", "deliveries_first (taxpayer_id=? AND next_attempt_at<?)")
-                }
+            let by_index = match backend {
+                DbBackend::Postgres => "using deliveries_first",
+                _ => "deliveries_first (taxpayer_id=? AND next_attempt_at<?)",
             };
-            let sql = format!("{explain} {}", next_of(backend));
+            let sql = DUE_DELIVERIES.get(backend);
             let values: [Value; 3] = [json(&[ID]).into(), i64::MAX.into(), 32_i64.into()];
-            let plan = Statement::from_sql_and_values(backend, sql, values);
-            let steps = test.store.reader().query_all_raw(plan).await.unwrap();
-            let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
+            let steps = query_plan(&test.store, sql, values).await;
             let is_found = steps.iter().any(|step| step.contains(by_index));
             assert!(is_found && !steps.iter().any(|step| step.contains("Filter")), "{steps:#?}");
         }
@@ -252,7 +243,7 @@ mod tests {
             let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)]).await.unwrap();
             assert_eq!(due, HashMap::from([(ID, second(1))]));
             assert_eq!(in_service(&tx, &[ID]).await.unwrap(), HashMap::new(), "no endpoint");
-            hurry(&tx, ID, second(0)).await.unwrap();
+            make_due_now(&tx, ID, second(0)).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(next(&test, 0, 9).await, [1, 2]);
         }

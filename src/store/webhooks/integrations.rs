@@ -12,7 +12,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, AuthType, Integration, IntegrationSummary};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, json};
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};

@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::domain::events::delivery::{Delivery, DeliveryState};
@@ -15,8 +14,9 @@ use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::database::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::events::event_row;
 use crate::store::webhooks::crashed_deliveries;
 use crate::store::webhooks::deliveries;
@@ -54,13 +54,10 @@ pub async fn latest_owned_by(
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
-    (page, per_page): (u64, u64),
+    page: Page,
 ) -> Result<(Vec<Replay>, u64), StoreError> {
     let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
-    let total = found.clone().count(store.reader()).await?;
-    let offset = page.saturating_sub(1).saturating_mul(per_page);
-    let rows = found.order_by_desc(Column::Id).offset(offset).limit(per_page).all(store.reader()).await?;
-    Ok((rows.into_iter().map(Replay::try_from).collect::<Result<_, _>>()?, total))
+    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 pub async fn owned_by_with_id(
@@ -164,13 +161,13 @@ async fn again(
         .col_expr(delivery_row::Column::AttemptsBefore, Expr::col(delivery_row::Column::Attempts))
         .col_expr(delivery_row::Column::NextAttemptAt, Expr::value(now.as_microsecond()))
         .col_expr(delivery_row::Column::UpdatedAt, Expr::value(now.as_microsecond()))
-        .col_expr(delivery_row::Column::Crashes, crashed_deliveries::released())
+        .col_expr(delivery_row::Column::Crashes, crashed_deliveries::crashes_after_replay())
         .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
         .filter(delivery_row::Column::Id.is_in(ids))
         .exec(tx)
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
-    delivery_heads::line_up(tx, replay.taxpayer_id, &keys).await?;
+    delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
     Ok((reached, rows.len()))
 }
 
@@ -209,7 +206,7 @@ async fn missing(
     }
     deliveries::add(tx, &added, now).await?;
     let keys: Vec<_> = added.iter().map(|(delivery, _)| delivery.order_key.as_str()).collect();
-    delivery_heads::line_up(tx, replay.taxpayer_id, &keys).await?;
+    delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
     Ok((reached, added.len()))
 }
 

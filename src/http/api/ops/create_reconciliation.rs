@@ -15,6 +15,7 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::reconciliation::ReconciliationWithFindings;
+use crate::store::db::page::Page;
 use crate::store::operations::reconciliations;
 
 pub(crate) async fn create_reconciliation(
@@ -32,7 +33,8 @@ pub(crate) async fn create_reconciliation(
     } else {
         (StatusCode::OK, "Reconciliation ended")
     };
-    let findings = reconciliations::findings(&state.store, &one, (1, FINDINGS_MAX)).await?;
+    let findings =
+        reconciliations::findings(&state.store, &one, Page { number: 1, per_page: FINDINGS_MAX }).await?;
     let path = format!("/ops/reconciliations/{}", one.id);
     let answer = ApiResponse::with_status(status, said, ReconciliationWithFindings::new(&one, &findings));
     Ok(answer.located(&path).warn(&form.warnings))

@@ -25,7 +25,7 @@ pub(crate) async fn get_reconciliation(
     let id = path_ids::uuid(&id).ok_or_else(not_found)?;
     let one = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
     let page = query.page(FINDINGS_MAX);
-    let findings = reconciliations::findings(&state.store, &one, (page.number, page.per_page)).await?;
+    let findings = reconciliations::findings(&state.store, &one, page).await?;
     let view = ReconciliationWithFindings::new(&one, &findings);
     Ok(ApiResponse::ok("Reconciliation retrieved successfully", view))
 }

@@ -36,7 +36,7 @@ async fn list(
     query: &Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = accounts::page(&state.store, kind, (page.number, page.per_page)).await?;
+    let (found, total) = accounts::page(&state.store, kind, page).await?;
     let items = found.iter().map(|holder| AccountView::new(holder, state.now())).collect();
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }

@@ -25,7 +25,7 @@ pub(crate) async fn list_audit(
     let actor = query.word("actor", ActorKind::parse, ActorKind::allowed)?;
     let taxpayer_id = query.taxpayer_id("taxpayer_id");
     let filter = AuditFilter { integrator_id, taxpayer_id, actor, subject };
-    let (found, total) = audit::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let (found, total) = audit::page(&state.store, filter, page).await?;
     let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
     let operators = audit::operators(&state.store, operators).await?;
     let items = found.iter().map(|entry| AuditView::new(entry, &operators)).collect();

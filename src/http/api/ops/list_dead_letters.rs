@@ -19,7 +19,7 @@ pub(crate) async fn list_dead_letters(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, page) = (query.taxpayer_id("taxpayer_id"), query.page(PER_PAGE_DEFAULT));
-    let found = delivery_log::dead_page(&state.store, taxpayer, (page.number, page.per_page)).await?;
+    let found = delivery_log::dead_page(&state.store, taxpayer, page).await?;
     let (found, total) = found;
     let items = found.iter().map(DeadLetter::from).collect();
     Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))

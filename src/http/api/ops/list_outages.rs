@@ -19,7 +19,7 @@ pub(crate) async fn list_outages(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (page, now) = (query.page(PER_PAGE_DEFAULT), state.now());
-    let (found, total) = outages::page(&state.store, (page.number, page.per_page)).await?;
+    let (found, total) = outages::page(&state.store, page).await?;
     let told = outages::told_of(&state.store, &found).await?;
     let items = found.iter().map(|outage| OutageView::new(outage, &told, now)).collect();
     Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))

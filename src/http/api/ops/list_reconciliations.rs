@@ -21,7 +21,7 @@ pub(crate) async fn list_reconciliations(
     let page = query.page(PER_PAGE_DEFAULT);
     let filter =
         ReconciliationFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), day: query.date("day")? };
-    let (found, total) = reconciliations::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let (found, total) = reconciliations::page(&state.store, filter, page).await?;
     let items = found.iter().map(ReconciliationView::from).collect();
     Ok(ApiResponse::ok("Reconciliations retrieved successfully", Paginator::new(page, total, items)))
 }

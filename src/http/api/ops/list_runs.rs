@@ -21,7 +21,7 @@ pub(crate) async fn list_runs(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
-    let (found, total) = runs::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let (found, total) = runs::page(&state.store, filter, page).await?;
     let items = found.iter().map(OperatedRun::from).collect();
     Ok(ApiResponse::ok("Pipeline runs retrieved successfully", Paginator::new(page, total, items)))
 }

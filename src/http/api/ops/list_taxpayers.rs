@@ -21,7 +21,7 @@ pub(crate) async fn list_all_taxpayers(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
-    let (found, total) = taxpayers::page(&state.store, filter, (page.number, page.per_page)).await?;
+    let (found, total) = taxpayers::page(&state.store, filter, page).await?;
     let items = found.iter().map(|(taxpayer, shares)| OperatedTaxpayer::new(taxpayer, *shares)).collect();
     Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
 }

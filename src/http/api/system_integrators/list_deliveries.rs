@@ -31,8 +31,8 @@ pub(crate) async fn list_deliveries(
         None => None,
     };
     let page = query.page(PER_PAGE_DEFAULT);
-    let (filter, place) = (DeliveryFilter { since, ..filter }, (page.number, page.per_page));
-    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer.id, filter, place).await?;
+    let filter = DeliveryFilter { since, ..filter };
+    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer.id, filter, page).await?;
     let items = found.iter().map(DeliveryView::from).collect();
     Ok(ApiResponse::ok("Webhook deliveries retrieved successfully", Paginator::new(page, total, items)))
 }

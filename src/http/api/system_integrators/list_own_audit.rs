@@ -21,8 +21,7 @@ pub(crate) async fn list_own_audit(
     let page = query.page(PER_PAGE_DEFAULT);
     let taxpayer_id = query.taxpayer_id("taxpayer_id");
     let filter = AuditFilter { taxpayer_id, subject: query.equal("subject"), ..AuditFilter::default() };
-    let place = (page.number, page.per_page);
-    let (found, total) = audit::page_owned_by(&state.store, integrator, filter, place).await?;
+    let (found, total) = audit::page_owned_by(&state.store, integrator, filter, page).await?;
     let items = found.iter().map(IntegratorAuditView::from).collect();
     Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
 }

@@ -24,8 +24,7 @@ pub(crate) async fn list_replays(
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
-    let place = (page.number, page.per_page);
-    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, place).await?;
+    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
     let items = found.iter().map(|replay| ReplayView::at(endpoint.as_ref(), replay)).collect();
     Ok(ApiResponse::ok("Webhook replays retrieved successfully", Paginator::new(page, total, items)))
 }

@@ -24,7 +24,7 @@ pub(crate) async fn list_taxpayers(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let (search, store) = (query.text("search"), &state.store);
-    let found = taxpayers::page_owned_by(store, integrator, search, page.number, page.per_page).await?;
+    let found = taxpayers::page_owned_by(store, integrator, search, page).await?;
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
     let contacts = taxpayers::contacts_of_each(store, &ids).await?;

@@ -19,8 +19,7 @@ pub(crate) async fn list_own_dead_letters(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let place = (page.number, page.per_page);
-    let (found, total) = delivery_log::dead_page(&state.store, Some(id), place).await?;
+    let (found, total) = delivery_log::dead_page(&state.store, Some(id), page).await?;
     let items = found.iter().map(DeadLetter::from).collect();
     Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
 }

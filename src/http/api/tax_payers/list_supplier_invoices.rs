@@ -19,8 +19,7 @@ pub(crate) async fn list_supplier_invoices(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) =
-        supplier_invoices::page_owned_by(&state.store, id, page.number, page.per_page).await?;
+    let (found, total) = supplier_invoices::page_owned_by(&state.store, id, page).await?;
     let items = found.into_iter().map(InboxLine::from).collect();
     Ok(ApiResponse::ok("Supplier invoices retrieved successfully", Paginator::new(page, total, items)))
 }

@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, EntityTrait, FromQueryResult, QueryTrait, Select}
 use crate::store::db::error::StoreError;
 
 /// The rows of all finders; a row that several of them find comes several times.
-pub(crate) async fn any_of<E: EntityTrait>(
+pub(crate) async fn union_all<E: EntityTrait>(
     connection: &impl ConnectionTrait,
     finders: impl IntoIterator<Item = Select<E>>,
 ) -> Result<Vec<E::Model>, StoreError> {

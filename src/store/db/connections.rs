@@ -37,44 +37,6 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// The numbers of a list of JSON that is a statement's first value, as a query: one statement, however many there are.
-pub(crate) fn numbers(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => {
-            "(SELECT CAST(value AS BIGINT) AS value FROM json_array_elements_text(CAST($1 AS JSON)) AS given(value))"
-        }
-        _ => "(SELECT value FROM json_each($1))",
-    }
-}
-
-/// How rows of a table are joined to what is given: only where there are some, or also where there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Join {
-    Some,
-    Any,
-}
-
-/// Joins the rows of a table for which a condition holds, looked up for each row that is given before it. Left to
-/// itself `PostgreSQL` takes any list to be long, goes through the whole table while that is small, and keeps to that
-/// plan while the table grows.
-pub(crate) fn looked_up(
-    backend: DbBackend,
-    join: Join,
-    (table, name): (&str, &str),
-    condition: &str,
-) -> String {
-    let (kind, on) = match join {
-        Join::Some => ("CROSS", ""),
-        Join::Any => ("LEFT", "ON TRUE"),
-    };
-    match backend {
-        DbBackend::Postgres => format!(
-            "{kind} JOIN LATERAL (SELECT * FROM {table} AS {name} WHERE {condition} OFFSET 0) AS {name} {on}"
-        ),
-        _ => format!("{kind} JOIN {table} AS {name} ON {condition}"),
-    }
-}
-
 /// Lets one process at a time migrate. The number means nothing; it is ours alone.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// A write that changes nothing but this row.
@@ -190,7 +152,6 @@ mod tests {
     use sea_orm::Statement;
 
     use super::*;
-    use crate::store::lanes::{self, LaneKind};
     use crate::store::testing::stores;
 
     /// sqlx compiles the loading of extensions in; nothing may turn it on.
@@ -203,32 +164,6 @@ mod tests {
             let statement = Statement::from_string(test.store.backend(), text);
             let refused = test.store.reader().query_one_raw(statement).await.unwrap_err().to_string();
             assert!(refused.contains("not authorized"), "{refused}");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_a_list_names_is_looked_up_one_by_one_however_few_rows_there_are() {
-        for test in stores().await {
-            let backend = test.store.backend();
-            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
-            let tx = test.store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
-            tx.commit().await.unwrap();
-            let condition = "l.kind = 'endpoint' AND l.key = CAST(given.value AS TEXT)";
-            let (explain, column, by_key) = match backend {
-                DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN", "using lanes_pkey"),
-                _ => ("EXPLAIN QUERY PLAN", "detail", "(kind=? AND key=?)"),
-            };
-            for (join, found) in [(Join::Some, 2), (Join::Any, 3)] {
-                let joined = looked_up(backend, join, ("lanes", "l"), condition);
-                let sql = format!("SELECT l.epoch FROM {} AS given {joined}", numbers(backend));
-                let given = |sql| Statement::from_sql_and_values(backend, sql, ["[7, 999, 1000]".into()]);
-                let steps =
-                    test.store.reader().query_all_raw(given(format!("{explain} {sql}"))).await.unwrap();
-                let steps: Vec<String> = steps.iter().map(|step| step.try_get("", column).unwrap()).collect();
-                assert!(steps.iter().any(|step| step.contains(by_key)), "{steps:#?}");
-                assert_eq!(test.store.reader().query_all_raw(given(sql)).await.unwrap().len(), found);
-            }
         }
     }
 

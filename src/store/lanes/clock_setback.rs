@@ -8,22 +8,23 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, Statement, Value};
 
 use crate::store::db::column::RowRef;
-use crate::store::db::database::Store;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LEFT};
+use crate::store::db::sql::{self, dialect};
+use crate::store::lanes::{self, ABANDONED};
 
 /// The present moment of the database.
 pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     let backend = store.backend();
-    let sql = format!("SELECT {} AS present", lanes::clock(backend));
+    let sql = format!("SELECT {} AS present", dialect(backend).clock());
     let row = store.reader().query_one_raw(Statement::from_string(backend, sql)).await?;
     let present = row.ok_or(StoreError::Stale)?.try_get("", "present")?;
     RowRef { table: "clock", id: "now" }.moment(present)
 }
 
 /// Makes all lanes due now that wait for a later moment. Whoever has nothing to do yet waits again.
-pub async fn make_lanes_due(store: &Store) -> Result<u64, StoreError> {
-    let now = lanes::now(store.backend());
+pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
+    let now = sql::now(store.backend());
     let statement = Query::update()
         .table("lanes")
         .value("next_due_at", now.clone())
@@ -36,11 +37,11 @@ pub async fn make_lanes_due(store: &Store) -> Result<u64, StoreError> {
 }
 
 /// Ends leases that reach further than any that is given now: whoever lives has renewed his meanwhile.
-pub async fn end_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
-    let latest = lanes::later(&lanes::now(store.backend()), longest);
+pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
+    let latest = lanes::later(&sql::now(store.backend()), longest);
     let statement = Query::update()
         .table("lanes")
-        .value("lease_until", LEFT)
+        .value("lease_until", ABANDONED)
         .and_where(Expr::col("lease_until").gt(latest))
         .to_owned();
     let tx = store.begin().await?;
@@ -51,7 +52,7 @@ pub async fn end_leases_beyond(store: &Store, longest: Duration) -> Result<u64, 
 
 /// Has deliveries that wait for another attempt wait from now on for as long as was meant, where that was written at a
 /// moment that is still to come.
-pub async fn postpone_deliveries_no_longer(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+pub async fn restore_delivery_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
         WHERE state = 'pending' AND updated_at > $1";
     let values: [Value; 1] = [now.as_microsecond().into()];
@@ -93,12 +94,12 @@ mod tests {
             lanes::release(&tx, &claimed[0], Some(SET_BACK)).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
-            assert_eq!(make_lanes_due(store).await.unwrap(), 1);
+            assert_eq!(make_waiting_lanes_due(store).await.unwrap(), 1);
             let again = claim(LEASE).await;
             assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
-            assert_eq!(end_leases_beyond(store, LEASE * 2).await.unwrap(), 1, "not what is held now");
+            assert_eq!(expire_leases_beyond(store, LEASE * 2).await.unwrap(), 1, "not what is held now");
             let tx = store.begin().await.unwrap();
-            abandoned::appoint(&tx, LaneKind::Endpoint, "3").await.unwrap();
+            abandoned::schedule_at_start(&tx, LaneKind::Endpoint, "3").await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim(LEASE).await.len(), 2);
             let behind =
@@ -130,7 +131,7 @@ mod tests {
             deliveries::add(&tx, &[(delivery(2, later(300)), kind)], now).await.unwrap();
             tx.commit().await.unwrap();
             for moved in [1, 0] {
-                assert_eq!(postpone_deliveries_no_longer(&test.store, now).await.unwrap(), moved);
+                assert_eq!(restore_delivery_delays(&test.store, now).await.unwrap(), moved);
             }
             let tx = test.store.begin().await.unwrap();
             let due = delivery_queue::next_due_owned_by_each(&tx, &[ID]).await.unwrap();

@@ -1,0 +1,50 @@
+//! Pages of a list, and the one query that loads them.
+
+use sea_orm::{EntityTrait, FromQueryResult, PaginatorTrait, QuerySelect, Select};
+
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+
+/// A page of a list. Pages are numbered from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    pub number: u64,
+    pub per_page: u64,
+}
+
+impl Page {
+    /// Rows before this page.
+    pub(crate) fn offset(self) -> u64 {
+        self.number.saturating_sub(1).saturating_mul(self.per_page)
+    }
+}
+
+/// Loads a page of the selected rows. Returns it with the number of rows on all pages.
+pub(crate) async fn load<E, T>(
+    store: &Store,
+    select: Select<E>,
+    page: Page,
+) -> Result<(Vec<T>, u64), StoreError>
+where
+    E: EntityTrait,
+    E::Model: FromQueryResult + Send + Sync,
+    T: TryFrom<E::Model, Error = StoreError>,
+{
+    let (rows, total) = load_rows(store, select, page).await?;
+    Ok((rows.into_iter().map(T::try_from).collect::<Result<_, _>>()?, total))
+}
+
+/// The same, with the rows as they are.
+pub(crate) async fn load_rows<E>(
+    store: &Store,
+    select: Select<E>,
+    page: Page,
+) -> Result<(Vec<E::Model>, u64), StoreError>
+where
+    E: EntityTrait,
+    E::Model: FromQueryResult + Send + Sync,
+{
+    let total = select.clone().count(store.reader()).await?;
+    let rows = select.offset(page.offset()).limit(page.per_page).all(store.reader()).await?;
+    Ok((rows, total))
+}
