@@ -15,6 +15,7 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::extract::path_ids;
 use crate::http::forms::violation::strict_date;
+use crate::store::db::page::Page;
 
 /// The most items a page holds.
 const PER_PAGE_MAX: u64 = 100;
@@ -22,13 +23,6 @@ const PER_PAGE_MAX: u64 = 100;
 /// The pairs of a query string.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
-
-/// Which page of a list is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Page {
-    pub(crate) number: u64,
-    pub(crate) per_page: u64,
-}
 
 impl Query {
     pub(crate) fn of(text: &str) -> Self {

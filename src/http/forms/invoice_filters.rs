@@ -10,9 +10,10 @@ use url::form_urlencoded;
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::InvoiceId;
-use crate::http::extract::query::{Page, Query};
+use crate::http::extract::query::Query;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::violation::strict_date;
+use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::http::extract::query::Page;
+use crate::store::db::page::Page;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Paginator<T> {
