@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["actors::wake"],
     // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
     &["actors::taxpayer::command"],
-    &["actors::taxpayer::door"],
+    &["actors::taxpayer::handle"],
     &[
         "actors::taxpayer",
         "actors::pipeline",
@@ -247,7 +247,7 @@ fn a_violation_is_found_however_it_is_written() {
         ("src/store/lanes.rs", "fn wake() {\n    crate::actors::pipeline::wake();\n}"),
         ("src/store/lanes.rs", "use crate::authority::Client;"),
         ("src/actors/inbound/pull.rs", "use super::super::pipeline::Wake;"),
-        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::{\n    desk::{Desk},\n};"),
+        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::{\n    unit_of_work::{UnitOfWork},\n};"),
         ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::House;\n}"),
         ("src/ledger/mod.rs", "use crate::domain::money;"),
         ("src/domain/invoice.rs", "use tokio::spawn;"),
@@ -265,7 +265,7 @@ fn what_the_law_allows_is_no_violation() {
     let allowed = [
         ("src/store/lanes.rs", "use crate::domain::money;\nuse sea_orm::Value;"),
         ("src/actors/inbound/pull.rs", "use super::inbox;\nuse crate::actors::supervision::Tree;"),
-        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::door::Taxpayers;"),
+        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::handle::TaxpayerHandle;"),
         ("src/domain/invoice.rs", "// crate::store\nuse std::time::Duration;"),
         ("src/domain/invoice.rs", "#[cfg(test)]\nmod tests {\n    use super::*;\n    use tokio::test;\n}"),
         ("src/app/serve.rs", "use crate::http;\nuse sandbox::Authority;"),

@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use einvoice::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange, Which};
-use einvoice::actors::taxpayer::door::{Failure, Taxpayers};
+use einvoice::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};
+use einvoice::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use einvoice::app::House;
 use einvoice::domain::events::delivery::ScheduleChange;
+use einvoice::domain::invoice::invoice_ref::InvoiceRef;
 use einvoice::domain::kernel::audit::Actor;
 use einvoice::domain::kernel::codes::{SettableStatus, UniqueNoType};
 use einvoice::domain::kernel::fault::Faults;
@@ -43,7 +44,7 @@ struct Seat {
 }
 
 pub(crate) struct Crowd {
-    taxpayers: Arc<Taxpayers>,
+    taxpayers: Arc<TaxpayerHandle>,
     seats: Vec<Seat>,
     pub(crate) endpoints: Range<usize>,
     /// Commands that were refused because the database was too busy, and sent again.
@@ -118,12 +119,12 @@ impl Crowd {
 
     async fn act(&self, seat: &Seat, number: usize) {
         let status = seat.next.get();
-        let which = Which { kind: UniqueNoType::Irn, text: seat.irn.clone() };
+        let which = InvoiceRef { kind: UniqueNoType::Irn, text: seat.irn.clone() };
         // Refused where the database had no turn for it in 5 s; whoever is told so comes back.
         while let Err(failure) =
             self.taxpayers.set_status(seat.taxpayer, which.clone(), status, remark(number)).await
         {
-            assert!(matches!(failure, Failure::Store(StoreError::Unavailable(_))), "{failure}");
+            assert!(matches!(failure, TaxpayerError::Store(StoreError::Unavailable(_))), "{failure}");
             self.put_off.set(self.put_off.get() + 1);
             sleep(COME_BACK).await;
         }

@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
-use crate::actors::taxpayer::command::FoundOut;
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::command::VerificationResult;
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, Entity};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -35,7 +35,7 @@ const AGAIN_MAX: SignedDuration = SignedDuration::from_hours(24);
 #[derive(Clone)]
 pub struct Verifier {
     pub store: Store,
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     pub clock: SharedClock,
     /// The entity that lists the businesses; without one each business id is an entity of its own.
@@ -121,10 +121,10 @@ impl Verifier {
         }
     }
 
-    async fn record(&self, taxpayer: &Taxpayer, found: Verification) -> Result<Taxpayer, Failure> {
+    async fn record(&self, taxpayer: &Taxpayer, found: Verification) -> Result<Taxpayer, TaxpayerError> {
         let recorded = self
             .taxpayers
-            .record_verification(taxpayer.id, FoundOut { found, by: None, reason: None })
+            .record_verification(taxpayer.id, VerificationResult { found, by: None, reason: None })
             .await?;
         if recorded.verification != taxpayer.verification && !recorded.verification.is_verified() {
             let reason = recorded.verification.reason();

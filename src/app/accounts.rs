@@ -10,8 +10,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
-use crate::actors::taxpayer::Desktop;
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::TaxpayerDeps;
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
 use crate::app::house::open_patiently;
@@ -95,20 +95,20 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
     let store = open_patiently(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let arbiters = Arc::new(Arbiters::start(1));
-    let desktop = Desktop {
+    let desktop = TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
         wakers: Wakers::default(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
-    let taxpayers = Taxpayers::new(desktop, &Tree::new(clock), &arbiters, AdmissionLimits::default());
+    let taxpayers = TaxpayerHandle::new(desktop, &Tree::new(clock), &arbiters, AdmissionLimits::default());
     let changed = taxpayers.set_subscription(TaxpayerId(id), to, Actor::CommandLine).await;
     arbiters.stop();
     arbiters.join().await;
     store.close().await;
     match changed {
-        Err(Failure::Refused(Refusal::TaxpayerNotFound)) => Err(StartError::NoTaxpayer(id)),
+        Err(TaxpayerError::Refused(Refusal::TaxpayerNotFound)) => Err(StartError::NoTaxpayer(id)),
         other => other.map(drop).map_err(StartError::from),
     }
 }

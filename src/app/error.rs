@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::actors::checkpoint::CheckpointError;
-use crate::actors::taxpayer::door::Failure;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityBuildError, CryptoError};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::checkpoint::InvalidCheckpointKey;
@@ -40,7 +40,7 @@ pub enum StartError {
     #[error("panics would end the process: {0}")]
     Panics(&'static str),
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
     #[error("the password cannot be hashed")]
     Password,
     #[error("an account with the email {0} exists already")]

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
-use crate::actors::taxpayer::door::Failure;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::app::error::StartError;
 use crate::app::house::House;
 use crate::config::{AuthorityMode, Environment, Settings};
@@ -63,7 +63,9 @@ pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accou
     }
     match make(house, settings, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
         // Another process makes them at the same moment.
-        Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Books(Failure::Refused(_))) => Ok(None),
+        Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Books(TaxpayerError::Refused(_))) => {
+            Ok(None)
+        }
         made => made.map(Some),
     }
 }
@@ -114,7 +116,7 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
             password_hash,
             must_change_password: true,
         },
-        taken: Faults::default(),
+        conflicts: Faults::default(),
     })
 }
 

@@ -17,8 +17,8 @@ use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule as ReconcilerSchedule};
 use crate::actors::reference::Snapshot;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
-use crate::actors::taxpayer::Desktop;
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::TaxpayerDeps;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::wake::Wakers;
 use crate::app::checkpoint::checkpointer;
 use crate::app::error::StartError;
@@ -50,7 +50,7 @@ pub struct House {
     pub catalog: SharedCatalog,
     pub clock: SharedClock,
     pub tree: Tree,
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
     pub reconciliations: Arc<Reconciliations>,
@@ -124,7 +124,7 @@ impl House {
         let arbiters = Arc::new(Arbiters::start(std::thread::available_parallelism().map_or(1, Into::into)));
         let wakers = Wakers::default();
         let desktop = desktop(settings, &store, &clock, &wakers);
-        let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, limits(settings)));
+        let taxpayers = Arc::new(TaxpayerHandle::new(desktop, &tree, &arbiters, limits(settings)));
         let pipeline = Pipeline {
             taxpayers: Arc::clone(&taxpayers),
             store: store.clone(),
@@ -235,7 +235,7 @@ fn webhook_addresses(settings: &Settings) -> AddressPolicy {
 fn inbound(
     settings: &Settings,
     store: &Store,
-    taxpayers: &Arc<Taxpayers>,
+    taxpayers: &Arc<TaxpayerHandle>,
     authority: &Authority,
 ) -> Arc<Inbound> {
     let policy = settings.accounts.verification;
@@ -260,8 +260,13 @@ async fn pull(
 }
 
 /// What every bookkeeper works with.
-pub(super) fn desktop(settings: &Settings, store: &Store, clock: &SharedClock, wakers: &Wakers) -> Desktop {
-    Desktop {
+pub(super) fn desktop(
+    settings: &Settings,
+    store: &Store,
+    clock: &SharedClock,
+    wakers: &Wakers,
+) -> TaxpayerDeps {
+    TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
         wakers: wakers.clone(),
@@ -294,7 +299,7 @@ pub(super) fn reconciliations(
 async fn reconciler(
     (settings, owner): (&Settings, &str),
     (store, clock): (&Store, &SharedClock),
-    (taxpayers, authority): (&Arc<Taxpayers>, &Authority),
+    (taxpayers, authority): (&Arc<TaxpayerHandle>, &Authority),
     door: &Arc<Reconciliations>,
 ) -> Result<Reconciler, StartError> {
     let schedule = ReconcilerSchedule { owner: owner.to_owned(), ..reconciler_schedule(settings) };
@@ -336,7 +341,7 @@ fn limits(settings: &Settings) -> AdmissionLimits {
 fn delivery(
     settings: &Settings,
     urls: &AddressPolicy,
-    (store, taxpayers, clock): (&Store, &Arc<Taxpayers>, &SharedClock),
+    (store, taxpayers, clock): (&Store, &Arc<TaxpayerHandle>, &SharedClock),
     wakers: &Wakers,
 ) -> Result<DeliveryDeps, StartError> {
     let webhooks = &settings.webhooks;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule};
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::wake::Wakers;
 use crate::app::error::StartError;
 use crate::app::house::{desktop, open_patiently, reconciler_schedule, reconciliations};
@@ -83,7 +83,7 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
     let reconciler = authority.map(|authority| {
         let desktop = desktop(&settings, &store, &clock, &Wakers::default());
         let taxpayers =
-            Taxpayers::new(desktop, &Tree::new(clock.clone()), &arbiters, AdmissionLimits::default());
+            TaxpayerHandle::new(desktop, &Tree::new(clock.clone()), &arbiters, AdmissionLimits::default());
         let schedule = Schedule { rhythm: Rhythm::Guest, ..reconciler_schedule(&settings) };
         Reconciler::new((store.clone(), clock), Arc::new(taxpayers), authority, schedule, Arc::clone(&door))
     });
@@ -101,7 +101,7 @@ async fn compared(
     (taxpayer, day): (TaxpayerId, Date),
 ) -> Result<Reconciled, StartError> {
     let asked = door.ask(taxpayer, day, None).await.map_err(|failure| match failure {
-        Failure::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
+        TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
         other => other.into(),
     })?;
     let deadline = Instant::now() + PATIENCE;

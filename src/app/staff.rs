@@ -20,7 +20,7 @@ use crate::actors::reference::SnapshotActor;
 use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask as Chore};
 use crate::actors::supervision::{ActorKind, Arbiters, Tree, watchdog};
 use crate::actors::sweeper::{Broom, SweeperActor};
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::verification::{Verifier, VerifierActor};
 use crate::actors::wake::Wakers;
 use crate::actors::{delivery as pool, pipeline};
@@ -59,7 +59,7 @@ impl Staff {
     pub(super) fn hire(
         settings: &Settings,
         (tree, arbiters): (&Tree, &Arc<Arbiters>),
-        (owner, wakers, taxpayers): (&str, &Wakers, &Arc<Taxpayers>),
+        (owner, wakers, taxpayers): (&str, &Wakers, &Arc<TaxpayerHandle>),
         (gear, delivery): (Gear, &Arc<DeliveryDeps>),
         (snapshot, pull, reconciler): (Addr<SnapshotActor>, Addr<PullActor>, Addr<ReconcilerActor>),
     ) -> Self {
@@ -130,7 +130,7 @@ impl Staff {
 /// What asks the authority who taxpayers are.
 fn verifier(
     settings: &Settings,
-    (taxpayers, gear): (&Arc<Taxpayers>, &Gear),
+    (taxpayers, gear): (&Arc<TaxpayerHandle>, &Gear),
     (owner, lease): (&str, Duration),
 ) -> Verifier {
     let entity_id = &settings.authority.entity_id;
@@ -148,7 +148,7 @@ fn verifier(
 /// Who sees outages of the authority, and who tells of them.
 fn outages(
     settings: &Settings,
-    (taxpayers, gear): (&Arc<Taxpayers>, &Gear),
+    (taxpayers, gear): (&Arc<TaxpayerHandle>, &Gear),
     (owner, lease): (&str, Duration),
 ) -> (Watch, Crier) {
     let quiet = i64::try_from(settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
@@ -167,7 +167,7 @@ fn outages(
     (watch, crier)
 }
 
-type Registries<'a> = (&'a Arc<Taxpayers>, &'a Arc<PipelineActors>, &'a Arc<WebhookActors>);
+type Registries<'a> = (&'a Arc<TaxpayerHandle>, &'a Arc<PipelineActors>, &'a Arc<WebhookActors>);
 
 /// What the janitor does: actors without work leave, those that gave up may start again once they have rested,
 /// actors at one thing for too long are reported.

@@ -2,6 +2,7 @@
 //! an id, a customer from the books and a state. What the contract stores but does not echo stays in `extras`.
 
 pub mod batch;
+pub mod invoice_ref;
 pub mod invoice_view;
 pub mod irn;
 pub mod item;

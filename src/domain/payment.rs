@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
 use crate::domain::kernel::fault::Fault;
@@ -26,6 +27,15 @@ pub enum PaymentChange {
     Rejected,
     Paid,
     Partial(Amount),
+}
+
+/// A change of an invoice's payment, and the texts that the ledger keeps with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentUpdate {
+    pub invoice: InvoiceRef,
+    pub notice: PaymentChange,
+    pub reference: Option<String>,
+    pub remark: String,
 }
 
 impl From<RelayedPaymentStatus> for PaymentChange {

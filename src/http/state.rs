@@ -16,7 +16,7 @@ use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::Reconciliations;
 use crate::actors::supervision::Tree;
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::authority::Authority;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -39,7 +39,7 @@ use crate::webhook::AddressPolicy;
 /// Shared by all handlers as `web::Data<ApiState>`.
 pub struct ApiState {
     pub store: Store,
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
     pub reconciliations: Arc<Reconciliations>,

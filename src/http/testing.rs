@@ -16,8 +16,8 @@ use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
 use crate::actors::reconciliation::Reconciliations;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
-use crate::actors::taxpayer::Desktop;
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::TaxpayerDeps;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::wake::Wakers;
 use crate::authority::Authority;
 use crate::authority::testing::authority;
@@ -116,14 +116,14 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
     let wakers = Wakers::default();
-    let desktop = Desktop {
+    let desktop = TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
         wakers: wakers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
-    let taxpayers = Arc::new(Taxpayers::new(desktop, &tree, &arbiters, AdmissionLimits::default()));
+    let taxpayers = Arc::new(TaxpayerHandle::new(desktop, &tree, &arbiters, AdmissionLimits::default()));
     let authority = unreachable_authority(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());

@@ -21,7 +21,7 @@ use crate::actors::delivery::target::DeliveryTarget;
 use crate::actors::delivery::token_cache::TokenCache;
 use crate::actors::dispatch::Handled;
 use crate::actors::incidents::Incidents;
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::waiters::Waiters;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint_health::{CircuitPolicy, CircuitState, FailureStreak};
@@ -52,7 +52,7 @@ const REPLAY_EVERY: u32 = 8;
 /// What delivering takes.
 pub struct DeliveryDeps {
     pub store: Store,
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     pub client: GuardedClient,
     /// The access tokens of endpoints, and the connections of sign-ins.
     pub tokens: TokenCache,
@@ -80,7 +80,7 @@ pub(super) enum DeliveryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
     #[error("the signing secret cannot be used: {0}")]
     Secret(#[from] webhook::SecretFault),
     #[error("an attempt panicked")]

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::taxpayer::command::RenewedToken;
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::clock::SharedClock;
@@ -127,7 +127,7 @@ impl DeliveryDeps {
 struct TokenRefresh {
     taxpayer: TaxpayerId,
     store: Store,
-    taxpayers: Arc<Taxpayers>,
+    taxpayers: Arc<TaxpayerHandle>,
     client: GuardedClient,
     clock: SharedClock,
 }
@@ -184,7 +184,7 @@ impl TokenRefresh {
     /// Has the books take a new refresh token.
     async fn keep(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
         let Some(renewed) = slot.unkept.clone() else { return Ok(()) };
-        match self.taxpayers.keep_refresh_token(self.taxpayer, renewed).await {
+        match self.taxpayers.store_refresh_token(self.taxpayer, renewed).await {
             Ok(()) => {
                 slot.unkept = None;
                 Ok(())
@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
     use crate::actors::supervision::Arbiters;
-    use crate::actors::taxpayer::command::{IntegrationOrder, Onboarding};
+    use crate::actors::taxpayer::command::{IntegrationChange, Onboarding};
     use crate::actors::waiters::Waiters;
     use crate::domain::events::endpoint_health::CircuitPolicy;
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
@@ -257,7 +257,7 @@ mod tests {
         /// A taxpayer whose tokens come from a server, for a refresh token.
         async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
             let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
-            let taxpayers = Arc::new(Taxpayers::in_tests(&test.store, clock.clone(), &arbiters));
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
             taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
             let policy = AddressPolicy::new(vec!["127.0.0.0/8".parse().unwrap()]);
             let deps = DeliveryDeps {
@@ -287,7 +287,7 @@ mod tests {
                 scope: None,
                 authentication: ClientAuthentication::Basic,
             };
-            let order = IntegrationOrder {
+            let order = IntegrationChange {
                 erp_system: None,
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
                 origin: Origin::of(ORIGIN),
@@ -404,7 +404,7 @@ mod tests {
                 }
                 let (used, given) = ("refresh-0".to_owned().into(), "refresh-1".to_owned().into());
                 let other = RenewedToken { used, given };
-                house.deps.taxpayers.keep_refresh_token(ID, other).await.unwrap();
+                house.deps.taxpayers.store_refresh_token(ID, other).await.unwrap();
                 let head =
                     format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
                 stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
@@ -430,7 +430,7 @@ mod tests {
             let keep = async |used: &str, given: &str| {
                 let (used, given) = (used.to_owned().into(), given.to_owned().into());
                 let token = RenewedToken { used, given };
-                house.deps.taxpayers.keep_refresh_token(ID, token).await.unwrap();
+                house.deps.taxpayers.store_refresh_token(ID, token).await.unwrap();
                 house.stored().await
             };
             assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
 
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -22,7 +22,7 @@ const NOTICES_AT_ONCE: usize = 32;
 /// Works with what the authority says of invoices.
 pub struct Inbound {
     pub(super) store: Store,
-    pub(super) taxpayers: Arc<Taxpayers>,
+    pub(super) taxpayers: Arc<TaxpayerHandle>,
     pub(super) authority: Authority,
     pub(super) slots: Semaphore,
     policy: VerificationPolicy,
@@ -32,7 +32,7 @@ pub struct Inbound {
 impl Inbound {
     pub fn new(
         store: Store,
-        taxpayers: Arc<Taxpayers>,
+        taxpayers: Arc<TaxpayerHandle>,
         authority: Authority,
         policy: VerificationPolicy,
     ) -> Self {
@@ -99,7 +99,7 @@ pub enum Unresolved {
     #[error(transparent)]
     Other(#[from] OtherInvoice),
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
 }
 
 impl From<AuthorityFailure> for Unresolved {
@@ -111,6 +111,6 @@ impl From<AuthorityFailure> for Unresolved {
 
 impl From<StoreError> for Unresolved {
     fn from(error: StoreError) -> Self {
-        Self::Books(Failure::Store(error))
+        Self::Books(TaxpayerError::Store(error))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::actors::inbound::desk::Inbound;
-use crate::actors::taxpayer::door::Failure;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -31,20 +31,20 @@ pub struct Document {
 #[derive(Debug, thiserror::Error)]
 pub enum InboxFailure {
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
     #[error(transparent)]
     Authority(#[from] AuthorityFailure),
 }
 
 impl From<StoreError> for InboxFailure {
     fn from(error: StoreError) -> Self {
-        Self::Books(Failure::Store(error))
+        Self::Books(TaxpayerError::Store(error))
     }
 }
 
 impl From<Refusal> for InboxFailure {
     fn from(refusal: Refusal) -> Self {
-        Self::Books(Failure::Refused(refusal))
+        Self::Books(TaxpayerError::Refused(refusal))
     }
 }
 

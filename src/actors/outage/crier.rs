@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{NotifiedBatch, Outage, OutageNotice};
@@ -25,7 +25,7 @@ const AFTER_MISS: Duration = Duration::from_secs(1);
 pub struct Crier {
     pub store: Store,
     pub clock: SharedClock,
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     /// Names this process in the lease.
     pub owner: String,
     pub lease: Duration,
@@ -61,7 +61,7 @@ impl Crier {
 
     /// Whether a taxpayer has had its turn. One whose books cannot be written at all has had it.
     async fn tell(&self, id: TaxpayerId, notice: OutageNotice) -> bool {
-        let Err(failure) = self.taxpayers.tell_outage(id, notice).await else { return true };
+        let Err(failure) = self.taxpayers.notify_outage(id, notice).await else { return true };
         let is_passing = is_passing(&failure);
         if is_passing {
             tracing::info!(taxpayer = %id, %failure, "a taxpayer could not be told of an outage yet");
@@ -92,11 +92,15 @@ impl Crier {
 }
 
 /// Whether the same may work in a moment.
-fn is_passing(failure: &Failure) -> bool {
+fn is_passing(failure: &TaxpayerError) -> bool {
     match failure {
-        Failure::Busy { .. } | Failure::Overloaded { .. } | Failure::Interrupted { .. } => true,
-        Failure::Store(error) => !matches!(error, StoreError::Corrupt { .. }),
-        Failure::Refused(_) | Failure::Quarantined { .. } | Failure::CarriedOut => false,
+        TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. } | TaxpayerError::Interrupted { .. } => {
+            true
+        }
+        TaxpayerError::Store(error) => !matches!(error, StoreError::Corrupt { .. }),
+        TaxpayerError::Refused(_) | TaxpayerError::Quarantined { .. } | TaxpayerError::AlreadyProcessed => {
+            false
+        }
     }
 }
 
@@ -135,7 +139,7 @@ mod tests {
     impl Replica {
         fn new(test: &TestStore, name: &str, clock: &Arc<MockClock>) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
-            let taxpayers = Arc::new(Taxpayers::in_tests(&test.store, clock.clone(), &arbiters));
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
             let (store, quiet) = (test.store.clone(), SignedDuration::try_from(QUIET).unwrap());
             let watch = Watch { store: store.clone(), clock: clock.clone(), quiet };
             let (owner, lease) = (name.to_owned(), Duration::from_secs(30));
@@ -296,11 +300,11 @@ mod tests {
             // The first was told, and then the process was gone before its place was written down.
             let notice = last(&test).await.notice().unwrap();
             let twice = [notice.clone(), notice.clone()]
-                .map(|notice| replica.crier.taxpayers.tell_outage(TaxpayerId(1), notice));
+                .map(|notice| replica.crier.taxpayers.notify_outage(TaxpayerId(1), notice));
             assert!(futures_util::future::join_all(twice).await.into_iter().all(|told| told.is_ok()));
             let other = Replica::new(&test, "two", &replica.clock);
             other.tell_all().await;
-            other.crier.taxpayers.tell_outage(TaxpayerId(2), notice).await.unwrap();
+            other.crier.taxpayers.notify_outage(TaxpayerId(2), notice).await.unwrap();
             assert_eq!((names(&test, 1).await, names(&test, 2).await), (vec![STARTED], vec![STARTED]));
             replica.close().await;
             other.close().await;

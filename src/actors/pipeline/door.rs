@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::actors::pipeline::backlog::Backlog;
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::waiters::Waiters;
 use crate::authority::{Authority, AuthorityFailure, CallerAccount, Confirmation, CryptoError};
 use crate::domain::invoice::irn::Irn;
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Starts runs, waits for them, relays.
 pub struct Pipeline {
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     pub store: Store,
     pub authority: Authority,
     pub waiters: Waiters<RunId>,
@@ -45,7 +45,7 @@ pub struct Receipt {
 #[derive(Debug, thiserror::Error)]
 pub enum RelayFailure {
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
     #[error(transparent)]
     Authority(#[from] AuthorityFailure),
     /// The authority answered with a document that cannot be read.
@@ -61,7 +61,7 @@ impl Pipeline {
         taxpayer: TaxpayerId,
         request: RunRequest,
         patience: Duration,
-    ) -> Result<Run, Failure> {
+    ) -> Result<Run, TaxpayerError> {
         let Run { id, taxpayer_id, digest, .. } = self.taxpayers.open_run(taxpayer, request).await?;
         let deadline = Instant::now() + patience;
         let place = self.waiters.join(id);
@@ -71,7 +71,7 @@ impl Pipeline {
             let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
                 // Somebody sent other content for this IRN meanwhile: what it comes to is not ours to tell.
-                return Err(Failure::Refused(Refusal::IrnContentChanged));
+                return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
             }
             if run.is_settled() || Instant::now() >= deadline {
                 return Ok(run);
@@ -83,9 +83,9 @@ impl Pipeline {
         }
     }
 
-    async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, Failure> {
+    async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, TaxpayerError> {
         let found = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await;
-        found.map_err(Failure::Store)?.ok_or(Failure::Refused(Refusal::RunNotFound))
+        found.map_err(TaxpayerError::Store)?.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }
 
     /// What the authority knows of an invoice.
@@ -123,15 +123,16 @@ impl Pipeline {
     }
 
     /// The authority knows one spelling of an IRN: that of its submission or of the stored invoice.
-    async fn spelled(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, Failure> {
+    async fn spelled(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let (reader, key) = (self.store.reader(), irn.key());
-        let runs = runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(Failure::Store)?;
+        let runs =
+            runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(TaxpayerError::Store)?;
         if let Some(run) = runs.into_iter().find(|run| run.operation == Operation::Submit) {
             return Ok(run.irn);
         }
         let kind = UniqueNoType::Irn;
         let stored = invoices::owned_by_with_unique_no(&self.store, taxpayer, kind, irn.as_str()).await;
-        Ok(stored.map_err(Failure::Store)?.map_or_else(|| irn.clone(), |invoice| invoice.irn))
+        Ok(stored.map_err(TaxpayerError::Store)?.map_or_else(|| irn.clone(), |invoice| invoice.irn))
     }
 
     /// Confirms the receipt of a transmission. The authority takes it any number of times.
@@ -151,9 +152,9 @@ impl Pipeline {
         taxpayer: TaxpayerId,
         irn: &Irn,
         operation: Option<Operation>,
-    ) -> Result<Run, Failure> {
+    ) -> Result<Run, TaxpayerError> {
         let found = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
-        let runs = found.map_err(Failure::Store)?.into_iter();
+        let runs = found.map_err(TaxpayerError::Store)?.into_iter();
         let rank = |run: &Run| match run.operation {
             Operation::Transmit => 2,
             Operation::Submit => 1,
@@ -161,6 +162,6 @@ impl Pipeline {
         };
         let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation));
         let latest = meant.max_by_key(|run| (rank(run), run.updated_at));
-        latest.ok_or(Failure::Refused(Refusal::RunNotFound))
+        latest.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }
 }

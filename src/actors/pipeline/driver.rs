@@ -14,7 +14,7 @@ use crate::actors::pipeline::pace::Pace;
 use crate::actors::pipeline::steps::Caller;
 use crate::actors::pipeline::verdict::verdict;
 use crate::actors::taxpayer::command::StepOutcome;
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CallerAccount, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -27,7 +27,7 @@ use crate::store::runs;
 /// What driving a run takes.
 pub struct Gear {
     pub store: Store,
-    pub taxpayers: Arc<Taxpayers>,
+    pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     /// Without keys the provisional QR code stays.
     pub keys: Option<CryptoKeys>,
@@ -43,13 +43,13 @@ pub(super) enum Stop {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
 }
 
 impl Stop {
     /// Another has taken the lane: it is not ours to give back.
     pub(super) fn is_stale(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Stale) | Self::Books(Failure::Store(StoreError::Stale)))
+        matches!(self, Self::Store(StoreError::Stale) | Self::Books(TaxpayerError::Store(StoreError::Stale)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::Offset;
 
 use crate::actors::reconciliation::door::Reconciliations;
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
@@ -39,7 +39,7 @@ pub struct Schedule {
 #[derive(Clone)]
 pub struct Reconciler {
     pub(super) store: Store,
-    pub(super) taxpayers: Arc<Taxpayers>,
+    pub(super) taxpayers: Arc<TaxpayerHandle>,
     pub(super) authority: Authority,
     pub(super) clock: SharedClock,
     pub(super) schedule: Schedule,
@@ -49,7 +49,7 @@ pub struct Reconciler {
 impl Reconciler {
     pub fn new(
         (store, clock): (Store, SharedClock),
-        taxpayers: Arc<Taxpayers>,
+        taxpayers: Arc<TaxpayerHandle>,
         authority: Authority,
         schedule: Schedule,
         door: Arc<Reconciliations>,
@@ -72,7 +72,7 @@ pub(super) enum BrokenOff {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Books(#[from] Failure),
+    Books(#[from] TaxpayerError),
 }
 
 impl BrokenOff {
@@ -82,7 +82,7 @@ impl BrokenOff {
             Self::Nobody | Self::TooFarBack(_) | Self::TooOften => true,
             Self::Authority(failure) => failure.is_final(),
             Self::Store(error) => matches!(error, StoreError::Corrupt { .. }),
-            Self::Books(failure) => matches!(failure, Failure::Quarantined { .. }),
+            Self::Books(failure) => matches!(failure, TaxpayerError::Quarantined { .. }),
         }
     }
 }

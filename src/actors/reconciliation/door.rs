@@ -7,7 +7,7 @@ use jiff::tz::Offset;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use crate::actors::taxpayer::door::Failure;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::fault::Fault;
@@ -47,17 +47,17 @@ impl Reconciliations {
         taxpayer: TaxpayerId,
         day: Date,
         operator: Option<OperatorRequest>,
-    ) -> Result<Reconciliation, Failure> {
+    ) -> Result<Reconciliation, TaxpayerError> {
         let now = self.clock.now();
         if day > day_of(now, self.zone) {
             let message = "The day field must not be in the future.";
-            return Err(Failure::Refused(Fault::new("day", "not_in_future", message).into()));
+            return Err(TaxpayerError::Refused(Fault::new("day", "not_in_future", message).into()));
         }
-        let known = taxpayers::with_id(self.store.reader(), taxpayer).await.map_err(Failure::Store)?;
-        known.ok_or(Failure::Refused(Refusal::TaxpayerNotFound))?;
+        let known = taxpayers::with_id(self.store.reader(), taxpayer).await.map_err(TaxpayerError::Store)?;
+        known.ok_or(TaxpayerError::Refused(Refusal::TaxpayerNotFound))?;
         let by = if operator.is_some() { AskedBy::Operator } else { AskedBy::CommandLine };
         let one = Reconciliation::asked(taxpayer, day, by, (clock::new_id(), now));
-        self.open(&one, operator).await.map_err(Failure::Store)?;
+        self.open(&one, operator).await.map_err(TaxpayerError::Store)?;
         self.asked.notify_one();
         Ok(one)
     }
@@ -72,13 +72,17 @@ impl Reconciliations {
     }
 
     /// How one is after it has ended or broken off, or the patience has; as it was asked for where there is none.
-    pub async fn wait(&self, one: &Reconciliation, patience: Duration) -> Result<Reconciliation, Failure> {
+    pub async fn wait(
+        &self,
+        one: &Reconciliation,
+        patience: Duration,
+    ) -> Result<Reconciliation, TaxpayerError> {
         if patience.is_zero() {
             return Ok(one.clone());
         }
         let deadline = Instant::now() + patience;
         loop {
-            let found = reconciliations::with_id(&self.store, one.id).await.map_err(Failure::Store)?;
+            let found = reconciliations::with_id(&self.store, one.id).await.map_err(TaxpayerError::Store)?;
             let found = found.unwrap_or_else(|| one.clone());
             let is_under_way = found.state.is_open() && found.state != ReconciliationState::Interrupted;
             if !is_under_way || Instant::now() >= deadline {

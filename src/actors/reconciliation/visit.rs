@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
 use crate::actors::reconciliation::search::Listed;
-use crate::actors::taxpayer::command::Reconsideration;
-use crate::actors::taxpayer::door::Failure;
+use crate::actors::taxpayer::command::RunRecheck;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -168,7 +168,7 @@ impl Visit<'_> {
             None => (FindingAction::Listed, kind.advice().to_owned()),
             Some(mend) => match self.mend(irn, mend).await {
                 Ok(detail) => (FindingAction::Mended, detail.to_owned()),
-                Err(Failure::Refused(refusal)) => (FindingAction::Listed, refusal.to_string()),
+                Err(TaxpayerError::Refused(refusal)) => (FindingAction::Listed, refusal.to_string()),
                 Err(failure) => return Err(failure.into()),
             },
         };
@@ -188,13 +188,13 @@ impl Visit<'_> {
     }
 
     /// Says what was done.
-    async fn mend(&self, irn: &Irn, mend: Repair) -> Result<&'static str, Failure> {
+    async fn mend(&self, irn: &Irn, mend: Repair) -> Result<&'static str, TaxpayerError> {
         let taxpayers = &self.reconciler.taxpayers;
         match mend {
             Repair::Ask(standing) => {
                 let irn = irn.clone();
-                let order = Reconsideration { run: standing.run, irn, seen: standing.seen };
-                taxpayers.reconsider(self.taxpayer, order).await?;
+                let order = RunRecheck { run: standing.run, irn, seen: standing.seen };
+                taxpayers.recheck_run(self.taxpayer, order).await?;
                 Ok("The run goes on now: it asks the authority what came of it.")
             }
             Repair::Record { is_delivered } => {

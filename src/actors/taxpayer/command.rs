@@ -1,5 +1,5 @@
-//! What may be asked of a taxpayer's actor, and what it answers. A command has passed every check that
-//! needs no books; whatever the books say against it is a refusal in the reply.
+//! The commands of a taxpayer's actor and its replies. A command has passed every check that needs no stored data; what the
+//! stored data forbids is a refusal.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,18 +15,19 @@ use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Format, Integration, SecretText};
 use crate::domain::invoice::batch::{Batch, Candidate};
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::revision::Revision;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::audit::{self, Actor};
-use crate::domain::kernel::codes::{SettableStatus, Subscription, UniqueNoType};
+use crate::domain::kernel::codes::{SettableStatus, Subscription};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, RunId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::verification::Verification;
 use crate::domain::party::{ProfileChange, Taxpayer};
-use crate::domain::payment::PaymentChange;
+use crate::domain::payment::PaymentUpdate;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Run, RunRequest, Step, StepResult};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
@@ -34,14 +35,14 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::webhook::Secret;
 
-/// One wish about a taxpayer's books.
+/// A change of one taxpayer's data.
 #[derive(Debug)]
-pub enum Command {
+pub enum TaxpayerCommand {
     Onboard(Box<Onboarding>),
     Create(Box<Draft>),
-    Revise { which: Which, revision: Box<Revision> },
+    Revise { invoice: InvoiceRef, revision: Box<Revision> },
     CreateBatch(Vec<Candidate>),
-    SetStatus { which: Which, status: SettableStatus, remark: String },
+    SetStatus { invoice: InvoiceRef, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<RunRequest>),
     RecordStep(Box<StepOutcome>),
@@ -51,22 +52,22 @@ pub enum Command {
     AcknowledgeSupplierInvoice { irn: Irn },
     ChangeProfile(Box<ProfileChange>, Actor),
     SetSubscription(Subscription, Actor),
-    RecordVerification(Box<FoundOut>),
+    RecordVerification(Box<VerificationResult>),
     SetWebhook(Box<WebhookChange>),
-    SetIntegration(Box<IntegrationOrder>),
-    KeepRefreshToken(Box<RenewedToken>),
+    SetIntegration(Box<IntegrationChange>),
+    StoreRefreshToken(Box<RenewedToken>),
     RotateSecret { secret: Secret, by: Actor },
     RotateKey { key: NewKey, by: Actor },
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
-    Replay(Box<ReplayOrder>),
+    Replay(Box<ReplayRequest>),
     CancelReplay { id: uuid::Uuid },
-    MoveRun(Box<RunOrder>),
-    TellOutage(Box<OutageNotice>),
-    Reconsider(Reconsideration),
+    ApplyOperatorAction(Box<OperatorActionRequest>),
+    NotifyOutage(Box<OutageNotice>),
+    RecheckRun(RunRecheck),
 }
 
-impl Command {
+impl TaxpayerCommand {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Onboard(_) => "onboard",
@@ -86,20 +87,20 @@ impl Command {
             Self::RecordVerification(_) => "record-verification",
             Self::SetWebhook(_) => "set-webhook",
             Self::SetIntegration(_) => "set-integration",
-            Self::KeepRefreshToken(_) => "keep-refresh-token",
+            Self::StoreRefreshToken(_) => "store-refresh-token",
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
             Self::EnableEndpoint { .. } => "enable-endpoint",
             Self::Replay(_) => "replay",
             Self::CancelReplay { .. } => "cancel-replay",
-            Self::MoveRun(_) => "move-run",
-            Self::TellOutage(_) => "tell-outage",
-            Self::Reconsider(_) => "reconsider",
+            Self::ApplyOperatorAction(_) => "apply-operator-action",
+            Self::NotifyOutage(_) => "notify-outage",
+            Self::RecheckRun(_) => "recheck-run",
         }
     }
 
-    /// The invoices it would create.
+    /// The invoices that the command would create.
     pub(crate) fn drafts(&self) -> impl Iterator<Item = &Draft> {
         let (one, many) = match self {
             Self::Create(draft) => (Some(&**draft), &[] as &[Candidate]),
@@ -110,53 +111,37 @@ impl Command {
     }
 }
 
-/// A command as it is sent.
+/// A command as it is sent to the actor.
 #[derive(Debug)]
-pub struct Order {
-    pub command: Command,
-    /// What it is carried out once under, where its request has a key.
-    pub once: Option<Once>,
+pub struct CommandEnvelope {
+    pub command: TaxpayerCommand,
+    /// Set if the request has an idempotency key.
+    pub idempotency: Option<Idempotency>,
 }
 
-impl Deref for Order {
-    type Target = Command;
+impl Deref for CommandEnvelope {
+    type Target = TaxpayerCommand;
 
-    fn deref(&self) -> &Command {
+    fn deref(&self) -> &TaxpayerCommand {
         &self.command
     }
 }
 
-/// How a reply is told to who asked. It is called in the transaction of the change, which keeps the answer.
-pub type Tell = Arc<dyn Fn(&Reply) -> Option<StoredResponse> + Send + Sync>;
+/// Renders the HTTP answer of a reply. It is called inside the transaction of the change, which stores the answer.
+pub type RenderAnswer = Arc<dyn Fn(&CommandReply) -> Option<StoredResponse> + Send + Sync>;
 
-/// What makes one command of all those with the same key: who comes first is carried out.
+/// The idempotency key of a command. Of all commands with the same key only the first is executed.
 #[derive(Clone)]
-pub struct Once {
+pub struct Idempotency {
     pub claim: IdempotencyClaim,
-    /// None where the answer holds a secret, which is shown once and kept nowhere.
-    pub tell: Option<Tell>,
+    /// None if the answer holds a secret: it is shown once and not stored.
+    pub render: Option<RenderAnswer>,
 }
 
-impl fmt::Debug for Once {
+impl fmt::Debug for Idempotency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("claim", &self.claim).finish_non_exhaustive()
+        f.debug_struct("Idempotency").field("claim", &self.claim).finish_non_exhaustive()
     }
-}
-
-/// An invoice by one of its names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Which {
-    pub kind: UniqueNoType,
-    pub text: String,
-}
-
-/// What is said about an invoice's payment, and what the ledger keeps beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaymentUpdate {
-    pub which: Which,
-    pub notice: PaymentChange,
-    pub reference: Option<String>,
-    pub remark: String,
 }
 
 /// A new taxpayer with its contact person.
@@ -172,8 +157,9 @@ pub struct Onboarding {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// What was found to be another's already; then there is no hash of a password, and this is refused.
-    pub taken: Faults,
+    /// Unique values that another taxpayer has already. If there are any, the password was not hashed and the command is
+    /// refused.
+    pub conflicts: Faults,
 }
 
 #[derive(Debug, Clone)]
@@ -187,7 +173,7 @@ pub struct NewContact {
     pub must_change_password: bool,
 }
 
-/// What came of one call of a run, by whoever holds the run's lane.
+/// The outcome of one step of a run, sent by the holder of the run's lane.
 #[derive(Debug, Clone)]
 pub struct StepOutcome {
     pub lease: Lease,
@@ -198,72 +184,73 @@ pub struct StepOutcome {
     pub duration_ms: i64,
 }
 
-/// What Update Webhook says.
+/// The change of Update Webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookChange {
     pub url: String,
-    /// None leaves them as they are.
+    /// None keeps the stored events.
     pub enabled_events: Option<Vec<String>>,
     pub retry_schedule: ScheduleChange,
     pub by: Actor,
 }
 
-/// What the authority or an operator says of who a taxpayer is.
+/// A verification by the authority or by an operator.
 #[derive(Debug, Clone)]
-pub struct FoundOut {
+pub struct VerificationResult {
     pub found: Verification,
-    /// Who said it in the authority's place, and why.
+    /// The operator who decided instead of the authority, with a reason.
     pub by: Option<Actor>,
     pub reason: Option<String>,
 }
 
-/// A replay that is wanted; where an operator wants it, why, and of which delivery if it is of one.
+/// The request of a replay.
 #[derive(Debug, Clone)]
-pub struct ReplayOrder {
+pub struct ReplayRequest {
     pub range: ReplayRange,
+    /// Set if an operator requests it: the audited order, and the delivery if it is about a single one.
     pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,
 }
 
-/// How an operator wants the ERP to take notifications. A secret that was not sent is the stored one.
+/// How the ERP is to receive notifications, set by an operator. A secret that was not sent keeps its stored value.
 #[derive(Debug, Clone)]
-pub struct IntegrationOrder {
+pub struct IntegrationChange {
     pub erp_system: Option<String>,
     pub auth: Auth<Option<SecretText>>,
-    /// The origin that the credentials are for; that of the webhook's URL where none is named.
+    /// The origin that the credentials are for; None means the origin of the webhook's URL.
     pub origin: Option<Origin>,
     pub format: Format,
     pub allowed_networks: Vec<AllowedNetwork>,
     pub by: audit::OperatorRequest,
 }
 
-/// A refresh token that takes the place of the one that was used.
+/// A new refresh token and the one that was used to obtain it.
 #[derive(Debug, Clone)]
 pub struct RenewedToken {
     pub used: SecretText,
     pub given: SecretText,
 }
 
-/// A move of a run that an operator wants.
+/// An operator's action on a run.
 #[derive(Debug, Clone)]
-pub struct RunOrder {
+pub struct OperatorActionRequest {
     pub run: RunId,
     pub irn: Irn,
     pub to: OperatorAction,
     pub by: audit::OperatorRequest,
 }
 
-/// A run that is to ask the authority, unless it has moved since a moment.
+/// Makes a stopped run ask the authority, unless it has changed since it was read.
 #[derive(Debug, Clone)]
-pub struct Reconsideration {
+pub struct RunRecheck {
     pub run: RunId,
     pub irn: Irn,
-    /// Its last change when it was looked at.
+    /// The run's `updated_at` when it was read.
     pub seen: Timestamp,
 }
 
-/// What a command came to.
+/// The reply to an executed command.
 #[derive(Debug)]
-pub enum Reply {
+pub enum CommandReply {
     Done,
     Taxpayer(Box<Taxpayer>),
     Created(Box<Created>),
@@ -274,58 +261,58 @@ pub enum Reply {
     Endpoint(Box<Endpoint>),
     Integration(Box<Integration>),
     SupplierInvoice(Box<SupplierInvoice>),
-    /// An endpoint that is back in service, and what is replayed to it.
+    /// The enabled endpoint, and the replay that was started with it.
     Enabled(Box<Endpoint>, Option<Replay>),
     Replay(Box<Replay>),
 }
 
-/// The invoice that exists after a create, and whether it did before.
+/// The invoice after a create, which may have existed before.
 #[derive(Debug, Clone)]
 pub struct Created {
     pub invoice: Invoice,
     pub duplicate: Option<Duplicate>,
 }
 
-/// The invoice after an update, and whether a submission of what it was before was called off.
+/// The invoice after an update. `withdrawn` is set if a submission of its older content was cancelled.
 #[derive(Debug, Clone)]
 pub struct Revised {
     pub invoice: Invoice,
     pub withdrawn: bool,
 }
 
-/// How the invoice that existed before compares with the one that was sent.
+/// How an existing invoice compares with the one that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicate {
     Identical,
     Different,
 }
 
-/// Why a command was not carried out.
+/// Why a command was not executed.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NotDone {
+pub enum CommandError {
     #[error(transparent)]
     Refused(Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A command with the same key was carried out before; its answer is kept.
-    #[error("a command with this key was carried out before")]
-    CarriedOut,
+    /// A command with the same idempotency key was executed before; its answer is stored.
+    #[error("a command with this key was executed before")]
+    AlreadyProcessed,
 }
 
-impl From<Refusal> for NotDone {
+impl From<Refusal> for CommandError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-/// Declares which reply holds which value.
+/// Implements the conversion from a reply to the value of one variant.
 macro_rules! replies {
-    ($($reply:ident => $value:ty;)+) => {$(
-        impl<'r> TryFrom<&'r Reply> for &'r $value {
+    ($($variant:ident => $value:ty;)+) => {$(
+        impl<'r> TryFrom<&'r CommandReply> for &'r $value {
             type Error = ();
 
-            fn try_from(reply: &'r Reply) -> Result<Self, ()> {
-                if let Reply::$reply(value) = reply { Ok(value) } else { Err(()) }
+            fn try_from(reply: &'r CommandReply) -> Result<Self, ()> {
+                if let CommandReply::$variant(value) = reply { Ok(value) } else { Err(()) }
             }
         }
     )+};

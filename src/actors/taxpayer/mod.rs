@@ -1,25 +1,24 @@
-//! One actor per active taxpayer, the only writer of its books. Commands are decided in batches: one
-//! transaction, each command alone, a refusal leaves no trace.
+//! One actor per active taxpayer, the only writer of that taxpayer's data. It executes commands in batches, one transaction
+//! a batch. Each command is decided alone; a refused command changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what may be asked, and who asks it | `command`, `door` |
-//! | one batch, one transaction | `bookkeeper` |
-//! | what a batch needs, works on and writes | `load`, `books`, `desk`, `shelf`, `changes` |
-//! | what each command does | `decide` |
+//! | the commands and their replies; how callers send them | `command`, `handle` |
+//! | one batch, one transaction | `actor` |
+//! | what a batch reads, works on and writes | `read_set`, `unit_of_work`, `indexes`, `write_set` |
+//! | the decision of each command | `commands` |
 
-mod bookkeeper;
-mod books;
-mod changes;
+mod actor;
 pub mod command;
-mod decide;
-mod desk;
-pub mod door;
-mod load;
-mod shelf;
+mod commands;
+pub mod handle;
+mod indexes;
+mod read_set;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+mod unit_of_work;
+mod write_set;
 
-pub use bookkeeper::Desktop;
+pub use actor::TaxpayerDeps;

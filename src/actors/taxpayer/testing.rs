@@ -1,11 +1,11 @@
-//! Taxpayers for the tests of whoever sends them commands.
+//! Taxpayer actors and sample data for tests.
 
 use std::sync::Arc;
 
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
-use crate::actors::taxpayer::Desktop;
+use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::wake::Wakers;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::fault::Faults;
@@ -14,22 +14,22 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::db::connections::Store;
 
-impl Taxpayers {
-    /// The door to actors that work on these arbiters.
+impl TaxpayerHandle {
+    /// Actors that run on these arbiters.
     pub(crate) fn in_tests(store: &Store, clock: SharedClock, arbiters: &Arc<Arbiters>) -> Self {
-        let desktop = Desktop {
+        let deps = TaxpayerDeps {
             store: store.clone(),
             clock: clock.clone(),
             wakers: Wakers::default(),
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
         };
-        Self::new(desktop, &Tree::new(clock), arbiters, AdmissionLimits::default())
+        Self::new(deps, &Tree::new(clock), arbiters, AdmissionLimits::default())
     }
 }
 
 impl Onboarding {
-    /// What onboards the taxpayer of an id, with names that no other has.
+    /// An onboarding whose unique values derive from the id.
     pub(crate) fn sample(id: TaxpayerId) -> Self {
         Self {
             integrator_id: IntegratorId(1),
@@ -49,7 +49,7 @@ impl Onboarding {
                 password_hash: "$argon2id$".into(),
                 must_change_password: true,
             },
-            taken: Faults::default(),
+            conflicts: Faults::default(),
         }
     }
 }

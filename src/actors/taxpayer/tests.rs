@@ -1,4 +1,4 @@
-//! The taxpayer's actor on real databases.
+//! Tests of the taxpayer's actor on real databases.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::Desktop;
-use super::command::{Duplicate, NewContact, Onboarding, Once, PaymentUpdate, Reply, WebhookChange, Which};
-use super::door::{Failure, Taxpayers};
+use super::TaxpayerDeps;
+use super::command::{CommandReply, Duplicate, Idempotency, NewContact, Onboarding, WebhookChange};
+use super::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::wake::Wakers;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::events::delivery::ScheduleChange;
 use crate::domain::events::event::LogHead;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::audit::Actor;
@@ -33,7 +34,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Address, CustomerDetails, ProfileChange};
-use crate::domain::payment::PaymentChange;
+use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, RunRequest};
 use crate::store::events;
@@ -43,8 +44,8 @@ use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::Secret;
 
-struct House {
-    taxpayers: Arc<Taxpayers>,
+struct TestApp {
+    taxpayers: Arc<TaxpayerHandle>,
     test: TestStore,
     arbiters: Arc<Arbiters>,
 }
@@ -53,15 +54,15 @@ const ID: TaxpayerId = TaxpayerId(1);
 const BY: Actor = Actor::Integrator(IntegratorId(1));
 const LEASE: Duration = Duration::from_secs(30);
 
-impl House {
+impl TestApp {
     async fn with_taxpayer(test: TestStore) -> Self {
-        Self::waking(test, Wakers::default()).await
+        Self::with_wakers(test, Wakers::default()).await
     }
 
-    async fn waking(test: TestStore, wakers: Wakers) -> Self {
+    async fn with_wakers(test: TestStore, wakers: Wakers) -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let arbiters = Arc::new(Arbiters::start(2));
-        let desktop = Desktop {
+        let deps = TaxpayerDeps {
             store: test.store.clone(),
             clock: clock.clone(),
             wakers,
@@ -69,7 +70,7 @@ impl House {
             verification: VerificationPolicy::Warn,
         };
         let limits = AdmissionLimits { per_key_max: 1_024, ..AdmissionLimits::default() };
-        let taxpayers = Arc::new(Taxpayers::new(desktop, &Tree::new(clock), &arbiters, limits));
+        let taxpayers = Arc::new(TaxpayerHandle::new(deps, &Tree::new(clock), &arbiters, limits));
         taxpayers.onboard(ID, onboarding("a")).await.unwrap();
         let place = Some("Lagos".to_owned());
         let change = ProfileChange {
@@ -116,7 +117,7 @@ fn onboarding(tag: &str) -> Onboarding {
             password_hash: "$argon2id$".into(),
             must_change_password: true,
         },
-        taken: Faults::default(),
+        conflicts: Faults::default(),
     }
 }
 
@@ -151,13 +152,13 @@ fn draft(number: &str, payable: i64) -> Draft {
     }
 }
 
-fn by_number(number: &str) -> Which {
-    Which { kind: UniqueNoType::InternalInvoiceNo, text: number.to_owned() }
+fn by_number(number: &str) -> InvoiceRef {
+    InvoiceRef { kind: UniqueNoType::InternalInvoiceNo, text: number.to_owned() }
 }
 
 fn part(number: &str, amount: i64) -> PaymentUpdate {
     PaymentUpdate {
-        which: by_number(number),
+        invoice: by_number(number),
         notice: PaymentChange::Partial(amount.into()),
         reference: None,
         remark: "part".into(),
@@ -165,77 +166,76 @@ fn part(number: &str, amount: i64) -> PaymentUpdate {
 }
 
 #[actix_rt::test]
-async fn of_concurrent_twins_one_is_created_and_the_others_get_the_same_invoice() {
+async fn concurrent_creates_of_one_invoice_create_it_once_and_return_it_to_all() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        let created = join_all((0..64).map(|_| house.taxpayers.create(ID, draft("INV-1", 100)))).await;
+        let app = TestApp::with_taxpayer(test).await;
+        let created = join_all((0..64).map(|_| app.taxpayers.create(ID, draft("INV-1", 100)))).await;
         let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
         assert_eq!(created.iter().filter(|one| one.duplicate.is_none()).count(), 1);
         assert_eq!(created.iter().filter(|one| one.duplicate == Some(Duplicate::Identical)).count(), 63);
         assert!(created.iter().all(|one| one.invoice.id == created[0].invoice.id));
-        let other = house.taxpayers.create(ID, draft("INV-1", 7)).await.unwrap();
+        let other = app.taxpayers.create(ID, draft("INV-1", 7)).await.unwrap();
         assert_eq!(other.duplicate, Some(Duplicate::Different));
-        assert_eq!(house.verify_log().await, 1);
-        house.close().await;
+        assert_eq!(app.verify_log().await, 1);
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn of_500_concurrent_partial_payments_exactly_those_that_fit_are_accepted() {
+async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        house.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
-        house
-            .taxpayers
+        let app = TestApp::with_taxpayer(test).await;
+        app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        app.taxpayers
             .set_status(ID, by_number("INV-1"), SettableStatus::Approved, "fine".into())
             .await
             .unwrap();
-        let paid = join_all((0..500).map(|_| house.taxpayers.pay(ID, part("INV-1", 1)))).await;
+        let paid = join_all((0..500).map(|_| app.taxpayers.pay(ID, part("INV-1", 1)))).await;
         let accepted: Vec<_> = paid.iter().filter_map(|one| one.as_ref().ok()).collect();
         assert_eq!(accepted.len(), 100);
         assert!(
             paid.iter()
                 .filter_map(|one| one.as_ref().err())
-                .all(|failure| matches!(failure, Failure::Refused(Refusal::PaymentExceedsPayable(_))))
+                .all(|failure| matches!(failure, TaxpayerError::Refused(Refusal::PaymentExceedsPayable(_))))
         );
         let most = accepted.iter().map(|invoice| invoice.payment.paid).max();
         assert_eq!(most, Some(Amount::ONE_HUNDRED));
-        assert_eq!(house.verify_log().await, 1 + 1 + 100);
-        house.close().await;
+        assert_eq!(app.verify_log().await, 1 + 1 + 100);
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
 async fn a_refusal_leaves_no_trace() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        house.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
-        let before = house.verify_log().await;
-        assert!(house.taxpayers.pay(ID, part("INV-1", 1)).await.is_err(), "not approved");
-        assert!(house.taxpayers.pay(ID, part("NONE", 1)).await.is_err(), "not there");
-        house.taxpayers.set_subscription(ID, Subscription::Inactive, BY).await.unwrap();
-        assert!(house.taxpayers.create(ID, draft("INV-2", 100)).await.is_err(), "no subscription");
-        assert_eq!(house.verify_log().await, before);
-        house.close().await;
+        let app = TestApp::with_taxpayer(test).await;
+        app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        let before = app.verify_log().await;
+        assert!(app.taxpayers.pay(ID, part("INV-1", 1)).await.is_err(), "not approved");
+        assert!(app.taxpayers.pay(ID, part("NONE", 1)).await.is_err(), "not there");
+        app.taxpayers.set_subscription(ID, Subscription::Inactive, BY).await.unwrap();
+        assert!(app.taxpayers.create(ID, draft("INV-2", 100)).await.is_err(), "no subscription");
+        assert_eq!(app.verify_log().await, before);
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn what_another_taxpayer_has_is_named_field_by_field() {
+async fn values_that_another_taxpayer_has_are_refused_field_by_field() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        let Err(Failure::Refused(Refusal::Invalid(faults))) =
-            house.taxpayers.onboard(TaxpayerId(2), onboarding("a")).await
+        let app = TestApp::with_taxpayer(test).await;
+        let Err(TaxpayerError::Refused(Refusal::Invalid(faults))) =
+            app.taxpayers.onboard(TaxpayerId(2), onboarding("a")).await
         else {
-            panic!("the twin was onboarded")
+            panic!("the duplicate was onboarded")
         };
         let fields: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
         assert_eq!(
             fields,
             ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"]
         );
-        house.taxpayers.onboard(TaxpayerId(2), onboarding("b")).await.unwrap();
-        house.close().await;
+        app.taxpayers.onboard(TaxpayerId(2), onboarding("b")).await.unwrap();
+        app.close().await;
     }
 }
 
@@ -245,146 +245,150 @@ fn submission(irn: &str, note: &str) -> RunRequest {
 }
 
 #[actix_rt::test]
-async fn two_spellings_of_one_irn_are_one_run_with_the_spelling_of_the_invoice() {
+async fn two_spellings_of_one_irn_share_a_run_with_the_spelling_of_the_invoice() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        let invoice = house.taxpayers.create(ID, draft("INV1", 100)).await.unwrap().invoice;
+        let app = TestApp::with_taxpayer(test).await;
+        let invoice = app.taxpayers.create(ID, draft("INV1", 100)).await.unwrap().invoice;
         let irn = invoice.irn.as_str();
         let lower =
-            house.taxpayers.open_run(ID, submission(&irn.to_lowercase().replace("inv", "INV"), "a")).await;
+            app.taxpayers.open_run(ID, submission(&irn.to_lowercase().replace("inv", "INV"), "a")).await;
         let lower = lower.unwrap();
         assert_eq!((lower.irn.as_str(), &lower.document["irn"]), (irn, &json!(irn)));
-        let upper = house.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+        let upper = app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
         assert_eq!((upper.id, &upper.digest), (lower.id, &lower.digest));
-        house.close().await;
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn other_content_replaces_what_was_not_signed_yet() {
+async fn new_content_replaces_content_that_is_not_signed_yet() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
+        let app = TestApp::with_taxpayer(test).await;
         let irn = "RELAYED-00000061-20260131";
-        let first = house.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
-        let second = house.taxpayers.open_run(ID, submission(irn, "b")).await.unwrap();
+        let first = app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+        let second = app.taxpayers.open_run(ID, submission(irn, "b")).await.unwrap();
         assert_eq!(first.id, second.id);
         assert_ne!(first.digest, second.digest);
         assert_eq!(second.document["note"], "b");
-        house.close().await;
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn contents_that_replace_each_other_at_once_make_their_run_due_once() {
+async fn concurrent_replacements_of_content_make_the_run_due_once() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
+        let app = TestApp::with_taxpayer(test).await;
         let irn = "TWINS-00000061-20260131";
         let notes: Vec<_> = (0..16).map(|n| n.to_string()).collect();
-        let runs = notes.iter().map(|note| house.taxpayers.open_run(ID, submission(irn, note)));
+        let runs = notes.iter().map(|note| app.taxpayers.open_run(ID, submission(irn, note)));
         let ids: Vec<_> = join_all(runs).await.into_iter().map(|run| run.unwrap().id).collect();
         assert!(ids.iter().all(|id| *id == ids[0]));
-        house.close().await;
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn every_secret_replaced_within_a_day_signs_along() {
+async fn secrets_replaced_within_a_day_still_sign() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
+        let app = TestApp::with_taxpayer(test).await;
         let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
-        house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
-            house.taxpayers.rotate_secret(ID, secret(n), BY).await.unwrap();
+            app.taxpayers.rotate_secret(ID, secret(n), BY).await.unwrap();
         }
-        let recipient = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
+        let recipient = webhooks::recipient(&app.test.store, ID, SystemClock.now()).await.unwrap();
         let secrets = recipient.unwrap().secrets;
         let expected = [3, 2, 1].map(|n| secret(n).text().expose_secret().to_owned());
         assert_eq!(secrets[..3], expected);
-        assert_eq!(secrets.len(), 4, "the first one, drawn with the record, too");
+        assert_eq!(secrets.len(), 4, "the first one, generated with the endpoint, signs too");
         let later = SystemClock.now().saturating_add(Duration::from_hours(25)).unwrap();
-        let recipient = webhooks::recipient(&house.test.store, ID, later).await.unwrap().unwrap();
+        let recipient = webhooks::recipient(&app.test.store, ID, later).await.unwrap().unwrap();
         assert_eq!(recipient.secrets, expected[..1]);
-        house.close().await;
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn secrets_that_replace_each_other_at_once_all_sign() {
+async fn concurrently_rotated_secrets_all_sign() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        let app = TestApp::with_taxpayer(test).await;
+        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
-        let rotations = (0..6).map(|n| house.taxpayers.rotate_secret(ID, secret(n), BY));
+        let rotations = (0..6).map(|n| app.taxpayers.rotate_secret(ID, secret(n), BY));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
-        let found = webhooks::recipient(&house.test.store, ID, SystemClock.now()).await.unwrap();
+        let found = webhooks::recipient(&app.test.store, ID, SystemClock.now()).await.unwrap();
         let LoadedEndpoint { endpoint, secrets, .. } = found.unwrap();
         for n in 0..6 {
             assert!(secrets.contains(&secret(n).text().expose_secret().to_owned()), "{n}");
         }
         assert_eq!(endpoint.public_key, Secret::parse(&secrets[0]).unwrap().public_key());
-        house.close().await;
+        app.close().await;
     }
 }
 
-/// A key as it comes with a payment; the answer that is kept says how much was paid.
-fn once(key: &str, body: &[u8]) -> Once {
+/// An idempotency key whose stored answer is the amount paid.
+fn keyed(key: &str, body: &[u8]) -> Idempotency {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
-    let tell = |reply: &Reply| {
-        let Reply::Invoice(invoice) = reply else { return None };
+    let render = |reply: &CommandReply| {
+        let CommandReply::Invoice(invoice) = reply else { return None };
         Some(StoredResponse { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
     };
-    Once {
+    Idempotency {
         claim: IdempotencyClaim::new((KeyKind::Taxpayer, 1), key, &[body], until),
-        tell: Some(Arc::new(tell)),
+        render: Some(Arc::new(render)),
     }
 }
 
 #[actix_rt::test]
-async fn of_commands_with_one_key_the_first_is_carried_out_and_its_answer_kept() {
+async fn of_commands_with_one_key_the_first_is_executed_and_its_answer_stored() {
     for test in stores().await {
-        let house = House::with_taxpayer(test).await;
-        house.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        let app = TestApp::with_taxpayer(test).await;
+        app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
         let approved = SettableStatus::Approved;
-        let keyed = house.taxpayers.under(Some(once("refused", b"10")));
-        assert!(matches!(keyed.pay(ID, part("INV-1", 10)).await, Err(Failure::Refused(_))), "not approved");
-        house.taxpayers.set_status(ID, by_number("INV-1"), approved, "fine".into()).await.unwrap();
-        // A refusal has not taken the key.
-        keyed.pay(ID, part("INV-1", 10)).await.unwrap();
-        let doors: Vec<_> = (0..32).map(|_| house.taxpayers.under(Some(once("k", b"5")))).collect();
-        let paid = join_all(doors.iter().map(|door| door.pay(ID, part("INV-1", 5)))).await;
+        let with_key = app.taxpayers.with_idempotency(Some(keyed("refused", b"10")));
+        assert!(
+            matches!(with_key.pay(ID, part("INV-1", 10)).await, Err(TaxpayerError::Refused(_))),
+            "not approved"
+        );
+        app.taxpayers.set_status(ID, by_number("INV-1"), approved, "fine".into()).await.unwrap();
+        // A refusal does not use up the key.
+        with_key.pay(ID, part("INV-1", 10)).await.unwrap();
+        let handles: Vec<_> =
+            (0..32).map(|_| app.taxpayers.with_idempotency(Some(keyed("k", b"5")))).collect();
+        let paid = join_all(handles.iter().map(|handle| handle.pay(ID, part("INV-1", 5)))).await;
         assert_eq!(paid.iter().filter(|one| one.is_ok()).count(), 1);
-        assert_eq!(paid.iter().filter(|one| matches!(one, Err(Failure::CarriedOut))).count(), 31);
-        let other_body = house.taxpayers.under(Some(once("k", b"7")));
-        assert!(matches!(other_body.pay(ID, part("INV-1", 7)).await, Err(Failure::CarriedOut)));
-        let kept = idempotency::find(&house.test.store, &once("k", b"5").claim, SystemClock.now()).await;
+        assert_eq!(paid.iter().filter(|one| matches!(one, Err(TaxpayerError::AlreadyProcessed))).count(), 31);
+        let other_body = app.taxpayers.with_idempotency(Some(keyed("k", b"7")));
+        assert!(matches!(other_body.pay(ID, part("INV-1", 7)).await, Err(TaxpayerError::AlreadyProcessed)));
+        let kept = idempotency::find(&app.test.store, &keyed("k", b"5").claim, SystemClock.now()).await;
         assert_eq!(kept.unwrap().unwrap().answer.unwrap().body, "15");
-        let invoice = house.taxpayers.pay(ID, part("INV-1", 1)).await.unwrap();
+        let invoice = app.taxpayers.pay(ID, part("INV-1", 1)).await.unwrap();
         assert_eq!(invoice.payment.paid, 16.into());
-        house.close().await;
+        app.close().await;
     }
 }
 
 #[actix_rt::test]
-async fn new_work_for_an_endpoint_that_nobody_serves_takes_its_lane_over() {
+async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
         let (wakers, slots) = (Wakers::default(), Arc::new(Semaphore::new(4)));
         let mut arrivals = wakers.pool.open(("me", LEASE), (&slots, 4));
-        let house = House::waking(test, wakers).await;
-        house.taxpayers.set_webhook(ID, webhook()).await.unwrap();
-        let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("it is brought").unwrap();
+        let app = TestApp::with_wakers(test, wakers).await;
+        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
         let (lease, slot) = arrived().await;
         assert_eq!((lease.kind, lease.key.as_str(), slots.available_permits()), (LaneKind::Endpoint, "1", 3));
-        house.taxpayers.create(ID, draft("A", 10)).await.unwrap();
-        assert_eq!(slots.available_permits(), 3, "it is held: whoever serves it sees what is new");
-        let tx = house.test.store.begin().await.unwrap();
+        app.taxpayers.create(ID, draft("A", 10)).await.unwrap();
+        assert_eq!(slots.available_permits(), 3, "the lane is held: its worker picks up the new work");
+        let tx = app.test.store.begin().await.unwrap();
         lanes::release(&tx, &lease, None).await.unwrap();
         tx.commit().await.unwrap();
         drop(slot);
-        house.taxpayers.create(ID, draft("B", 10)).await.unwrap();
+        app.taxpayers.create(ID, draft("B", 10)).await.unwrap();
         let (again, _slot) = arrived().await;
         assert_eq!(again.epoch, lease.epoch + 1);
-        let others = lanes::claim(&house.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+        let others = lanes::claim(&app.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
         assert_eq!(others, []);
-        house.close().await;
+        app.close().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::actors::taxpayer::command::Which;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{IntegratorId, InvoiceId, TaxpayerId};
@@ -19,7 +19,7 @@ pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
 }
 
 /// The invoice that a body names, unless it is by a number that no invoice can have.
-pub(crate) fn which(which: Which) -> Result<Which, ApiError> {
+pub(crate) fn which(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
     let may_be = which.kind != UniqueNoType::PortalId || number(&which.text).is_some();
     may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
 }
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn what_is_no_number_names_no_invoice() {
-        let portal = |text: &str| which(Which { kind: UniqueNoType::PortalId, text: text.to_owned() });
+        let portal = |text: &str| which(InvoiceRef { kind: UniqueNoType::PortalId, text: text.to_owned() });
         for text in ["", "abc", "1.5", "-1", "+1", " 1", "007", "0", "99999999999999999999", "1e3", "0x1"] {
             assert_eq!(invoice_id(text).unwrap_err().status.as_u16(), 404, "{text:?}");
             assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
         }
         assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));
         assert_eq!(portal("42").unwrap().text, "42");
-        let number = Which { kind: UniqueNoType::InternalInvoiceNo, text: "007".to_owned() };
+        let number = InvoiceRef { kind: UniqueNoType::InternalInvoiceNo, text: "007".to_owned() };
         assert_eq!(which(number.clone()).unwrap(), number);
     }
 }

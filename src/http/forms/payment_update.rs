@@ -1,9 +1,9 @@
 //! Update Payment Status of the taxpayer surface (spec.md). `status` and `payment_status` are aliases, of
 //! which the latter wins; a partial payment needs its amount.
 
-use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::payment::PaymentChange;
+use crate::domain::payment::PaymentUpdate;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -24,7 +24,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
         PaymentStatus::Paid => PaymentChange::Paid,
         PaymentStatus::Partial => PaymentChange::Partial(amount?),
     };
-    Some(PaymentUpdate { which: which?, notice, reference, remark: remark? })
+    Some(PaymentUpdate { invoice: which?, notice, reference, remark: remark? })
 }
 
 fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::command::Which;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{
@@ -25,7 +25,7 @@ const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an
 #[derive(Debug, PartialEq)]
 pub(crate) struct StandardInvoice {
     pub(crate) draft: Draft,
-    pub(crate) original: Option<Which>,
+    pub(crate) original: Option<InvoiceRef>,
 }
 
 /// Where the same fields have other rules.
@@ -121,12 +121,12 @@ impl Kind {
     }
 }
 
-fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<Which> {
+fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
     let text = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
         .word(UniqueNoType::parse, UniqueNoType::allowed);
-    Some(Which { kind: kind?, text: text? })
+    Some(InvoiceRef { kind: kind?, text: text? })
 }
 
 fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
@@ -138,7 +138,7 @@ fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount
 }
 
 /// What is stored with the invoice and not echoed.
-fn extras(kind: &Kind, original: Option<&Which>) -> Map<String, Value> {
+fn extras(kind: &Kind, original: Option<&InvoiceRef>) -> Map<String, Value> {
     let code = kind.code.clone().map(|code| ("invoice_type_code", code));
     let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));
     let reference_type = original.map(|which| ("original_invoice_reference_type", which.kind.to_string()));

@@ -1,12 +1,12 @@
 //! How a body names an invoice: `unique_no` and `unique_no_type`.
 
-use crate::actors::taxpayer::command::Which;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Which> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<InvoiceRef> {
     let text = reader.required("unique_no").text(IRN_MAX);
     let kind = reader.required("unique_no_type").word(UniqueNoType::parse, UniqueNoType::allowed);
-    Some(Which { kind: kind?, text: text? })
+    Some(InvoiceRef { kind: kind?, text: text? })
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::actors::taxpayer::command::Which;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::revision::{RevisedLine, Revision};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, ItemType};
 use crate::domain::kernel::ids::ItemId;
@@ -17,7 +17,7 @@ use crate::http::forms::unique_no;
 
 #[derive(Debug)]
 pub(crate) struct UpdateInvoice {
-    pub(crate) which: Which,
+    pub(crate) which: InvoiceRef,
     pub(crate) revision: Revision,
 }
 

@@ -1,6 +1,6 @@
 //! Update Invoice Status (spec.md): the status to set, and why.
 
-use crate::actors::taxpayer::command::Which;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::SettableStatus;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
@@ -11,7 +11,7 @@ pub(crate) const REMARK_MIN: usize = 3;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UpdateStatus {
-    pub(crate) which: Which,
+    pub(crate) which: InvoiceRef,
     pub(crate) status: SettableStatus,
     pub(crate) remark: String,
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
-use crate::actors::taxpayer::command::{Once, Reply, Tell};
-use crate::actors::taxpayer::door::{Failure, Taxpayers};
+use crate::actors::taxpayer::command::{CommandReply, Idempotency, RenderAnswer};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::http::idempotency::stored_response::{self, AlreadyStored};
 use crate::http::respond::envelope::ApiResponse;
@@ -32,28 +32,28 @@ impl IdempotentRequest {
     /// Carries one command out and shows its reply. `send` sends exactly one command to the door it is given.
     pub(crate) async fn answer<T: 'static>(
         self,
-        taxpayers: &Taxpayers,
+        taxpayers: &TaxpayerHandle,
         show: impl Fn(&T) -> ApiResponse + Send + Sync + 'static,
-        send: impl AsyncFnOnce(Taxpayers) -> Result<T, Failure>,
+        send: impl AsyncFnOnce(TaxpayerHandle) -> Result<T, TaxpayerError>,
     ) -> Result<ApiResponse, ApiError>
     where
-        for<'r> &'r T: TryFrom<&'r Reply>,
+        for<'r> &'r T: TryFrom<&'r CommandReply>,
     {
         let show = Arc::new(show);
-        let once = self.0.map(|claim| {
+        let idempotency = self.0.map(|claim| {
             let show = Arc::clone(&show);
-            let tell: Tell =
+            let render: RenderAnswer =
                 Arc::new(move |reply| stored_response::of(show(<&T>::try_from(reply).ok()?).into()));
-            Once { claim, tell: Some(tell) }
+            Idempotency { claim, render: Some(render) }
         });
-        let is_keyed = once.is_some();
-        let reply = send(taxpayers.under(once)).await?;
+        let is_keyed = idempotency.is_some();
+        let reply = send(taxpayers.with_idempotency(idempotency)).await?;
         let answer = show(&reply);
         Ok(if is_keyed { answer.marked(AlreadyStored) } else { answer })
     }
 
     /// The door for a command whose answer holds a secret. It is carried out once; its answer is kept nowhere.
-    pub(crate) fn unshown(self, taxpayers: &Taxpayers) -> Taxpayers {
-        taxpayers.under(self.0.map(|claim| Once { claim, tell: None }))
+    pub(crate) fn unshown(self, taxpayers: &TaxpayerHandle) -> TaxpayerHandle {
+        taxpayers.with_idempotency(self.0.map(|claim| Idempotency { claim, render: None }))
     }
 }

@@ -10,7 +10,7 @@ use actix_web::{HttpResponse, ResponseError};
 use crate::actors::delivery::TestDeliveryError;
 use crate::actors::inbound::{InboxFailure, Unresolved};
 use crate::actors::pipeline::door::RelayFailure;
-use crate::actors::taxpayer::door::Failure;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CryptoError};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
@@ -222,20 +222,20 @@ pub(crate) fn overloaded(retry_after: Duration) -> ApiError {
     ApiError::new(ErrorCode::Overloaded, "The service is busy, please try again").retry_in(retry_after)
 }
 
-impl From<Failure> for ApiError {
-    fn from(failure: Failure) -> Self {
+impl From<TaxpayerError> for ApiError {
+    fn from(failure: TaxpayerError) -> Self {
         let cause = failure.to_string();
         match failure {
-            Failure::Refused(refusal) => refusal.into(),
-            Failure::Store(error) => error.into(),
-            Failure::Busy { retry_after } => {
+            TaxpayerError::Refused(refusal) => refusal.into(),
+            TaxpayerError::Store(error) => error.into(),
+            TaxpayerError::Busy { retry_after } => {
                 let message = "Too many requests of this taxpayer are under way, please try again";
                 Self::new(ErrorCode::RateLimited, message).retry_in(retry_after)
             }
-            Failure::Overloaded { retry_after } => overloaded(retry_after),
-            Failure::Interrupted { .. } => Self::interrupted().because(cause),
-            Failure::Quarantined { .. } => Self::internal(cause),
-            Failure::CarriedOut => idempotency::in_progress(),
+            TaxpayerError::Overloaded { retry_after } => overloaded(retry_after),
+            TaxpayerError::Interrupted { .. } => Self::interrupted().because(cause),
+            TaxpayerError::Quarantined { .. } => Self::internal(cause),
+            TaxpayerError::AlreadyProcessed => idempotency::in_progress(),
         }
     }
 }

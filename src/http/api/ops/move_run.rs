@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::RunOrder;
+use crate::actors::taxpayer::command::OperatorActionRequest;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::pipeline::operator_action::OperatorAction;
@@ -49,8 +49,8 @@ async fn move_run(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let run = path_ids::run(state, id).await?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
-    let order = RunOrder { run: run.id, irn: run.irn, to, by };
-    let run = state.taxpayers.move_run(run.taxpayer_id, order).await?;
+    let order = OperatorActionRequest { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.apply_operator_action(run.taxpayer_id, order).await?;
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
     Ok(ApiResponse::ok(said, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
 }

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::ReplayOrder;
+use crate::actors::taxpayer::command::ReplayRequest;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::audit::OperatorRequest;
@@ -27,7 +27,7 @@ pub(crate) async fn replay_dead_letter(
     let id = path_ids::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
     let by = Some((OperatorRequest { operator_id, reason: form.value.0 }, Some(dead.id)));
-    let order = ReplayOrder { range: ReplayRange::only(dead.sequence), by };
+    let order = ReplayRequest { range: ReplayRange::only(dead.sequence), by };
     let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
     let answer = ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))

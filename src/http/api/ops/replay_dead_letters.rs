@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::ReplayOrder;
+use crate::actors::taxpayer::command::ReplayRequest;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::events::replay::{ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
@@ -30,7 +30,7 @@ pub(crate) async fn replay_dead_letters(
         None => 1,
     };
     let by = Some((OperatorRequest { operator_id, reason: wanted.reason }, None));
-    let order = ReplayOrder { range: ReplayRange::since(ReplayScope::Failed, first), by };
+    let order = ReplayRequest { range: ReplayRange::since(ReplayScope::Failed, first), by };
     let replay = state.taxpayers.replay(taxpayer.id, order).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::IntegrationOrder;
+use crate::actors::taxpayer::command::IntegrationChange;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::http::extract::body::Body;
@@ -27,7 +27,7 @@ pub(crate) async fn set_integration(
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
     let by = OperatorRequest { operator_id, reason };
-    let order = IntegrationOrder { erp_system, auth, origin, format, allowed_networks, by };
+    let order = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by };
     let stored = state.taxpayers.set_integration(taxpayer, order).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));
     Ok(ApiResponse::ok("Integration updated successfully", view).warn(&form.warnings))

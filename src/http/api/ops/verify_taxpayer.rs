@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::FoundOut;
+use crate::actors::taxpayer::command::VerificationResult;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::party::verification::{ConfirmedBy, Verification};
@@ -25,7 +25,8 @@ pub(crate) async fn verify_taxpayer(
     let form = report::read(&*body.object().await?, &state.catalog.get(), reason::read_required)?;
     let id = path_ids::any_taxpayer(&state, &id).await?;
     let found = Verification::Verified(ConfirmedBy::Operator);
-    let found = FoundOut { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
+    let found =
+        VerificationResult { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
     let taxpayer = state.taxpayers.record_verification(id, found).await?;
     let contacts = taxpayers::contacts_of(&state.store, id).await?;
     let view = TaxpayerView::new(&taxpayer, &contacts);

@@ -56,11 +56,11 @@ async fn onboarding(
         service_id: new.service_id,
         business_id: new.business_id,
         address: new.address,
-        taken: Faults::default(),
+        conflicts: Faults::default(),
     };
     let taxpayer = onboarding.taxpayer(id, state.now());
-    onboarding.taken = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
-    if onboarding.taken.is_empty() {
+    onboarding.conflicts = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+    if onboarding.conflicts.is_empty() {
         let kept = state.passwords.keep(person.password).await?;
         onboarding.contact.password_hash = kept.hash;
         onboarding.contact.must_change_password = kept.must_change;

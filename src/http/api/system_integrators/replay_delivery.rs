@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::ReplayOrder;
+use crate::actors::taxpayer::command::ReplayRequest;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::refusal::Refusal;
@@ -24,7 +24,7 @@ pub(crate) async fn replay_delivery(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
     let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let order = ReplayOrder { range: ReplayRange::only(sequence), by: None };
+    let order = ReplayRequest { range: ReplayRange::only(sequence), by: None };
     let replay = state.taxpayers.replay(taxpayer.id, order).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }

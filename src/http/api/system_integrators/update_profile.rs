@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::party::Taxpayer;
@@ -33,6 +33,6 @@ pub(crate) async fn update_profile(
         ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
     };
     let by = Actor::Integrator(integrator);
-    let send = async |taxpayers: Taxpayers| taxpayers.change_profile(taxpayer.id, change, by).await;
+    let send = async |taxpayers: TaxpayerHandle| taxpayers.change_profile(taxpayer.id, change, by).await;
     idempotent.answer(&state.taxpayers, show, send).await
 }

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::WebhookChange;
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::kernel::audit::Actor;
@@ -37,6 +37,6 @@ pub(crate) async fn update_webhook(
         let view = Integration::new(endpoint, &kinds);
         ApiResponse::ok("Webhook updated successfully", view).warn(&form.warnings)
     };
-    let send = async |taxpayers: Taxpayers| taxpayers.set_webhook(taxpayer.id, change).await;
+    let send = async |taxpayers: TaxpayerHandle| taxpayers.set_webhook(taxpayer.id, change).await;
     idempotent.answer(&state.taxpayers, show, send).await
 }

@@ -2,8 +2,9 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::{Created, Which};
+use crate::actors::taxpayer::command::Created;
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::tax_payers::create_preconditions;
 use crate::http::api::tax_payers::create_response;
@@ -37,9 +38,15 @@ pub(crate) async fn create_invoice(
 }
 
 /// The original may be older than this service, so that not knowing it is a warning.
-async fn unresolved(state: &ApiState, id: TaxpayerId, original: &Which) -> Result<Option<String>, ApiError> {
+async fn unresolved(
+    state: &ApiState,
+    id: TaxpayerId,
+    original: &InvoiceRef,
+) -> Result<Option<String>, ApiError> {
     let found = match path_ids::which(original.clone()) {
-        Ok(Which { kind, text }) => invoices::owned_by_with_unique_no(&state.store, id, kind, &text).await?,
+        Ok(InvoiceRef { kind, text }) => {
+            invoices::owned_by_with_unique_no(&state.store, id, kind, &text).await?
+        }
         Err(_) => None,
     };
     Ok(found.is_none().then(|| "original_invoice_reference names no invoice of this account".to_owned()))

@@ -2,10 +2,10 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::PaymentUpdate;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::payment::PaymentUpdate;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::payment_update;
@@ -22,7 +22,7 @@ pub(crate) async fn update_payment_status(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), payment_update::read)?;
-    let update = PaymentUpdate { which: path_ids::which(form.value.which)?, ..form.value };
+    let update = PaymentUpdate { invoice: path_ids::which(form.value.invoice)?, ..form.value };
     let show = move |invoice: &Invoice| {
         let answer =
             ApiResponse::ok("Invoice payment status updated successfully", InvoiceObject::from(invoice));

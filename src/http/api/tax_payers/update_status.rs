@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::door::Taxpayers;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
@@ -29,6 +29,6 @@ pub(crate) async fn update_status(
         answer.warn(&form.warnings)
     };
     let send =
-        async |taxpayers: Taxpayers| taxpayers.set_status(id, which, update.status, update.remark).await;
+        async |taxpayers: TaxpayerHandle| taxpayers.set_status(id, which, update.status, update.remark).await;
     idempotent.answer(&state.taxpayers, show, send).await
 }

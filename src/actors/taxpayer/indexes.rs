@@ -1,5 +1,5 @@
-//! What lies on the desk of a batch, found by its names at once: a batch may be of a thousand invoices, each of
-//! which looks for its twin and its customer among all the others.
+//! Indexes over the rows of a batch. A batch may create a thousand invoices, and each of them looks for its duplicate and its
+//! customer among all the others.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::party::{Customer, CustomerDetails};
 
-/// Invoices by the names that no two of them share and that none of them changes.
+/// Invoices by the names that no two of them share and that none of them writes.
 #[derive(Debug, Default)]
 pub(crate) struct Invoices {
     all: Vec<Invoice>,
@@ -49,19 +49,19 @@ impl Invoices {
 
 impl FromIterator<Invoice> for Invoices {
     fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
-        let mut shelf = Self::default();
-        invoices.into_iter().for_each(|invoice| shelf.put(invoice));
-        shelf
+        let mut index = Self::default();
+        invoices.into_iter().for_each(|invoice| index.put(invoice));
+        index
     }
 }
 
-/// Customers, the oldest first. Their numbers stay; a tax number may be filled in later.
+/// Customers, the oldest first. Their numbers never change; a tax number may be filled in later.
 #[derive(Debug, Default)]
 pub(crate) struct Customers {
     all: Vec<Customer>,
     by_id: HashMap<CustomerId, usize>,
     by_number: HashMap<String, usize>,
-    /// Of several with one tax number, the oldest.
+    /// The oldest of those with the same tax number.
     by_tin: HashMap<String, usize>,
 }
 
@@ -70,7 +70,7 @@ impl Customers {
         self.all.iter()
     }
 
-    /// The stored customer that a customer block means: by number, then by tax number.
+    /// Finds the stored customer of a customer block: by number, else by tax number.
     pub(crate) fn matching(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
         let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));
@@ -95,9 +95,9 @@ impl Customers {
 
 impl FromIterator<Customer> for Customers {
     fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
-        let mut shelf = Self::default();
-        customers.into_iter().for_each(|customer| shelf.put(customer));
-        shelf
+        let mut index = Self::default();
+        customers.into_iter().for_each(|customer| index.put(customer));
+        index
     }
 }
 
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn a_customer_is_found_by_its_number_before_its_tax_number() {
-        let mut shelf: Customers =
+        let mut index: Customers =
             [customer(1, "A", None), customer(2, "B", Some("T"))].into_iter().collect();
-        let found = |shelf: &Customers, no, tin| shelf.matching(&details(no, tin)).map(|one| one.id.0);
-        assert_eq!(found(&shelf, "A", Some("T")), Some(1));
-        assert_eq!(found(&shelf, "C", Some("T")), Some(2));
-        assert_eq!((found(&shelf, "C", Some("U")), found(&shelf, "C", None)), (None, None));
-        shelf.put(customer(1, "A", Some("T")));
-        assert_eq!(found(&shelf, "C", Some("T")), Some(1), "the oldest of those with the tax number");
-        assert_eq!(shelf.iter().count(), 2);
+        let found = |index: &Customers, no, tin| index.matching(&details(no, tin)).map(|one| one.id.0);
+        assert_eq!(found(&index, "A", Some("T")), Some(1));
+        assert_eq!(found(&index, "C", Some("T")), Some(2));
+        assert_eq!((found(&index, "C", Some("U")), found(&index, "C", None)), (None, None));
+        index.put(customer(1, "A", Some("T")));
+        assert_eq!(found(&index, "C", Some("T")), Some(1), "the oldest of those with the tax number");
+        assert_eq!(index.iter().count(), 2);
     }
 }

@@ -1,19 +1,18 @@
-//! The desk of one batch: what its commands need from the database, and what they have changed so far. A
-//! decision looks things up here and puts them back only when nothing can refuse it any more, so a refusal
-//! leaves no trace. Nothing here reads or writes the database.
+//! The unit of work of one batch: the rows that its commands read, and what they have changed so far. A decision changes it
+//! only when nothing can refuse the command any more, so a refusal leaves no trace. Nothing here accesses the database.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::actors::taxpayer::books::Books;
-use crate::actors::taxpayer::changes::Changes;
-use crate::actors::taxpayer::command::Which;
-use crate::actors::taxpayer::shelf::{Customers, Invoices};
+use crate::actors::taxpayer::indexes::{Customers, Invoices};
+use crate::actors::taxpayer::read_set::CachedState;
+use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
 use crate::domain::events::replay::Replay;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::{Item, Items};
@@ -29,36 +28,34 @@ use crate::domain::pipeline::{Operation, Run};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::operations::outages::OutageEvent;
 
-/// What a batch works on.
-pub(crate) struct Desk {
+pub(crate) struct UnitOfWork {
     pub(crate) id: TaxpayerId,
     pub(crate) now: Timestamp,
     pub(crate) deadlines: DeadlinePolicy,
     pub(crate) verification: VerificationPolicy,
-    pub(crate) books: Books,
+    pub(crate) cached: CachedState,
     pub(crate) invoices: Invoices,
     pub(crate) customers: Customers,
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
-    /// The IRNs whose receipt the log tells of already.
+    /// The IRNs whose receipt is in the event log already.
     pub(crate) acknowledged: Vec<Irn>,
-    /// How the ERP takes notifications, for the commands that ask for it.
+    /// How the ERP receives notifications; loaded only for commands that read it.
     pub(crate) integration: Option<Integration>,
-    /// The replays that are under way.
+    /// The open replays.
     pub(crate) replays: Vec<Replay>,
-    /// The news of outages that was told before.
-    pub(crate) told_outages: Vec<OutageEvent>,
-    /// Ids that were taken for this batch.
-    pub(crate) ids: FreshIds,
-    /// What other taxpayers have already, for the commands that ask for it.
-    pub(crate) taken: Vec<(CommandId, Faults)>,
-    pub(crate) changes: Changes,
+    /// The outage notices that were sent before.
+    pub(crate) sent_outages: Vec<OutageEvent>,
+    pub(crate) ids: ReservedIds,
+    /// The unique values that other taxpayers have already, by the command that wants them.
+    pub(crate) conflicts: Vec<(CommandId, Faults)>,
+    pub(crate) writes: WriteSet,
 }
 
-/// Ids taken before the transaction began.
+/// Ids reserved before the transaction began.
 #[derive(Debug, Default)]
-pub(crate) struct FreshIds {
+pub(crate) struct ReservedIds {
     pub(crate) invoices: std::ops::Range<i64>,
     pub(crate) customers: std::ops::Range<i64>,
     pub(crate) items: std::ops::Range<i64>,
@@ -66,19 +63,21 @@ pub(crate) struct FreshIds {
     pub(crate) webhook: i64,
 }
 
-impl Desk {
+impl UnitOfWork {
     pub(crate) fn taxpayer(&self) -> Result<&Taxpayer, Refusal> {
-        self.books.taxpayer.as_ref().ok_or(Refusal::TaxpayerNotFound)
+        self.cached.taxpayer.as_ref().ok_or(Refusal::TaxpayerNotFound)
     }
 
-    pub(crate) fn invoice(&self, which: &Which) -> Result<&Invoice, Refusal> {
-        let found = match which.kind {
+    pub(crate) fn invoice(&self, invoice_ref: &InvoiceRef) -> Result<&Invoice, Refusal> {
+        let found = match invoice_ref.kind {
             UniqueNoType::PortalId => {
-                which.text.parse().ok().and_then(|id| self.invoices.with_id(InvoiceId(id)))
+                invoice_ref.text.parse().ok().and_then(|id| self.invoices.with_id(InvoiceId(id)))
             }
-            UniqueNoType::Irn => Irn::parse(&which.text).ok().and_then(|irn| self.invoice_with_irn(&irn)),
+            UniqueNoType::Irn => {
+                Irn::parse(&invoice_ref.text).ok().and_then(|irn| self.invoice_with_irn(&irn))
+            }
             UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
-                self.invoices.with_number(&which.text)
+                self.invoices.with_number(&invoice_ref.text)
             }
         };
         found.ok_or(Refusal::InvoiceNotFound)
@@ -88,7 +87,7 @@ impl Desk {
         self.invoices.with_irn(irn)
     }
 
-    /// The stored customer that a customer block means: by number, then by tax number.
+    /// Finds the stored customer of a customer block: by number, else by tax number.
     pub(crate) fn customer(&self, details: &CustomerDetails) -> Option<&Customer> {
         self.customers.matching(details)
     }
@@ -115,28 +114,29 @@ impl Desk {
         ItemId(self.ids.items.next().unwrap_or_default())
     }
 
-    pub(crate) fn taken(&self, command: CommandId) -> Faults {
-        let found = self.taken.iter().find(|(id, _)| *id == command);
+    /// The unique values of a command that other taxpayers have already.
+    pub(crate) fn conflicts(&self, command: CommandId) -> Faults {
+        let found = self.conflicts.iter().find(|(id, _)| *id == command);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()
     }
 
     pub(crate) fn put_invoice(&mut self, invoice: Invoice) {
-        self.changes.invoices.insert(invoice.id);
+        self.writes.invoices.insert(invoice.id);
         self.invoices.put(invoice);
     }
 
     pub(crate) fn put_customer(&mut self, customer: Customer) {
-        self.changes.customers.insert(customer.id);
+        self.writes.customers.insert(customer.id);
         self.customers.put(customer);
     }
 
     pub(crate) fn put_item(&mut self, item: Item) {
-        self.changes.items.insert(item.id);
+        self.writes.items.insert(item.id);
         self.items.put(item);
     }
 
     pub(crate) fn put_run(&mut self, run: Run) {
-        self.changes.runs.insert(run.id);
+        self.writes.runs.insert(run.id);
         put(&mut self.runs, run, |one, other| one.id == other.id);
     }
 
@@ -145,35 +145,35 @@ impl Desk {
     }
 
     pub(crate) fn put_replay(&mut self, replay: Replay) {
-        self.changes.replays.push(replay.clone());
+        self.writes.replays.push(replay.clone());
         self.replays.push(replay);
     }
 
     pub(crate) fn put_integration(&mut self, integration: Integration) {
-        self.changes.integration = true;
+        self.writes.integration = true;
         self.integration = Some(integration);
     }
 
     pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {
-        self.changes.taxpayer = true;
-        self.books.taxpayer = Some(taxpayer);
+        self.writes.taxpayer = true;
+        self.cached.taxpayer = Some(taxpayer);
     }
 
-    /// Appends an event to the log, and to what the webhook is due; returns its number.
+    /// Appends an event to the log, and a delivery if the endpoint wants it. Returns the event's sequence number.
     pub(crate) fn emit(&mut self, cause: CommandId, kind: EventKind, irn: Option<&Irn>, data: Value) -> i64 {
         let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data };
         let seal = EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
-        let event = self.books.head.append(occurrence, seal);
-        if self.books.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
+        let event = self.cached.head.append(occurrence, seal);
+        if self.cached.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
             let delivery = Delivery::due(clock::new_id(), &event, self.now);
-            self.changes.deliveries.push((delivery, kind));
+            self.writes.deliveries.push((delivery, kind));
         }
         let sequence = event.sequence;
-        self.changes.events.push(event);
+        self.writes.events.push(event);
         sequence
     }
 
-    /// Emits an event about an invoice whose status was `before`.
+    /// Emits an event about an invoice, with extra fields. Returns its sequence number.
     pub(crate) fn emit_about(
         &mut self,
         cause: CommandId,
@@ -193,9 +193,9 @@ impl Desk {
     }
 }
 
-fn put<T>(shelf: &mut Vec<T>, thing: T, same: impl Fn(&T, &T) -> bool) {
-    match shelf.iter_mut().find(|held| same(held, &thing)) {
-        Some(held) => *held = thing,
-        None => shelf.push(thing),
+fn put<T>(rows: &mut Vec<T>, row: T, is_same: impl Fn(&T, &T) -> bool) {
+    match rows.iter_mut().find(|stored| is_same(stored, &row)) {
+        Some(stored) => *stored = row,
+        None => rows.push(row),
     }
 }

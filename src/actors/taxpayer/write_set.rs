@@ -1,4 +1,4 @@
-//! What a batch writes, in one transaction and in set-based statements: a row a change, an insert a table.
+//! Everything a batch writes, in one transaction and in set-based statements, one a table.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::actors::dispatch::Place;
 use crate::actors::taxpayer::command::NewContact;
-use crate::actors::taxpayer::desk::Desk;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::delivery::Delivery;
@@ -46,12 +46,12 @@ use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
 use crate::webhook::Secret;
 
-/// How long a replaced signing secret signs along.
+/// How long a replaced signing secret still signs beside the new one.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
-/// What has changed on the desk.
+/// The changes of a batch: ids of changed rows of the unit of work, and new rows.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct WriteSet {
     pub(crate) invoices: BTreeSet<InvoiceId>,
     pub(crate) customers: BTreeSet<CustomerId>,
     pub(crate) items: BTreeSet<ItemId>,
@@ -59,68 +59,68 @@ pub(crate) struct Changes {
     pub(crate) batches: Vec<Batch>,
     pub(crate) taxpayer: bool,
     pub(crate) new_contact: Option<NewContact>,
-    /// The endpoint is to be written; the secret is for one that is new.
+    /// Set if the endpoint changed. The secret is used only if the endpoint is new.
     pub(crate) endpoint: Option<SecretString>,
     pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payment_row::Model>,
-    pub(crate) ended_steps: Vec<EndedStep>,
-    /// New in the inbox, with their documents.
+    pub(crate) completed_steps: Vec<CompletedStep>,
+    /// New supplier invoices with their documents.
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
     pub(crate) replays: Vec<Replay>,
     pub(crate) cancelled_replays: Vec<uuid::Uuid>,
     pub(crate) audit: Vec<AuditEntry>,
-    /// Outage notifications, and the events that carried them.
-    pub(crate) told_outages: Vec<(OutageEvent, i64)>,
-    /// Each once, however many commands of a batch want it: PostgreSQL takes a key once in a statement.
+    /// Outage notices that were sent, with the sequence number of their event.
+    pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
+    /// A set, since PostgreSQL rejects a statement that upserts the same key twice.
     pub(crate) due_runs: BTreeSet<RunId>,
-    pub(crate) released: Vec<Released>,
-    /// API keys that replace each other.
+    pub(crate) released: Vec<LaneRelease>,
+    /// API keys, in the order in which they replace each other.
     pub(crate) keys: Vec<NewKey>,
-    /// Signing secrets that replace each other.
+    /// Signing secrets, in the order in which they replace each other.
     pub(crate) secrets: Vec<Secret>,
-    /// Keys of the commands that were carried out, also of those that changed nothing.
-    pub(crate) kept: Vec<KeyEntry>,
+    /// Idempotency keys of the executed commands, also of those that changed nothing.
+    pub(crate) used_keys: Vec<KeyEntry>,
 }
 
-/// A call of a run whose outcome is known.
+/// A step of a run whose outcome is known.
 #[derive(Debug)]
-pub(crate) struct EndedStep {
+pub(crate) struct CompletedStep {
     pub(crate) attempt_id: uuid::Uuid,
     pub(crate) verdict: StepResult,
     pub(crate) duration_ms: i64,
 }
 
-/// A run's lane that is given back.
+/// The release of a run's lane.
 #[derive(Debug)]
-pub(crate) struct Released {
+pub(crate) struct LaneRelease {
     pub(crate) lease: Lease,
-    /// None where it is not due again by itself.
+    /// None if it does not become due again by itself.
     pub(crate) delay: Option<Duration>,
     pub(crate) gate: Option<&'static str>,
-    /// Whether it is taken up apart from the others.
-    pub(crate) goes_alone: bool,
+    /// True if the run must be taken up isolated from others.
+    pub(crate) is_isolated: bool,
 }
 
-/// Who comes to know that an endpoint has something to do.
+/// How the endpoint's worker was woken.
 #[derive(Debug)]
-pub(crate) enum Woken {
-    /// We do: its lane is ours with the commit.
+pub(crate) enum WakeResult {
+    /// The lane was free; this process holds its lease once the transaction commits.
     Taken(Lease),
-    /// Whoever serves it.
+    /// A worker holds the lane and is notified.
     Held,
-    /// Whoever finds its lane due.
+    /// The lane is due; a dispatcher will claim it.
     Due,
 }
 
-/// The key of a run's lane: whose it is and which.
+/// The key of a run's lane: `taxpayer/run`.
 pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
 }
 
-fn waiting(run: &Run) -> QueuedLane {
+fn queue_entry(run: &Run) -> QueuedLane {
     QueuedLane {
         key: run_lane(run.taxpayer_id, run.id),
         taxpayer_id: run.taxpayer_id.0,
@@ -129,14 +129,13 @@ fn waiting(run: &Run) -> QueuedLane {
     }
 }
 
-impl Changes {
-    /// Whether the endpoint has something to do: also what waited for one that was disabled.
+impl WriteSet {
+    /// True if the endpoint has work: also deliveries that waited while it was disabled.
     pub(crate) fn wakes_endpoint(&self) -> bool {
         let replays = self.replays.len() + self.cancelled_replays.len();
         !self.deliveries.is_empty() || self.endpoint.is_some() || replays > 0
     }
 
-    /// Whether there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.invoices.is_empty()
             && self.customers.is_empty()
@@ -150,36 +149,37 @@ impl Changes {
             && self.replays.is_empty()
             && self.cancelled_replays.is_empty()
             && self.audit.is_empty()
-            && self.ended_steps.is_empty()
+            && self.completed_steps.is_empty()
             && self.received.is_empty()
             && self.acknowledged.is_empty()
             && self.secrets.is_empty()
             && self.keys.is_empty()
-            && self.kept.is_empty()
+            && self.used_keys.is_empty()
     }
 }
 
-impl Desk {
-    /// Writes everything that has changed; who comes to know of what the endpoint has to do, if anything. Where there
-    /// is a place at work for the endpoint and nobody holds it, its lane is taken over with it.
-    pub(crate) async fn write(
+impl UnitOfWork {
+    /// Flushes the write set. Returns how the endpoint's worker was woken, if it has new work. If a worker slot is reserved
+    /// and no process holds the endpoint's lane, this transaction also takes the lane's lease.
+    pub(crate) async fn flush(
         &self,
-        (store, tx): (&Store, &Transaction),
-        place: Option<&Place<'_>>,
-    ) -> Result<Option<Woken>, StoreError> {
+        store: &Store,
+        tx: &Transaction,
+        slot: Option<&Place<'_>>,
+    ) -> Result<Option<WakeResult>, StoreError> {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
         self.write_runs(tx).await?;
         self.write_inbox(tx).await?;
-        let woken = self.write_events(tx, place).await?;
-        idempotency::keep(store, tx, &self.changes.kept, self.now).await?;
-        Ok(woken)
+        let wake = self.write_events(tx, slot).await?;
+        idempotency::keep(store, tx, &self.writes.used_keys, self.now).await?;
+        Ok(wake)
     }
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
-        let changes = &self.changes;
-        if let (true, Some(taxpayer)) = (changes.taxpayer, &self.books.taxpayer) {
-            match &changes.new_contact {
+        let writes = &self.writes;
+        if let (true, Some(taxpayer)) = (writes.taxpayer, &self.cached.taxpayer) {
+            match &writes.new_contact {
                 Some(person) => {
                     taxpayers::add(tx, taxpayer, self.contact(person)).await?;
                     lanes::make_due(tx, LaneKind::Verification, &[self.id.to_string()]).await?;
@@ -187,23 +187,23 @@ impl Desk {
                 None => taxpayers::save(tx, taxpayer).await?,
             }
         }
-        if changes.endpoint.is_some() || !changes.secrets.is_empty() {
-            // The lane before the endpoint itself: who serves it locks them in this order.
+        if writes.endpoint.is_some() || !writes.secrets.is_empty() {
+            // The lane before the endpoint itself: the endpoint's worker locks them in this order.
             lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
         }
-        if let (Some(secret), Some(endpoint)) = (&changes.endpoint, &self.books.endpoint) {
+        if let (Some(secret), Some(endpoint)) = (&writes.endpoint, &self.cached.endpoint) {
             webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
         }
-        if let (true, Some(integration)) = (changes.integration, &self.integration) {
+        if let (true, Some(integration)) = (writes.integration, &self.integration) {
             integrations::save(store, tx, self.id, integration).await?;
         }
-        for secret in &changes.secrets {
+        for secret in &writes.secrets {
             let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);
             let (text, public_key) = (secret.text(), secret.public_key());
             let new = (text.expose_secret(), public_key);
             webhooks::rotate_secret(store, tx, self.id, new, (self.now, until)).await?;
         }
-        for key in &changes.keys {
+        for key in &writes.keys {
             keys::rotate(tx, KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 }, key, self.now).await?;
         }
         Ok(())
@@ -226,45 +226,45 @@ impl Desk {
     }
 
     async fn write_invoices(&self, tx: &Transaction) -> Result<(), StoreError> {
-        let changed = |id: &InvoiceId| self.changes.invoices.contains(id);
+        let changed = |id: &InvoiceId| self.writes.invoices.contains(id);
         let dirty: Vec<_> =
-            self.customers.iter().filter(|one| self.changes.customers.contains(&one.id)).collect();
+            self.customers.iter().filter(|one| self.writes.customers.contains(&one.id)).collect();
         customers::save(tx, self.id, &dirty, self.now).await?;
-        let dirty: Vec<_> = self.changes.items.iter().filter_map(|id| self.items.get(*id)).collect();
+        let dirty: Vec<_> = self.writes.items.iter().filter_map(|id| self.items.get(*id)).collect();
         items::save(tx, self.id, &dirty, self.now).await?;
         let dirty: Vec<_> = self.invoices.iter().filter(|invoice| changed(&invoice.id)).collect();
         invoices::save(tx, &dirty).await?;
-        for batch in &self.changes.batches {
+        for batch in &self.writes.batches {
             batches::add(tx, batch).await?;
         }
-        invoices::post(tx, &self.changes.postings).await
+        invoices::post(tx, &self.writes.postings).await
     }
 
     async fn write_runs(&self, tx: &Transaction) -> Result<(), StoreError> {
-        let changes = &self.changes;
-        let dirty: Vec<_> = self.runs.iter().filter(|run| changes.runs.contains(&run.id)).collect();
+        let writes = &self.writes;
+        let dirty: Vec<_> = self.runs.iter().filter(|run| writes.runs.contains(&run.id)).collect();
         runs::save(tx, &dirty).await?;
-        for step in &changes.ended_steps {
+        for step in &writes.completed_steps {
             runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
         }
-        for released in &changes.released {
-            let Released { lease, delay, gate, .. } = released;
-            if released.goes_alone {
+        for released in &writes.released {
+            let LaneRelease { lease, delay, gate, .. } = released;
+            if released.is_isolated {
                 lanes::release_isolated(tx, lease, *delay, *gate).await?;
             } else {
                 lanes::release_at(tx, lease, *delay, *gate).await?;
             }
         }
         let due: Vec<_> =
-            self.runs.iter().filter(|run| changes.due_runs.contains(&run.id)).map(waiting).collect();
+            self.runs.iter().filter(|run| writes.due_runs.contains(&run.id)).map(queue_entry).collect();
         fair_queue::enqueue(tx, LaneKind::Run, &due).await
     }
 
     async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
-        for (invoice, document) in &self.changes.received {
+        for (invoice, document) in &self.writes.received {
             supplier_invoices::add(tx, invoice, document).await?;
         }
-        for (irn, at) in &self.changes.acknowledged {
+        for (irn, at) in &self.writes.acknowledged {
             supplier_invoices::acknowledge(tx, self.id, irn, *at).await?;
         }
         Ok(())
@@ -273,29 +273,33 @@ impl Desk {
     async fn write_events(
         &self,
         tx: &Transaction,
-        place: Option<&Place<'_>>,
-    ) -> Result<Option<Woken>, StoreError> {
-        let changes = &self.changes;
-        events::append(tx, &changes.events).await?;
-        outages::record_told(tx, self.id, &changes.told_outages).await?;
-        // Before its deliveries: who adds any holds the lane.
-        let wakes = changes.wakes_endpoint();
-        let woken = if wakes { Some(self.wake_endpoint(tx, place).await?) } else { None };
-        deliveries::add(tx, &changes.deliveries, self.now).await?;
-        replays::save(tx, &changes.replays).await?;
-        replays::cancel(tx, self.id, (&changes.cancelled_replays, self.now)).await?;
-        audit::append(tx, &changes.audit).await?;
-        Ok(woken)
+        slot: Option<&Place<'_>>,
+    ) -> Result<Option<WakeResult>, StoreError> {
+        let writes = &self.writes;
+        events::append(tx, &writes.events).await?;
+        outages::record_told(tx, self.id, &writes.sent_outages).await?;
+        // Before the deliveries: every writer that adds deliveries holds the lane.
+        let wakes = writes.wakes_endpoint();
+        let wake = if wakes { Some(self.wake_endpoint(tx, slot).await?) } else { None };
+        deliveries::add(tx, &writes.deliveries, self.now).await?;
+        replays::save(tx, &writes.replays).await?;
+        replays::cancel(tx, self.id, (&writes.cancelled_replays, self.now)).await?;
+        audit::append(tx, &writes.audit).await?;
+        Ok(wake)
     }
 
-    async fn wake_endpoint(&self, tx: &Transaction, place: Option<&Place<'_>>) -> Result<Woken, StoreError> {
+    async fn wake_endpoint(
+        &self,
+        tx: &Transaction,
+        slot: Option<&Place<'_>>,
+    ) -> Result<WakeResult, StoreError> {
         let key = self.id.to_string();
-        if let Some(place) = place
-            && let Some(lease) = lanes::claim_if_idle(tx, LaneKind::Endpoint, &key, place.taker()).await?
+        if let Some(slot) = slot
+            && let Some(lease) = lanes::claim_if_idle(tx, LaneKind::Endpoint, &key, slot.taker()).await?
         {
-            return Ok(Woken::Taken(lease));
+            return Ok(WakeResult::Taken(lease));
         }
         let is_held = lanes::wake(tx, LaneKind::Endpoint, &key).await?;
-        Ok(if is_held { Woken::Held } else { Woken::Due })
+        Ok(if is_held { WakeResult::Held } else { WakeResult::Due })
     }
 }

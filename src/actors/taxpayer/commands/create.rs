@@ -1,0 +1,133 @@
+//! Creation of invoices, one or a batch: the account's preconditions, the duplicate that may exist already, the customer,
+//! the items and the IRN. A batch is one command: it is stored with all of its items or not at all.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::actors::taxpayer::command::{CommandReply, Created, Duplicate};
+use crate::actors::taxpayer::commands::resolve_customer_and_items::{
+    invoice_customer, resolve_customer, resolve_items,
+};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::Taxpayer;
+use crate::store::invoices::payment_row;
+
+pub(super) fn create(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<CommandReply, Refusal> {
+    Ok(CommandReply::Created(Box::new(add(uow, cause, draft)?)))
+}
+
+/// Creates the invoices of a batch. The account's preconditions are checked once for all, then each item alone.
+pub(super) fn create_batch(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    candidates: &[Candidate],
+) -> Result<CommandReply, Refusal> {
+    uow.taxpayer()?.may_create_invoices(uow.verification)?;
+    let batch_no = batch::draw_number(uow.now, &mut clock::chance());
+    let mut items = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        items.push(create_item(uow, cause, &batch_no, candidate));
+    }
+    let batch = Batch { taxpayer_id: uow.id, batch_no, items, created_at: uow.now };
+    let data = json!({
+        "batch_no": batch.batch_no,
+        "created": batch.count(ItemOutcome::Created),
+        "duplicates": batch.count(ItemOutcome::Duplicate),
+        "failed": batch.count(ItemOutcome::Failed),
+    });
+    uow.emit(cause, EventKind::InvoiceBatchCompleted, None, data);
+    uow.writes.batches.push(batch.clone());
+    Ok(CommandReply::Batch(Box::new(batch)))
+}
+
+fn create_item(uow: &mut UnitOfWork, cause: CommandId, batch_no: &str, candidate: &Candidate) -> BatchItem {
+    let invoice_no = candidate.invoice_no.clone();
+    let draft = match &candidate.draft {
+        Ok(draft) => Draft { batch_no: Some(batch_no.to_owned()), ..(**draft).clone() },
+        Err(faults) => return BatchItem::failed(invoice_no, faults),
+    };
+    match add(uow, cause, &draft) {
+        Ok(created) => {
+            let is_new = created.duplicate.is_none();
+            let outcome = if is_new { ItemOutcome::Created } else { ItemOutcome::Duplicate };
+            BatchItem { invoice_no, ..BatchItem::of_invoice(&created.invoice, outcome) }
+        }
+        Err(refusal) => BatchItem::failed(invoice_no, &item_faults(refusal)),
+    }
+}
+
+fn item_faults(refusal: Refusal) -> Faults {
+    match refusal {
+        Refusal::Invalid(faults) => faults,
+        other => Fault::new(batch::WHOLE_ITEM, "refused", other.to_string()).into(),
+    }
+}
+
+/// Adds an invoice, or returns the one that has its number or IRN already.
+fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created, Refusal> {
+    let taxpayer = uow.taxpayer()?;
+    taxpayer.may_create_invoices(uow.verification)?;
+    let irn = irn(draft, taxpayer)?;
+    if let Some(existing) = find_existing(uow, draft, &irn) {
+        return Ok(Created { invoice: existing.clone(), duplicate: Some(compare(draft, existing)) });
+    }
+    let customer = resolve_customer(uow, &draft.customer, draft.category);
+    let identity = InvoiceIdentity {
+        id: uow.next_invoice_id(),
+        taxpayer_id: uow.id,
+        provisional_qr: provisional_qr(&irn),
+        irn,
+        customer: invoice_customer(&customer, &draft.customer),
+    };
+    let (mut invoice, posting) = draft.clone().into_invoice(identity, uow.now);
+    resolve_items(uow, &mut invoice.lines);
+    uow.put_customer(customer);
+    let sequence =
+        uow.emit_about(cause, EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
+    if let Some(posting) = posting {
+        uow.writes.postings.push(payment_row::Model::of(&invoice, sequence, posting, uow.now));
+    }
+    uow.put_invoice(invoice.clone());
+    Ok(Created { invoice, duplicate: None })
+}
+
+fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
+    match &draft.irn {
+        Some(irn) if irn.has_service_id(&taxpayer.service_id) => Ok(irn.clone()),
+        Some(_) => Err(Refusal::IrnServiceIdMismatch(Fault::new(
+            "irn",
+            "irn_service_id_mismatch",
+            "The irn must carry this account's authority_service_id.",
+        ))),
+        None => Irn::of_invoice(&draft.invoice_no, &taxpayer.service_id, draft.invoice_date)
+            .map_err(|malformed| Fault::new("invoice_no", "irn_malformed", malformed.to_string()).into()),
+    }
+}
+
+/// Finds the invoice that has the number or the IRN. If they name two different invoices, the one that the caller named
+/// itself wins: the IRN on Create Full, the number elsewhere.
+fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
+    let by_number = || uow.invoices.with_number(&draft.invoice_no);
+    let by_irn = || uow.invoice_with_irn(irn);
+    if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
+}
+
+/// An edited invoice always differs: its content is no longer the content that created it.
+fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
+    let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
+    if is_identical { Duplicate::Identical } else { Duplicate::Different }
+}
+
+/// The QR code until the authority has signed: it holds the IRN alone.
+fn provisional_qr(irn: &Irn) -> String {
+    STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
+}

@@ -1,0 +1,138 @@
+//! What the authority reports outside a run: transmissions and receipts, supplier invoices, outages. Each fact is recorded
+//! and sent once, however often and in whatever order the reports arrive.
+
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::command::CommandReply;
+use crate::actors::taxpayer::commands::runs::{reach, reach_unknown};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::Stage;
+use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::outage::OutageNotice;
+use crate::domain::pipeline::{Operation, Step};
+use crate::domain::supplier_invoice::SupplierDocument;
+
+/// Records that an invoice was transmitted and, if `is_delivered`, that its receipt was confirmed. The status only moves
+/// forward.
+pub(super) fn record_transit(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    irn: &Irn,
+    is_delivered: bool,
+) -> CommandReply {
+    let has_ended = end_run(uow, irn);
+    match uow.invoice_with_irn(irn).cloned() {
+        Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
+            // A cancelled invoice stays cancelled. No caller waits for the refusal.
+            let _ = reach(uow, cause, invoice, Stage::Transmitted);
+        }
+        None if has_ended => reach_unknown(uow, cause, irn, Stage::Transmitted),
+        _ => {}
+    }
+    if is_delivered { record_receipt(uow, cause, irn) } else { CommandReply::Done }
+}
+
+/// Completes a transmission that had stopped before its answer arrived. An open run finds out by itself.
+fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
+    let run = uow.run(Operation::Transmit, irn);
+    let stopped = run.filter(|run| !run.state.is_open() && !run.done.contains(&Step::Send)).cloned();
+    let Some(run) = stopped else { return false };
+    let run = run.found_transmitted(uow.now);
+    uow.put_run(run);
+    true
+}
+
+/// Records once that the receipt was confirmed: on a run of the invoice, and on the invoice if it is stored. The event log
+/// also counts as a record, for the case that neither exists (a report without a transmission).
+pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) -> CommandReply {
+    let runs = [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
+    let invoice = uow.invoice_with_irn(irn).cloned();
+    let is_recorded = uow.acknowledged.iter().any(|recorded| recorded.key() == irn.key())
+        || runs.iter().flatten().any(|run| run.done.contains(&Step::Receipt))
+        || invoice.as_ref().is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged);
+    if is_recorded {
+        return CommandReply::Done;
+    }
+    uow.acknowledged.push(irn.clone());
+    if let Some(mut run) = runs.into_iter().flatten().next() {
+        run.done.push(Step::Receipt);
+        uow.put_run(run);
+    }
+    if let Some(mut invoice) = invoice {
+        if invoice.authority.status.progress() < AuthorityStatus::Acknowledged.progress() {
+            invoice.authority.status = AuthorityStatus::Acknowledged;
+        }
+        invoice.updated_at = uow.now;
+        let extra = json!({ "previous_status": invoice.status });
+        uow.emit_about(cause, EventKind::InvoiceAcknowledged, &invoice, extra);
+        uow.put_invoice(invoice);
+    } else {
+        let data = json!({ "irn": irn.as_str(), "invoice": Value::Null });
+        uow.emit(cause, EventKind::InvoiceAcknowledged, Some(irn), data);
+    }
+    CommandReply::Done
+}
+
+/// Adds a supplier's invoice to the inbox unless it is there already.
+pub(super) fn receive_supplier_invoice(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    document: &SupplierDocument,
+) -> Result<CommandReply, Refusal> {
+    uow.taxpayer()?;
+    if uow.supplier_invoice(&document.irn).is_some() {
+        return Ok(CommandReply::Done);
+    }
+    let invoice = document.received(uow.id, uow.now);
+    let data = json!({
+        "irn": invoice.irn,
+        "supplier_irn": invoice.irn,
+        "supplier_name": invoice.supplier_name,
+        "supplier_tin": invoice.supplier_tin,
+        "received_at": precise(invoice.received_at),
+    });
+    uow.emit(cause, EventKind::SupplierInvoiceReceived, Some(&invoice.irn), data);
+    uow.writes.received.push((invoice.clone(), document.document.clone()));
+    uow.put_supplier_invoice(invoice);
+    Ok(CommandReply::Done)
+}
+
+/// Records that the authority has the acknowledgement. Of concurrent requests the first one wins, whatever the authority
+/// answered to the others.
+pub(super) fn acknowledge_supplier_invoice(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    irn: &Irn,
+) -> Result<CommandReply, Refusal> {
+    let mut invoice = uow.supplier_invoice(irn).cloned().ok_or(Refusal::NotAddressedToCaller)?;
+    if invoice.acknowledged_at.is_some() {
+        return Err(Refusal::AlreadyAcknowledged);
+    }
+    invoice.acknowledged_at = Some(uow.now);
+    let data = json!({
+        "irn": invoice.irn,
+        "supplier_irn": invoice.irn,
+        "acknowledged_at": precise(uow.now),
+    });
+    uow.emit(cause, EventKind::SupplierInvoiceAcknowledged, Some(&invoice.irn), data);
+    uow.writes.acknowledged.push((invoice.irn.clone(), uow.now));
+    uow.put_supplier_invoice(invoice.clone());
+    Ok(CommandReply::SupplierInvoice(Box::new(invoice)))
+}
+
+/// Emits the event of an outage once, if the endpoint's enabled events name it.
+pub(super) fn notify_outage(uow: &mut UnitOfWork, cause: CommandId, notice: &OutageNotice) -> CommandReply {
+    let (news, kind) = ((notice.outage, notice.edge), notice.edge.event());
+    let is_enabled = uow.cached.endpoint.as_ref().is_some_and(|endpoint| endpoint.names(kind));
+    if is_enabled && !uow.sent_outages.contains(&news) {
+        let sequence = uow.emit(cause, kind, None, notice.data.clone());
+        uow.sent_outages.push(news);
+        uow.writes.sent_outages.push((news, sequence));
+    }
+    CommandReply::Done
+}

@@ -1,0 +1,93 @@
+//! How the taxpayer's ERP receives notifications, as an operator sets it, and the refresh tokens that its server issues in
+//! between.
+
+use crate::actors::taxpayer::command::{CommandReply, IntegrationChange, RenewedToken};
+use crate::actors::taxpayer::commands::webhook::emit_updated;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::integration::origin::Origin;
+use crate::domain::integration::{AuthType, Integration, IntegrationSummary};
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+
+/// Replaces the integration. Secrets that were not sent are kept if type of authentication and origin stay the same.
+pub(super) fn set(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    change: &IntegrationChange,
+) -> Result<CommandReply, Refusal> {
+    uow.taxpayer()?;
+    let origin = origin(uow, change)?;
+    let stored = uow.integration.as_ref();
+    let same_kind = stored.filter(|one| one.auth.kind() == change.auth.kind());
+    let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
+    let other = same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
+    let auth = change.auth.clone().completed(kept).map_err(|names| missing(&names, other))?;
+    let integration = Integration {
+        erp_system: change.erp_system.clone(),
+        auth,
+        origin,
+        format: change.format.clone(),
+        allowed_networks: change.allowed_networks.clone(),
+        version: stored.map_or(0, |one| one.version) + 1,
+        created_at: stored.map_or(uow.now, |one| one.created_at),
+        updated_at: uow.now,
+    };
+    let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
+    let before = stored.map(describe);
+    let entry = AuditEntry::ordered(&change.by, AuditAction::SetIntegration, &uow.id, uow.now);
+    let entry = entry.of_taxpayer(uow.id).between(before, Some(describe(&integration)));
+    uow.writes.audit.push(entry);
+    uow.put_integration(integration.clone());
+    if !changed.is_empty() {
+        emit_updated(uow, cause, &changed);
+    }
+    Ok(CommandReply::Integration(Box::new(integration)))
+}
+
+/// Returns the origin that the credentials are for: the named one, else that of the current URL. Refuses if there is
+/// neither: the first caller to set a URL would choose where the credentials go.
+fn origin(uow: &UnitOfWork, change: &IntegrationChange) -> Result<Option<Origin>, Refusal> {
+    if change.auth.kind() == AuthType::None {
+        return Ok(None);
+    }
+    let url_origin = || Origin::of(&uow.cached.endpoint.as_ref()?.url);
+    let origin = change.origin.clone().or_else(url_origin);
+    let unknown = || {
+        let message = "The origin field is required while the taxpayer has no webhook_url.";
+        Refusal::from(Fault::new("origin", "required", message))
+    };
+    origin.map(Some).ok_or_else(unknown)
+}
+
+/// Replaces the refresh token. Drops the new token if the used one is no longer stored. Other changes of an operator do not
+/// matter: the used token is spent either way.
+pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) -> CommandReply {
+    let stored = uow.integration.as_ref();
+    let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&token.used, &token.given)?)));
+    if let Some((stored, auth)) = renewed {
+        uow.put_integration(Integration { auth, ..stored });
+    }
+    CommandReply::Done
+}
+
+/// The refusal for secrets that were neither sent nor may be kept. `other` is the origin of the stored ones.
+fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
+    let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
+    let fault = |name: &&str| {
+        let path = format!("auth.{name}");
+        let message = format!("The {path} field is required{why}.");
+        Fault::new(path, "required", message)
+    };
+    names.iter().map(fault).collect::<Faults>().into()
+}
+
+fn describe(integration: &Integration) -> String {
+    let IntegrationSummary { erp_system, auth_type, data_format } = integration.kinds();
+    let erp = erp_system.as_deref().unwrap_or("no system named");
+    let origin = integration.origin.as_ref().map(|origin| format!(", for {origin}")).unwrap_or_default();
+    let networks: Vec<_> = integration.allowed_networks.iter().map(ToString::to_string).collect();
+    let networks = if networks.is_empty() { String::new() } else { format!(", in {}", networks.join(" ")) };
+    format!("{auth_type}, {data_format}, {erp}{origin}{networks}")
+}

@@ -1,0 +1,171 @@
+//! Payments: the ledger entry and the events of a payment, and how the invoice takes over a payment status that was relayed
+//! to the authority or signed with the invoice.
+
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::command::CommandReply;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayment};
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, StepResult};
+use crate::store::invoices::payment_row;
+
+/// The texts that the ledger keeps with an amount.
+#[derive(Debug, Default)]
+struct PostingNote {
+    reference: Option<String>,
+    remark: Option<String>,
+}
+
+/// A payment as it is posted.
+struct PaymentPosting<'a> {
+    /// The invoice's status before the payment.
+    previous: WorkflowStatus,
+    /// The invoice after the payment.
+    invoice: &'a Invoice,
+    posting: Posting,
+    note: PostingNote,
+}
+
+pub(super) fn pay(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    update: &PaymentUpdate,
+) -> Result<CommandReply, Refusal> {
+    let before = uow.invoice(&update.invoice)?;
+    let previous = before.status;
+    let (invoice, posting) = before.clone().paid(update.notice, uow.now)?;
+    let note = PostingNote { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
+    post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
+    Ok(CommandReply::Invoice(Box::new(invoice)))
+}
+
+/// Adds the ledger entry and the events of a payment, and stores the invoice.
+fn post(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    PaymentPosting { previous, invoice, posting, note }: PaymentPosting<'_>,
+) {
+    let extra = json!({
+        "amount": posting.amount,
+        "reference": note.reference,
+        "remark": note.remark,
+        "amount_paid": invoice.payment.paid,
+        "payable_amount": invoice.payment.payable,
+    });
+    let sequence = uow.emit_about(cause, EventKind::PaymentStatusUpdated, invoice, extra);
+    if invoice.status != previous {
+        let extra = json!({ "previous_status": previous });
+        uow.emit_about(cause, EventKind::InvoiceStatusUpdated, invoice, extra);
+    }
+    let entry = payment_row::Model::of(invoice, sequence, posting, uow.now);
+    uow.writes.postings.push(payment_row::Model { reference: note.reference, remark: note.remark, ..entry });
+    uow.put_invoice(invoice.clone());
+}
+
+/// Checks that the invoice could take over the status. A status that it has already is always permitted.
+pub(super) fn check_preconditions(
+    uow: &UnitOfWork,
+    document: &Value,
+    invoice: Option<&Invoice>,
+) -> Result<(), Refusal> {
+    let (Some(invoice), Some(order)) = (invoice, RelayedPayment::of(document)) else { return Ok(()) };
+    if invoice.payment.status == order.payment_status.reads_as() {
+        return Ok(());
+    }
+    invoice.clone().paid(order.payment_status.into(), uow.now).map(drop)
+}
+
+/// True if the run relayed this very payment and it is final: with the authority PAID cannot change.
+pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
+    let is_paid = || {
+        let order = RelayedPayment::of(&run.document);
+        order.is_some_and(|order| order.payment_status == RelayedPaymentStatus::Paid)
+    };
+    let follows = || {
+        let invoice = uow.invoice_with_irn(&run.irn);
+        invoice.is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
+    };
+    let is_relayed = run.state == RunState::Succeeded && run.digest == request.digest();
+    run.operation == Operation::Payment && is_relayed && is_paid() && follows()
+}
+
+/// The invoice takes over the payment that was relayed. The caller receives a refusal in the reply; a run that is given up
+/// has an event, since no caller waits any more.
+pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict: &StepResult) {
+    let Some(order) = RelayedPayment::of(&run.document) else { return };
+    match verdict {
+        StepResult::Done { .. } | StepResult::Unchanged(_) => {
+            let was_sent = matches!(verdict, StepResult::Done { .. });
+            match uow.invoice_with_irn(&run.irn).cloned() {
+                Some(invoice) => take(uow, cause, invoice, &order, was_sent),
+                None if was_sent => {
+                    emit_about_run(uow, cause, run, EventKind::PaymentStatusUpdated, without_invoice(&order));
+                }
+                None => {}
+            }
+        }
+        StepResult::Pause { error } => {
+            let extra = json!({ "operation": run.operation, "error": error });
+            emit_about_run(uow, cause, run, EventKind::InvoiceFailed, extra);
+        }
+        StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Hold { .. } => {}
+    }
+}
+
+/// Applies the authority's payment status to the invoice. If the workflow status meanwhile forbids a payment, only the
+/// payment changes and the workflow status stays.
+fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
+    if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
+        return;
+    }
+    let (previous, notice) = (invoice.status, PaymentChange::from(order.payment_status));
+    let taken = invoice.clone().paid(notice, uow.now).or_else(|_| {
+        let (payment, posting) = invoice.payment.after(notice)?;
+        Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))
+    });
+    // Cannot fail: a relayed status never adds more than what is left to pay.
+    let Ok((invoice, posting)) = taken else { return };
+    let note = PostingNote { reference: None, remark: order.remark.clone() };
+    post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
+}
+
+/// The invoice takes over the payment status that it was signed with. PAID pays what is left, as for an invoice that is
+/// created as paid. A run signs once, so this is posted once. PENDING changes nothing: it is the default of a submission.
+pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
+    let signed = run.document.get("payment_status").and_then(Value::as_str);
+    let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };
+    let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else { return };
+    if status == RelayedPaymentStatus::Pending || invoice.payment.status == status.reads_as() {
+        return;
+    }
+    let Ok((payment, posting)) = invoice.payment.after(status.into()) else { return };
+    let invoice = Invoice { payment, updated_at: uow.now, ..invoice };
+    let note = PostingNote::default();
+    post(uow, cause, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
+}
+
+/// The payment fields of an event about an IRN that is no stored invoice.
+fn without_invoice(order: &RelayedPayment) -> Value {
+    json!({
+        "payment_status": order.payment_status, "amount": Value::Null, "reference": Value::Null,
+        "remark": order.remark, "amount_paid": Value::Null, "payable_amount": Value::Null,
+    })
+}
+
+/// Emits an event about the run's IRN, with the invoice if it is stored.
+fn emit_about_run(uow: &mut UnitOfWork, cause: CommandId, run: &Run, kind: EventKind, extra: Value) {
+    if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
+        uow.emit_about(cause, kind, &invoice, extra);
+        return;
+    }
+    let mut data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null });
+    if let (Some(data), Value::Object(extra)) = (data.as_object_mut(), extra) {
+        data.extend(extra);
+    }
+    uow.emit(cause, kind, Some(&run.irn), data);
+}

@@ -1,0 +1,45 @@
+//! The customer and the items that an invoice names: the stored ones, else new ones.
+
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::invoice::Line;
+use crate::domain::invoice::item::Item;
+use crate::domain::kernel::codes::Category;
+use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer};
+
+/// Returns the stored customer, with its tax number filled in if it had none; else a new customer.
+pub(super) fn resolve_customer(
+    uow: &mut UnitOfWork,
+    details: &CustomerDetails,
+    category: Category,
+) -> Customer {
+    if let Some(stored) = uow.customer(details) {
+        let mut stored = stored.clone();
+        stored.fill_tin(details.tin.as_ref());
+        return stored;
+    }
+    Customer { id: uow.next_customer_id(), category, details: details.clone() }
+}
+
+/// Returns the customer as the invoice shows it: with the customer number that was sent with this invoice.
+pub(super) fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCustomer {
+    InvoiceCustomer {
+        id: customer.id,
+        external_customer_no: details.no.clone(),
+        name: customer.details.name.clone(),
+        tin: customer.details.tin.clone(),
+        email: customer.details.email.clone(),
+    }
+}
+
+/// Sets the item of each line. Adds unknown items to the catalog.
+pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
+    for line in lines {
+        let stored = uow.items.of_line(line).cloned();
+        let is_new = stored.is_none();
+        let mut item = stored.unwrap_or_else(|| Item::of(uow.next_item_id(), line));
+        line.item_id = Some(item.id);
+        if is_new || item.fill_category(line) {
+            uow.put_item(item);
+        }
+    }
+}

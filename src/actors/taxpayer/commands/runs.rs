@@ -1,0 +1,293 @@
+//! Runs of the pipeline: opening or joining one, recording the outcome of a step, and rechecking one that stopped.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::command::{CommandReply, RunRecheck, StepOutcome};
+use crate::actors::taxpayer::commands::payment;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::write_set::{CompletedStep, LaneRelease};
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::{Stage, Transition};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
+
+/// Opens a run, joins the open one, or reopens one that ended without success.
+pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<CommandReply, Refusal> {
+    let request = &request.clone().spelled(canonical_irn(uow, request));
+    check_preconditions(uow, request)?;
+    let run = match uow.run(request.operation, &request.irn).cloned() {
+        None => {
+            let fresh = Run::open(clock::new_id(), uow.id, request.clone(), uow.now);
+            fresh.due_by(deadline(uow, request))
+        }
+        Some(run) if payment::is_final(uow, &run, request) => return Ok(reply(run)),
+        Some(run) if run.operation.repeats() && !run.state.is_open() && run.is_replaceable() => {
+            run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
+        }
+        Some(run) if run.digest == request.digest() => match run.state {
+            RunState::Running | RunState::Succeeded => return Ok(reply(run)),
+            // A waiting submission keeps its schedule; other operations are retried on every request.
+            RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
+            RunState::Waiting => run.hurried(uow.now),
+            // Only an operator can resume a quarantined run.
+            RunState::Paused if run.is_quarantined() => return Ok(reply(run)),
+            RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(uow.now),
+        },
+        Some(run) if run.is_replaceable() => {
+            run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
+        }
+        Some(_) if request.operation.repeats() => return Err(Refusal::PaymentUnderWay),
+        Some(_) => return Err(Refusal::IrnContentChanged),
+    };
+    match uow.invoice_with_irn(&request.irn).cloned() {
+        Some(invoice) if run.operation != Operation::Payment => {
+            show_authority_status(uow, invoice, request.operation, AuthorityStatus::Queued);
+        }
+        _ => {}
+    }
+    uow.writes.due_runs.insert(run.id);
+    uow.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// Later operations keep the deadline of the submission.
+fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
+    let submitted = uow.run(Operation::Submit, &request.irn);
+    if let Some(run) = submitted.filter(|run| request.operation != run.operation) {
+        return run.deadline_at;
+    }
+    let category = uow.invoice_with_irn(&request.irn).map(|invoice| invoice.category);
+    uow.deadlines.of_document(&request.document, category, uow.now)
+}
+
+/// The authority knows one spelling of an IRN: that of the stored invoice, else that of its submission.
+fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
+    let stored = uow.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
+    let submitted = || uow.run(Operation::Submit, &request.irn).map(|run| &run.irn);
+    stored.or_else(submitted).unwrap_or(&request.irn).clone()
+}
+
+/// Checks that the state of the invoice and its submission permit the operation.
+pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Result<(), Refusal> {
+    let invoice = uow.invoice_with_irn(&request.irn);
+    match request.operation {
+        Operation::Submit => {
+            invoice.map_or(Ok(()), |invoice| invoice.status.after(Transition::Submit).map(drop))
+        }
+        Operation::Transmit => {
+            let submission = uow.run(Operation::Submit, &request.irn);
+            let signed = submission.is_some_and(|run| run.state == RunState::Succeeded);
+            match (signed, submission.is_some() || invoice.is_some()) {
+                (true, _) => Ok(()),
+                (false, true) => Err(Refusal::InvoiceNotSigned),
+                (false, false) => Err(Refusal::InvoiceNotFound),
+            }
+        }
+        Operation::Report => {
+            let reported = |invoice: &Invoice| invoice.status.after(Transition::Reach(Stage::Reported));
+            invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
+        }
+        Operation::Payment => payment::check_preconditions(uow, &request.document, invoice),
+    }
+}
+
+/// Records the outcome of a step. If the run's content was replaced meanwhile, the outcome changes nothing.
+pub(super) fn record(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    outcome: &StepOutcome,
+) -> Result<CommandReply, Refusal> {
+    let found = uow.runs.iter().find(|run| run.id == outcome.run.id).cloned();
+    let run = found.ok_or(Refusal::RunNotFound)?;
+    uow.writes.completed_steps.push(CompletedStep {
+        attempt_id: outcome.attempt_id,
+        verdict: outcome.verdict.clone(),
+        duration_ms: outcome.duration_ms,
+    });
+    // A run that was paused during the call still records its outcome, but does not continue.
+    let is_paused = run.state == RunState::Paused;
+    if run.digest != outcome.run.digest || !(run.state.is_open() || is_paused) {
+        release(uow, &run, outcome);
+        return Ok(reply(run));
+    }
+    let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
+    if is_paused && run.state.is_open() {
+        run = run.held(uow.now);
+    }
+    if let Err(Refusal::InvalidTransition { .. }) = apply(uow, cause, &run, outcome) {
+        run = run.cancelled(uow.now);
+    }
+    release(uow, &run, outcome);
+    uow.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// Makes a run that stopped before the authority's state was known due, so that it asks the authority. Does nothing if the
+/// run has changed since the caller read it.
+pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<CommandReply, Refusal> {
+    let run = uow.runs.iter().find(|run| run.id == recheck.run).cloned().ok_or(Refusal::RunNotFound)?;
+    let has_changed = run.updated_at != recheck.seen;
+    let run = match run.state {
+        RunState::Waiting if !has_changed => run.hurried(uow.now),
+        RunState::Paused if !has_changed && !run.is_quarantined() => run.reopened(uow.now),
+        _ => return Ok(CommandReply::Run(Box::new(run))),
+    };
+    let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
+    check_preconditions(uow, &RunRequest { operation, irn, document })?;
+    match uow.invoice_with_irn(&run.irn).cloned() {
+        Some(invoice) if operation != Operation::Payment => {
+            show_authority_status(uow, invoice, operation, AuthorityStatus::Queued);
+        }
+        _ => {}
+    }
+    uow.writes.due_runs.insert(run.id);
+    uow.put_run(run.clone());
+    Ok(CommandReply::Run(Box::new(run)))
+}
+
+/// Releases the lane unless the run continues at once.
+fn release(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) {
+    if run.state != RunState::Running {
+        let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
+        let (lease, gate, is_isolated) = (outcome.lease.clone(), run.gate(), run.goes_alone());
+        uow.writes.released.push(LaneRelease { lease, delay, gate, is_isolated });
+    }
+}
+
+/// Applies the outcome to the invoice and emits its events.
+fn apply(uow: &mut UnitOfWork, cause: CommandId, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+    if run.operation == Operation::Payment {
+        payment::follow(uow, cause, run, &outcome.verdict);
+        return Ok(());
+    }
+    let invoice = uow.invoice_with_irn(&run.irn).cloned();
+    match &outcome.verdict {
+        StepResult::Done { .. } => match (outcome.step.stage(), invoice) {
+            (Some(stage), Some(invoice))
+                if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
+            {
+                reach_cancelled(uow, cause, invoice, run.operation, stage);
+            }
+            (Some(stage), Some(invoice)) => reach(uow, cause, signed(invoice, run), stage)?,
+            (Some(stage), None) => reach_unknown(uow, cause, &run.irn, stage),
+            (None, Some(invoice)) if outcome.step == Step::Sign => {
+                uow.put_invoice(signed(invoice, run));
+                payment::take_signed(uow, cause, run);
+            }
+            (None, _) => {}
+        },
+        StepResult::Unchanged(_) => {}
+        StepResult::Wait { .. } | StepResult::Hold { .. } => {
+            if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
+                show_authority_status(uow, invoice, run.operation, AuthorityStatus::Queued);
+            }
+        }
+        StepResult::Refused { error } => stop(uow, cause, run, AuthorityStatus::Rejected, error),
+        StepResult::Pause { error } => stop(uow, cause, run, AuthorityStatus::Failed, error),
+    }
+    Ok(())
+}
+
+fn signed(invoice: Invoice, run: &Run) -> Invoice {
+    match &run.qr_code {
+        Some(qr_code) => invoice.signed(qr_code.clone()),
+        None => invoice,
+    }
+}
+
+/// Moves the invoice to a stage and emits an event for the status and one for the stage. A stage reached after a later one,
+/// such as a submission after a report, has only the event of the stage.
+pub(super) fn reach(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    invoice: Invoice,
+    stage: Stage,
+) -> Result<(), Refusal> {
+    let previous = invoice.status;
+    let is_late = previous.stage() > Some(stage);
+    let invoice = invoice.reached(stage, uow.now)?;
+    let extra = || json!({ "previous_status": previous });
+    if invoice.status != previous {
+        uow.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra());
+    }
+    if invoice.status != previous || is_late {
+        uow.emit_about(cause, stage_event(stage), &invoice, extra());
+    }
+    uow.put_invoice(invoice);
+    Ok(())
+}
+
+/// The invoice was cancelled during the call: emits the event of the stage and keeps the status.
+fn reach_cancelled(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    invoice: Invoice,
+    operation: Operation,
+    stage: Stage,
+) {
+    let extra = json!({ "previous_status": invoice.status });
+    let invoice = show_authority_status(uow, invoice, operation, stage.into());
+    uow.emit_about(cause, stage_event(stage), &invoice, extra);
+}
+
+/// Emits the event of a stage for an IRN that is no stored invoice.
+pub(super) fn reach_unknown(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn, stage: Stage) {
+    let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
+    uow.emit(cause, stage_event(stage), Some(irn), data);
+}
+
+/// The run does not continue by itself: shows that on the invoice and emits an event with the reason.
+pub(super) fn stop(uow: &mut UnitOfWork, cause: CommandId, run: &Run, status: AuthorityStatus, error: &str) {
+    let kind = match status {
+        AuthorityStatus::Rejected => EventKind::InvoiceRejected,
+        _ => EventKind::InvoiceFailed,
+    };
+    let extra = json!({ "operation": run.operation, "error": error });
+    if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
+        let invoice = show_authority_status(uow, invoice, run.operation, status);
+        let mut extra = extra;
+        extra["previous_status"] = json!(invoice.status);
+        uow.emit_about(cause, kind, &invoice, extra);
+    } else {
+        let data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null, "operation": run.operation, "error": error });
+        uow.emit(cause, kind, Some(&run.irn), data);
+    }
+}
+
+/// Sets the invoice's authority status; the workflow status stays. A transmission or receipt that the authority has reported
+/// is not taken back by a run that still waits for its own answer.
+pub(super) fn show_authority_status(
+    uow: &mut UnitOfWork,
+    mut invoice: Invoice,
+    operation: Operation,
+    status: AuthorityStatus,
+) -> Invoice {
+    let is_transmitted = invoice.status.stage() >= Some(Stage::Transmitted);
+    let is_acknowledged = invoice.authority.status == AuthorityStatus::Acknowledged;
+    if is_acknowledged || (operation == Operation::Transmit && is_transmitted) {
+        return invoice;
+    }
+    invoice.authority.status = status;
+    invoice.updated_at = uow.now;
+    uow.put_invoice(invoice.clone());
+    invoice
+}
+
+fn stage_event(stage: Stage) -> EventKind {
+    match stage {
+        Stage::Validated => EventKind::InvoiceValidated,
+        Stage::Submitted => EventKind::InvoiceSubmitted,
+        Stage::Transmitted => EventKind::InvoiceTransmitted,
+        Stage::Reported => EventKind::InvoiceReported,
+    }
+}
+
+fn reply(run: Run) -> CommandReply {
+    CommandReply::Run(Box::new(run))
+}

@@ -1,0 +1,130 @@
+//! Changes of an invoice: its status, or its customer, lines and details. Both may end a submission that is still open.
+
+use serde_json::json;
+
+use crate::actors::taxpayer::command::{CommandReply, Revised};
+use crate::actors::taxpayer::commands::resolve_customer_and_items::{
+    invoice_customer, resolve_customer, resolve_items,
+};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::invoice::revision::{RevisedParts, Revision};
+use crate::domain::invoice::totals;
+use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStatus};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::payment::Payment;
+use crate::domain::pipeline::{Operation, Run, RunState};
+
+pub(super) fn set_status(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    invoice_ref: &InvoiceRef,
+    status: SettableStatus,
+    remark: &str,
+) -> Result<CommandReply, Refusal> {
+    let before = uow.invoice(invoice_ref)?;
+    let previous = before.status;
+    let mut invoice = before.clone().moved(Transition::Set(status), uow.now)?;
+    if status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
+        invoice.authority.status = AuthorityStatus::Pending;
+    }
+    let extra = json!({ "previous_status": previous, "remark": remark });
+    uow.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra);
+    uow.put_invoice(invoice.clone());
+    Ok(CommandReply::Invoice(Box::new(invoice)))
+}
+
+/// Cancels the submission and the report of a cancelled invoice if nothing was sent to the authority. A run whose call may
+/// have arrived goes on until its outcome is known. Returns true if a run was cancelled.
+fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
+    let runs =
+        [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());
+    let may_cancel =
+        |run: &Run| (run.state.is_open() || run.state == RunState::Paused) && run.is_replaceable();
+    let cancelled: Vec<Run> = runs.into_iter().flatten().filter(may_cancel).collect();
+    let any = !cancelled.is_empty();
+    for run in cancelled {
+        uow.put_run(run.cancelled(uow.now));
+    }
+    any
+}
+
+/// Updates an invoice and withdraws the submission of its older content.
+pub(super) fn revise(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    invoice_ref: &InvoiceRef,
+    revision: &Revision,
+) -> Result<CommandReply, Refusal> {
+    let before = uow.invoice(invoice_ref)?.clone();
+    before.status.after(Transition::Edit)?;
+    let outdated = outdated_submission(uow, &before)?;
+    let (mut lines, payment) = check(uow, &before, revision)?;
+    let customer = resolve_customer(uow, &revision.customer, revision.category);
+    let shown = invoice_customer(&customer, &revision.customer);
+    resolve_items(uow, &mut lines);
+    uow.put_customer(customer);
+    let rewritten = RevisedParts { customer: shown, lines, payment };
+    let mut invoice = before.revised(revision, rewritten, uow.now);
+    let withdrawn = outdated.is_some();
+    if let Some(run) = outdated {
+        invoice.authority.status = AuthorityStatus::Pending;
+        uow.put_run(run.cancelled(uow.now));
+    }
+    let extra = json!({ "previous_status": invoice.status });
+    uow.emit_about(cause, EventKind::InvoiceUpdated, &invoice, extra);
+    uow.put_invoice(invoice.clone());
+    Ok(CommandReply::Revised(Box::new(Revised { invoice, withdrawn })))
+}
+
+/// Returns the open submission, which would sign content older than the invoice. Refuses the update once something was
+/// signed or may have been, also where the invoice was stored after it was submitted.
+fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
+    let Some(run) = uow.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
+    if !run.is_replaceable() {
+        return Err(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
+    }
+    let has_ended = matches!(run.state, RunState::Refused | RunState::Cancelled);
+    Ok((!has_ended).then(|| run.clone()))
+}
+
+/// Returns the new lines and payment, or every fault that the stored data shows in the update.
+fn check(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Result<(Vec<Line>, Payment), Refusal> {
+    let mut faults = Faults::default();
+    let mut add = |fault: Option<Fault>| fault.into_iter().for_each(|fault| faults.push(fault));
+    add(category_conflict(uow, revision));
+    add(unknown_original(uow, before, revision));
+    let lines = revision.complete_lines(&uow.items);
+    let lines = lines.map_err(|wrong| wrong.iter().cloned().for_each(|fault| add(Some(fault)))).ok();
+    let payment = lines.as_deref().map(|lines| reprice(before, revision, lines));
+    let payment = payment.and_then(|payment| payment.map_err(|fault| add(Some(fault))).ok());
+    match (lines, payment) {
+        (Some(lines), Some(payment)) if faults.is_empty() => Ok((lines, payment)),
+        _ => Err(faults.into()),
+    }
+}
+
+fn category_conflict(uow: &UnitOfWork, revision: &Revision) -> Option<Fault> {
+    let stored = uow.customer(&revision.customer)?.category;
+    let message = || format!("The invoice_category contradicts the stored customer, who is {stored}.");
+    (stored != revision.category).then(|| Fault::new("invoice_category", "category_conflict", message()))
+}
+
+fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Option<Fault> {
+    let irn = Irn::parse(revision.original.as_ref()?).ok();
+    let found = irn.and_then(|irn| uow.invoice_with_irn(&irn)).filter(|other| other.id != before.id);
+    let message = "The original_invoice_reference field must be the IRN of another invoice of this account.";
+    found.is_none().then(|| Fault::new("original_invoice_reference", "exists", message))
+}
+
+fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
+    let payable = totals::payable(lines, &before.currency, &revision.catalog);
+    let message = "The lines field comes to a total that is too large.";
+    before.payment.repriced(payable.map_err(|_| Fault::new("lines", "max", message))?)
+}
