@@ -1,120 +1,68 @@
-//! The database schema, a file a change. The same migrations serve SQLite and PostgreSQL, so columns are
-//! of the types both have: moments are microseconds since 1970 (UTC) in big integers, dates and amounts
-//! are text so that no digit is lost, documents are JSON text. Migrations are never edited once released.
+//! The database schema: SQL files that run in order, each once. README.md says how to add one.
+//!
+//! The same statements serve SQLite and PostgreSQL, so columns have types that both have. Times are microseconds
+//! since 1970 (UTC) in `bigint`; dates and amounts are text, so that no digit is lost; documents are JSON text. An
+//! `id` that is text is a UUID that grows with time, where no comment says otherwise.
 
 use sea_orm_migration::prelude::*;
+use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend};
 
 pub use sea_orm_migration::MigratorTrait;
-
-mod m0001_accounts;
-mod m0002_books;
-mod m0003_lanes;
-mod m0004_pipeline;
-mod m0005_webhooks;
-mod m0006_reference_lists;
-mod m0007_idempotency;
-mod m0008_batches_and_lists;
-mod m0009_items;
-mod m0010_turns;
-mod m0011_outages;
-mod m0012_supplier_invoices;
-mod m0013_replays;
-mod m0014_operators;
-mod m0015_reconciliations;
-mod m0016_resolved_by;
-mod m0017_circuits;
-mod m0018_integrations;
-mod m0019_phases_and_public_keys;
-mod m0020_endpoint_schedule;
-mod m0021_first_in_line;
-mod m0022_lanes_due;
-mod m0023_crashes;
-mod m0024_audit_actors;
-mod m0025_identities;
-mod m0029_api_keys;
 
 /// All migrations, in order.
 pub struct Migrator;
 
-#[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![
-            Box::new(m0001_accounts::Migration),
-            Box::new(m0002_books::Migration),
-            Box::new(m0003_lanes::Migration),
-            Box::new(m0004_pipeline::Migration),
-            Box::new(m0005_webhooks::Migration),
-            Box::new(m0006_reference_lists::Migration),
-            Box::new(m0007_idempotency::Migration),
-            Box::new(m0008_batches_and_lists::Migration),
-            Box::new(m0009_items::Migration),
-            Box::new(m0010_turns::Migration),
-            Box::new(m0011_outages::Migration),
-            Box::new(m0012_supplier_invoices::Migration),
-            Box::new(m0013_replays::Migration),
-            Box::new(m0014_operators::Migration),
-            Box::new(m0015_reconciliations::Migration),
-            Box::new(m0016_resolved_by::Migration),
-            Box::new(m0017_circuits::Migration),
-            Box::new(m0018_integrations::Migration),
-            Box::new(m0019_phases_and_public_keys::Migration),
-            Box::new(m0020_endpoint_schedule::Migration),
-            Box::new(m0021_first_in_line::Migration),
-            Box::new(m0022_lanes_due::Migration),
-            Box::new(m0023_crashes::Migration),
-            Box::new(m0024_audit_actors::Migration),
-            Box::new(m0025_identities::Migration),
-            Box::new(m0029_api_keys::Migration),
-        ]
+        MIGRATIONS.iter().map(|script| Box::new(*script) as Box<dyn MigrationTrait>).collect()
     }
 }
 
-/// A table that is made of columns and a primary key over some of them.
-fn table(
+/// The names stand in the `seaql_migrations` table of every database: never change one that was released.
+const MIGRATIONS: [Script; 8] = [
+    Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
+    Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
+    Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
+    Script::new("m0004_lanes", include_str!("../sql/m0004_lanes.sql")),
+    Script::new("m0005_runs", include_str!("../sql/m0005_runs.sql")),
+    Script::new("m0006_webhooks", include_str!("../sql/m0006_webhooks.sql")),
+    Script::new("m0007_authority", include_str!("../sql/m0007_authority.sql")),
+    Script {
+        sqlite: include_str!("../sql/m0008_audit.sqlite.sql"),
+        postgres: include_str!("../sql/m0008_audit.postgres.sql"),
+        ..Script::new("m0008_audit", include_str!("../sql/m0008_audit.sql"))
+    },
+];
+
+/// One migration: the statements for both databases, then those for the one at hand.
+#[derive(Clone, Copy)]
+struct Script {
     name: &'static str,
-    key: &[&'static str],
-    columns: impl IntoIterator<Item = ColumnDef>,
-) -> TableCreateStatement {
-    let mut table = Table::create();
-    table.table(name);
-    for column in columns {
-        table.col(column);
-    }
-    let mut primary = Index::create();
-    for column in key {
-        primary.col(*column);
-    }
-    table.primary_key(&mut primary);
-    table.take()
+    both: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
 }
 
-/// A unique index, named after its table and columns.
-fn unique(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
-    index(table, columns).unique().take()
+impl Script {
+    const fn new(name: &'static str, both: &'static str) -> Self {
+        Self { name, both, sqlite: "", postgres: "" }
+    }
 }
 
-/// An index, named after its table and columns.
-fn index(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
-    let mut index = Index::create();
-    index.name(format!("{table}_by_{}", columns.join("_"))).table(table);
-    for column in columns {
-        index.col(*column);
+impl MigrationName for Script {
+    fn name(&self) -> &str {
+        self.name
     }
-    index.take()
 }
 
-/// Creates tables and their indexes.
-async fn create<const T: usize, const I: usize>(
-    manager: &SchemaManager<'_>,
-    tables: [TableCreateStatement; T],
-    indexes: [IndexCreateStatement; I],
-) -> Result<(), DbErr> {
-    for table in tables {
-        manager.create_table(table).await?;
+#[async_trait::async_trait]
+impl MigrationTrait for Script {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let sql = match manager.get_database_backend() {
+            DbBackend::Postgres => format!("{}{}", self.both, self.postgres),
+            // Every `integer` of SQLite has 64 bits, and only a key of this very type is the table's own row id.
+            _ => format!("{}{}", self.both.replace("bigint", "integer"), self.sqlite),
+        };
+        manager.get_connection().execute_unprepared(&sql).await.map(drop)
     }
-    for index in indexes {
-        manager.create_index(index).await?;
-    }
-    Ok(())
 }

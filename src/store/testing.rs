@@ -24,15 +24,6 @@ pub(crate) struct TestStore {
 
 /// A fresh database of each kind there is.
 pub(crate) async fn stores() -> Vec<TestStore> {
-    let stores = empty_stores().await;
-    for test in &stores {
-        test.store.migrate().await.unwrap();
-    }
-    stores
-}
-
-/// The same, without a schema.
-pub(crate) async fn empty_stores() -> Vec<TestStore> {
     let mut stores = vec![open(None).await];
     if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
         stores.push(open(Some(&server)).await);
@@ -42,6 +33,9 @@ pub(crate) async fn empty_stores() -> Vec<TestStore> {
             let line = "SKIPPED: the PostgreSQL half of the tests of the store: EINVOICE_TEST_POSTGRES names no server\n";
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });
+    }
+    for test in &stores {
+        test.store.migrate().await.unwrap();
     }
     stores
 }

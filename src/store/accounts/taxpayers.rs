@@ -288,83 +288,69 @@ pub async fn all_ids(store: &Store) -> Result<Vec<TaxpayerId>, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use migration::{Migrator, MigratorTrait};
-
     use super::*;
-    use crate::domain::party::verification::Verification;
-    use crate::store::lanes::{self, LaneKind};
-    use crate::store::testing::{empty_stores, stores};
+    use crate::store::testing::{TestStore, stores};
 
-    const EARLIER: [(i64, &str, &str); 5] = [
-        (1, "ÖZIL Trading", "55555555-0001"),
-        (2, "Ọláwálé", "5555 5555\u{2013}0001"),
-        (3, "Plain", "77777777-0001"),
-        (4, "Nothing", "-"),
-        (5, "No more", "."),
-    ];
-
-    /// Brings a database to where it was before normal forms, with taxpayers in it.
-    async fn make_earlier(store: &Store) {
-        let before = Migrator::migrations().iter().position(|one| one.name() == "m0025_identities").unwrap();
-        let tx = store.begin().await.unwrap();
-        Migrator::up(tx.unwatched().unwrap(), Some(u32::try_from(before).unwrap())).await.unwrap();
-        for (id, name, tin) in EARLIER {
-            let insert = format!(
-                "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_key, service_id, \
-                 service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
-                 VALUES ({id}, 1, '{name}', 'e{id}', 'e{id}', '{tin}', '{tin}', 's{id}', 's{id}', 'b{id}', \
+    /// Adds taxpayers with these ids, tax numbers and marks of a shared number.
+    async fn insert(test: &TestStore, rows: &[(i64, &str, bool)]) -> Result<(), StoreError> {
+        let tx = test.store.begin().await?;
+        for (id, tin, is_shared) in rows {
+            let normal = normal_form::tin(tin).unwrap_or_default();
+            let sql = format!(
+                "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, tin_shared, \
+                 service_id, service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
+                 VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', '{tin}', '{normal}', {is_shared}, 's{id}', 's{id}', 'b{id}', \
                  'b{id}', '', 'active', 0, 0)"
             );
-            tx.execute_unprepared(&insert).await.unwrap();
+            tx.execute_unprepared(&sql).await?;
         }
-        tx.commit().await.unwrap();
+        tx.commit().await
     }
 
     #[tokio::test]
-    async fn taxpayers_from_before_get_normal_forms_and_those_that_share_one_stay() {
-        for test in empty_stores().await {
-            let store = &test.store;
-            make_earlier(store).await;
-            store.migrate().await.unwrap();
-            let shared = TinHolder::Several(vec![TaxpayerId(1), TaxpayerId(2)]);
+    async fn a_tax_number_in_any_spelling_finds_all_its_holders() {
+        for test in stores().await {
+            let rows = [
+                (1, "55555555-0001", true),
+                (2, "5555 5555 0001", true),
+                (3, "77777777-0001", false),
+                (4, "-", false),
+            ];
+            insert(&test, &rows).await.unwrap();
+            let several = TinHolder::Several(vec![TaxpayerId(1), TaxpayerId(2)]);
             for spelling in ["555555550001", "55555555-0001", "5555 5555\u{2013}0001"] {
-                assert_eq!(with_tin(store, spelling).await.unwrap(), shared, "{spelling}");
+                assert_eq!(with_tin(&test.store, spelling).await.unwrap(), several, "{spelling}");
             }
-            let TinHolder::One(plain) = with_tin(store, "7777 7777 0001").await.unwrap() else { panic!() };
-            assert_eq!((plain.id, plain.verification), (TaxpayerId(3), Verification::Pending));
-            assert_eq!(with_tin(store, "-").await.unwrap(), TinHolder::Nobody);
-            let search = async |text| {
-                page_owned_by(store, IntegratorId(1), Some(text), Page { number: 1, per_page: 9 })
-                    .await
-                    .unwrap()
-                    .1
-            };
-            assert_eq!((search("özil").await, search("ỌLÁWÁLÉ").await, search("e3").await), (1, 1, 1));
-            // A change of one that shares its number leaves it as it is.
+            let found = with_tin(&test.store, "7777 7777 0001").await.unwrap();
+            let TinHolder::One(one) = found else { panic!("{found:?}") };
+            assert_eq!(one.id, TaxpayerId(3));
+            assert_eq!(with_tin(&test.store, "-").await.unwrap(), TinHolder::Nobody);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_is_found_by_search_and_keeps_the_mark_of_a_shared_tax_number() {
+        for test in stores().await {
+            let store = &test.store;
+            insert(&test, &[(1, "55555555-0001", true), (2, "5555 5555 0001", true)]).await.unwrap();
             let one = with_id(store.reader(), TaxpayerId(1)).await.unwrap().unwrap();
             let tx = store.begin().await.unwrap();
-            save(&tx, &Taxpayer { name: "Ọ".into(), ..one }).await.unwrap();
+            save(&tx, &Taxpayer { name: "Ọláwálé".into(), ..one }).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(search("ọ").await, 2);
-            let due = lanes::claim(store, LaneKind::Verification, "me", std::time::Duration::from_secs(9), 9);
-            assert_eq!(due.await.unwrap().len(), EARLIER.len(), "the authority is asked about all of them");
+            assert_eq!(count_sharing_tin(store).await.unwrap(), 2);
+            for text in ["ỌLÁWÁLÉ", "ọlá", "E1"] {
+                let page = Page { number: 1, per_page: 9 };
+                let (found, _) = page_owned_by(store, IntegratorId(1), Some(text), page).await.unwrap();
+                assert_eq!(found.iter().map(|one| one.id).collect::<Vec<_>>(), [TaxpayerId(1)], "{text}");
+            }
         }
     }
 
     #[tokio::test]
     async fn of_two_that_are_added_with_one_normal_form_the_database_refuses_the_second() {
         for test in stores().await {
-            let insert = |id: i64| {
-                format!(
-                    "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, service_id, \
-                     service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
-                     VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', 't{id}', '1', 's{id}', 's{id}', 'b{id}', 'b{id}', '', \
-                     'active', 0, 0)"
-                )
-            };
-            let tx = test.store.begin().await.unwrap();
-            tx.execute_unprepared(&insert(1)).await.unwrap();
-            let refused = StoreError::from(tx.execute_unprepared(&insert(2)).await.unwrap_err());
+            insert(&test, &[(1, "t-1", false)]).await.unwrap();
+            let refused = insert(&test, &[(2, "T1", false)]).await.unwrap_err();
             assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
         }
     }

@@ -168,6 +168,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_schema_of_a_newer_version_is_refused() {
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            let newer = "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_newer', 0)";
+            tx.execute_unprepared(newer).await.unwrap();
+            tx.commit().await.unwrap();
+            let refused = test.store.migrate().await.unwrap_err().to_string();
+            assert!(refused.contains("m9999_newer"), "{refused}");
+        }
+    }
+
+    #[tokio::test]
     async fn every_session_has_its_limits_and_its_way_to_plan() {
         for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
             for (setting, value) in [

@@ -89,12 +89,11 @@ pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, Stri
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use migration::{Migrator, MigratorTrait as _};
     use sea_orm::ConnectionTrait;
 
     use super::*;
     use crate::domain::kernel::audit::Actor;
-    use crate::store::testing::{empty_stores, stores};
+    use crate::store::testing::stores;
 
     fn pause(actor: Actor) -> AuditEntry {
         AuditEntry::new(actor, AuditAction::PauseRun, &"a run", Timestamp::UNIX_EPOCH)
@@ -149,34 +148,6 @@ mod tests {
             let (all, total) =
                 page(&test.store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!((all.len(), total), (4, 4));
-            test.store.close().await;
-        }
-    }
-
-    #[actix_rt::test]
-    async fn entries_from_before_actors_are_operators_and_stay_append_only() {
-        for test in empty_stores().await {
-            let store = &test.store;
-            let before =
-                Migrator::migrations().iter().position(|one| one.name() == "m0024_audit_actors").unwrap();
-            let tx = store.begin().await.unwrap();
-            Migrator::up(tx.unwatched().unwrap(), Some(u32::try_from(before).unwrap())).await.unwrap();
-            let entry = pause(Actor::Operator(3)).of_taxpayer(TaxpayerId(7));
-            let insert = format!(
-                "INSERT INTO audit (id, at, operator_id, action, taxpayer_id, subject) \
-                 VALUES ('{}', 0, 3, 'run.pause', 7, 'a run')",
-                entry.id
-            );
-            tx.execute_unprepared(&insert).await.unwrap();
-            tx.commit().await.unwrap();
-            store.migrate().await.unwrap();
-            let (found, _) =
-                page(store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
-            assert_eq!(found, [entry]);
-            let tx = store.begin().await.unwrap();
-            let error = tx.execute_unprepared("DELETE FROM audit").await.unwrap_err();
-            assert!(error.to_string().contains("the audit is append-only"), "{error}");
-            drop(tx);
             test.store.close().await;
         }
     }

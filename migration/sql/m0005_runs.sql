@@ -1,0 +1,54 @@
+-- Pipeline runs: a document on its way through the authority, and the log of its steps.
+
+CREATE TABLE pipeline_runs (
+    taxpayer_id bigint NOT NULL,
+    id varchar NOT NULL,
+    operation varchar NOT NULL,
+    irn text NOT NULL,
+    irn_key text NOT NULL,
+    state varchar NOT NULL,
+    -- What is sent to the authority: JSON, and its SHA-256.
+    document text NOT NULL,
+    digest varchar NOT NULL,
+    -- The steps that are done: a JSON list.
+    done text NOT NULL,
+    -- A step whose call began and has no recorded outcome: the authority is asked before it is sent again.
+    intent varchar,
+    attempt integer NOT NULL,
+    -- Processes that died while the present step was, or may have been, under way.
+    crashes integer NOT NULL DEFAULT 0,
+    failing_since bigint,
+    next_attempt_at bigint,
+    deadline_at bigint NOT NULL DEFAULT 0,
+    wait_reason text,
+    last_error text,
+    resolved_by varchar,
+    qr_code text,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (taxpayer_id, id)
+);
+CREATE UNIQUE INDEX pipeline_runs_by_taxpayer_id_operation_irn_key
+    ON pipeline_runs (taxpayer_id, operation, irn_key);
+CREATE UNIQUE INDEX pipeline_runs_by_id ON pipeline_runs (id);
+-- Lists of operators, newest first: ids grow with time.
+CREATE INDEX pipeline_runs_by_state_id ON pipeline_runs (state, id);
+CREATE INDEX pipeline_runs_by_operation_id ON pipeline_runs (operation, id);
+-- Finds the runs of a day for the reconciliation.
+CREATE INDEX pipeline_runs_by_taxpayer_id_updated_at ON pipeline_runs (taxpayer_id, updated_at);
+
+-- A row is written when a call begins and completed when its outcome is known.
+CREATE TABLE pipeline_steps (
+    taxpayer_id bigint NOT NULL,
+    id varchar NOT NULL,
+    run_id varchar NOT NULL,
+    step varchar NOT NULL,
+    attempt integer NOT NULL,
+    outcome varchar,
+    error text,
+    started_at bigint NOT NULL,
+    duration_ms bigint,
+    PRIMARY KEY (taxpayer_id, id)
+);
+CREATE INDEX pipeline_steps_by_taxpayer_id_run_id_started_at
+    ON pipeline_steps (taxpayer_id, run_id, started_at);
