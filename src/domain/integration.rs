@@ -1,5 +1,5 @@
-//! How a taxpayer's ERP takes notifications: how a request authenticates itself, and how its body is written.
-//! Deliberately absent: what is made of it on the way; `webhook::auth` and `webhook::format` do that.
+//! The integration settings of a taxpayer's ERP: how a request authenticates and how its body is written.
+//! `webhook::auth` and `webhook::format` apply them.
 
 pub mod network;
 pub mod origin;
@@ -13,7 +13,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::codes::words;
 
 words! {
-    /// Who a request says it comes from (spec.md, "Option lists").
+    /// How a request authenticates (spec.md, "Option lists").
     AuthType {
         None = "none",
         Basic = "basic",
@@ -34,23 +34,24 @@ words! {
     ClientAuthentication { Basic = "basic", Body = "body" }
 }
 
-/// The settings of one taxpayer.
+/// The integration settings of one taxpayer.
 #[derive(Debug, Clone, Default)]
 pub struct Integration {
     pub erp_system: Option<String>,
     pub auth: Auth,
-    /// The origin that the credentials are for; none where there are none, or where they are older than this rule.
+    /// The origin for which the credentials were set. `None` without credentials, or for credentials
+    /// stored before this rule.
     pub origin: Option<Origin>,
     pub format: Format,
-    /// Networks of its own that it may be called in, beside those of the deployment.
+    /// Private networks that this endpoint may be in, in addition to those of the deployment.
     pub allowed_networks: Vec<AllowedNetwork>,
-    /// How often it was set: what was made of older settings is known by it.
+    /// Increases with each change, so that state derived from older settings can be recognised.
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// What everybody may see of an integration.
+/// The parts of an integration that are not secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntegrationSummary {
     pub erp_system: Option<String>,
@@ -58,11 +59,11 @@ pub struct IntegrationSummary {
     pub data_format: DataFormat,
 }
 
-/// A secret that the vault keeps. Nothing but the text that is sealed shows it.
+/// A secret. Only `expose` and serialisation for the vault reveal it.
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
-/// How a request authenticates itself; `S` is a secret or, as it was sent, perhaps none.
+/// How a request authenticates. `S` is a secret, or an optional secret as a caller sent it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {
@@ -91,7 +92,7 @@ pub enum Auth<S = SecretText> {
     },
 }
 
-/// Who asks a token endpoint for what.
+/// The client of a token endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenClient<S = SecretText> {
     pub token_url: String,
@@ -122,13 +123,14 @@ pub enum Format {
 }
 
 impl Integration {
-    /// Whether a request to a URL may carry what authenticates it: nothing at all, or credentials for its origin.
+    /// True if a request to this URL may carry the credentials: there are none, or they were set for its
+    /// origin.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
         let is_bound = || self.origin.is_some() && self.origin == Origin::of(url);
         self.auth.kind() == AuthType::None || is_bound()
     }
 
-    /// The names of the parts that differ from those before.
+    /// Returns the names of the changed parts.
     pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
         [
             ("erp_system", self.erp_system != before.erp_system),
@@ -203,7 +205,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Who asks for tokens, where requests carry one.
+    /// The client that requests tokens, for the types that use one.
     pub fn token_client(&self) -> Option<&TokenClient<S>> {
         match self {
             Self::OAuth2 { client, .. } | Self::ClientCredentials { client } => Some(client),
@@ -211,7 +213,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Its secrets by the names of their fields.
+    /// Returns the secrets with the names of their fields.
     pub fn secrets(&self) -> Vec<(&'static str, &S)> {
         match self {
             Self::None => vec![],
@@ -224,7 +226,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// The same with other secrets, each made of the one before and the name of its field.
+    /// Replaces each secret by a function of its field name and value.
     fn with_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
         match self {
             Self::None => Auth::None,
@@ -245,7 +247,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Whose token endpoint it is: a stored secret is never sent to another.
+    /// The origin of the token endpoint. A stored secret is never sent to another one.
     fn token_origin(&self) -> Option<Origin> {
         Origin::of(&self.token_client()?.token_url)
     }
@@ -264,8 +266,8 @@ impl<S> TokenClient<S> {
 }
 
 impl Auth<Option<SecretText>> {
-    /// With the stored secrets where none were sent: of the same type and for the same token endpoint. Else the
-    /// names of the fields that are missing.
+    /// Fills missing secrets with the stored ones of the same type and token endpoint. Otherwise returns
+    /// the names of the missing fields.
     pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let is_same =
             |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
@@ -290,8 +292,8 @@ impl Auth {
         }
     }
 
-    /// With the refresh token that the server gave in place of one that was used; None where that is not the one
-    /// that is kept, so that nothing newer is lost.
+    /// Replaces a used refresh token by the one that the server issued. Returns `None` if the stored
+    /// token is another one, so that a newer token is not lost.
     pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
         match self {
             Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {

@@ -1,5 +1,6 @@
-//! An invoice and the draft it is made of. A draft has passed every rule of its form; an invoice also has
-//! an id, a customer from the books and a state. What the contract stores but does not echo stays in `extras`.
+//! An invoice and the draft it is created from. A draft has passed every rule of its form; an invoice also
+//! has an id, a stored customer and a state. Fields that the contract stores but does not return are in
+//! `extras`.
 
 pub mod batch;
 pub mod invoice_ref;
@@ -28,7 +29,7 @@ use crate::domain::money::Amount;
 use crate::domain::party::{CustomerDetails, InvoiceCustomer};
 use crate::domain::payment::{Payment, PaymentChange, Posting};
 
-/// An invoice in a taxpayer's books.
+/// A stored invoice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invoice {
     pub id: InvoiceId,
@@ -36,7 +37,7 @@ pub struct Invoice {
     pub irn: Irn,
     pub invoice_no: String,
     pub category: Category,
-    /// The code where only a code came, else the text as sent.
+    /// The code if only a code was sent, otherwise the text as sent.
     pub invoice_type: String,
     pub invoice_date: Date,
     pub due_date: Option<Date>,
@@ -48,14 +49,14 @@ pub struct Invoice {
     pub authority: AuthorityState,
     pub batch_no: Option<String>,
     pub extras: Map<String, Value>,
-    /// SHA-256 of the draft, in hexadecimal: tells a repeated create from a different one.
+    /// SHA-256 of the draft, in hexadecimal. It distinguishes a repeated create from a different one.
     pub content_digest: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub edited_at: Option<Timestamp>,
 }
 
-/// Where the invoice stands with the authority. The QR code is provisional until `signed`, then fixed.
+/// The state of the invoice at the authority. The QR code is provisional until `signed`, then final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityState {
     pub status: AuthorityStatus,
@@ -66,7 +67,7 @@ pub struct AuthorityState {
 /// One line of an invoice, with every field that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// The item of the catalog that the line speaks of, once the line is in the books.
+    /// The catalog item of this line; set when the line is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<ItemId>,
     pub item_name: String,
@@ -84,7 +85,7 @@ pub struct Line {
     pub discount_rate: Option<Amount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discount_amount: Option<Amount>,
-    /// What a form accepts beyond these: codes, fees, descriptions.
+    /// Other fields that a form accepts: codes, fees, descriptions.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extras: Map<String, Value>,
 }
@@ -93,7 +94,7 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Draft {
     pub invoice_no: String,
-    /// Given on Full, built from number, service id and date elsewhere.
+    /// Sent with Full; otherwise built from number, service id and date.
     pub irn: Option<Irn>,
     pub category: Category,
     pub invoice_type: String,
@@ -110,9 +111,9 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// SHA-256 over everything the caller said, in hexadecimal.
+    /// SHA-256 over all fields of the draft, in hexadecimal.
     pub fn digest(&self) -> String {
-        // A draft holds only text, numbers and lists: it always has a JSON form.
+        // A draft holds only text, numbers and lists, so it always has a JSON form.
         digest::of(&serde_json::to_value(self).unwrap_or_default())
     }
 
@@ -147,7 +148,7 @@ impl Draft {
     }
 }
 
-/// What a draft gets on its way into the books.
+/// What a draft receives when it is stored.
 #[derive(Debug, Clone)]
 pub struct InvoiceIdentity {
     pub id: InvoiceId,
@@ -158,14 +159,14 @@ pub struct InvoiceIdentity {
 }
 
 impl Invoice {
-    /// Makes a move of the lifecycle.
+    /// Applies a transition of the lifecycle.
     pub fn moved(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;
         Ok(self)
     }
 
-    /// Takes a payment notice: the payment and, where all is paid, the workflow move with it.
+    /// Applies a payment change and, once everything is paid, the workflow transition with it.
     pub fn paid(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
         let step = match notice {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
@@ -178,19 +179,19 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records that the pipeline has reached a stage; forward only. A later stage that was reached before
-    /// stays the one that is shown: a report may come before the submission.
+    /// Records a stage of the pipeline; forward only. A later stage that was reached before stays
+    /// visible: a report may precede the submission.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
-        // A receipt may be known before the transmission's own answer.
+        // A receipt can be known before the response to the transmission.
         if status.progress() >= invoice.authority.status.progress() {
             invoice.authority.status = status;
         }
         Ok(invoice)
     }
 
-    /// Takes the QR code of the signature; the first one stays.
+    /// Sets the QR code of the signature. The first one stays.
     #[must_use]
     pub fn signed(mut self, qr_code: String) -> Self {
         if !self.authority.signed {

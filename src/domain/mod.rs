@@ -1,4 +1,4 @@
-//! Pure decisions: no clock, no chance, no input or output.
+//! Pure decisions: no clock, no randomness, no I/O.
 //!
 //! | Concept | Module |
 //! |---|---|

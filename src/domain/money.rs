@@ -1,5 +1,5 @@
-//! Exact amounts. JSON numbers are read by their digits, never through a float; what does not fit
-//! is refused, never rounded in silence. Rounding happens in one place, by name.
+//! Exact amounts. JSON numbers are parsed from their digits, never through a float. A value out of range is
+//! refused, never rounded silently. Rounding happens in one function.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 pub const INTEGER_DIGITS_MAX: u32 = 15;
 /// Digits an amount may have after the point.
 pub const FRACTION_DIGITS_MAX: u32 = 6;
-/// How far two totals may differ and still be equal (spec.md, "Limits").
+/// The tolerance when two totals are compared (spec.md, "Limits").
 pub const TOLERANCE: Amount = Amount::HUNDREDTH;
 
-/// An exact number of money, a quantity or a rate.
+/// An exact decimal: an amount of money, a quantity or a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Amount(#[serde(with = "rust_decimal::serde::arbitrary_precision")] Decimal);
 
-/// Why a number is no amount.
+/// The reason why a number is not an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountFault {
     #[error("is not a decimal number")]
@@ -32,11 +32,11 @@ pub enum AmountFault {
 
 impl Amount {
     pub const ZERO: Self = Self(Decimal::ZERO);
-    /// A hundredth of one: 0.01.
+    /// 0.01.
     pub const HUNDREDTH: Self = Self(Decimal::from_parts(1, 0, 0, false, 2));
     pub const ONE_HUNDRED: Self = Self(Decimal::ONE_HUNDRED);
 
-    /// Reads the digits of a JSON number, with or without an exponent.
+    /// Parses the digits of a JSON number, with or without an exponent.
     pub fn parse(digits: &str) -> Result<Self, AmountFault> {
         let value = match digits.split_once(['e', 'E']) {
             None => exact(without_idle_zeros(digits))?,
@@ -83,7 +83,7 @@ impl Amount {
         Self(self.0.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero))
     }
 
-    /// The same amount, written with this many digits after the point at least.
+    /// The same amount with at least this many digits after the point.
     #[must_use]
     pub fn with_digits(self, digits: u32) -> Self {
         let mut value = self.0;
@@ -93,7 +93,7 @@ impl Amount {
         Self(value)
     }
 
-    /// Whether two totals agree within the tolerance of the specification.
+    /// True if two totals agree within the tolerance of the specification.
     pub fn about(self, other: Self) -> bool {
         self.minus(other).is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
     }
@@ -103,7 +103,7 @@ impl Amount {
     }
 }
 
-/// Zeros at the end of a long fraction say nothing; in a short one they stay as they were sent.
+/// Drops zeros at the end of a long fraction, which carry no meaning. A short fraction stays as sent.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {
@@ -123,7 +123,7 @@ fn exact(digits: &str) -> Result<Decimal, AmountFault> {
     })
 }
 
-/// The library reports one error for "too long" and "no number": the digits tell which.
+/// The library reports one error for "too long" and "not a number"; the digits tell them apart.
 fn refuse_text(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -136,7 +136,7 @@ fn refuse_text(digits: &str) -> AmountFault {
     }
 }
 
-/// `12.5e3` by moving the point, so that no digit is lost on the way.
+/// Parses `12.5e3` by moving the point, so that no digit is lost.
 fn shifted(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
     let mantissa = exact(mantissa)?;
     if mantissa.is_zero() {
@@ -173,7 +173,7 @@ impl fmt::Display for Amount {
 impl FromStr for Amount {
     type Err = AmountFault;
 
-    /// Reads what `Display` wrote; stored sums may be longer than what a caller may send.
+    /// Parses the output of `Display`. Stored sums can be longer than what a caller may send.
     fn from_str(text: &str) -> Result<Self, AmountFault> {
         exact(text).map(Self)
     }

@@ -1,10 +1,10 @@
-//! An outage of the authority, as taxpayers are told of it: one at a time, however many operations and replicas see
-//! it. It starts when the first breaker opens. It ends when each of its operations has been answered again and
-//! nobody has seen one fail for a while; so a restart, whose breakers are all closed, ends nothing.
+//! Outages of the authority. One outage covers all operations and replicas that observe it. It starts when
+//! the first breaker opens. It ends when each affected operation has been answered again and none has failed
+//! for a while; so a restart, after which all breakers are closed, ends nothing.
 //!
-//! What a process saw carries its moment, and of each operation the latest word counts. Hence it does not matter
-//! who looks, how often, or whether a replica that saw the start is still there at the end. What failed before the
-//! last outage ended starts no new one.
+//! Observations carry timestamps, and the latest one of each operation counts. The result therefore does not
+//! depend on which replica observes, how often, or whether it lives until the end. Failures before the end of
+//! the last outage do not start a new one.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -14,16 +14,16 @@ use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 
-/// After so long without a call of an operation somebody has to ask how the authority is; sooner where it answers
-/// calls of others again.
+/// After this long without a call to an operation the authority is probed. The probe comes sooner if other
+/// operations are answered again.
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// Moments that are further ahead than this are from before the clock was set back; the clocks of replicas differ less.
+/// A timestamp further ahead than this predates a clock set back. Clocks of replicas differ less.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// How long those that could not be told are tried again; later the news is of no use.
+/// How long failed notifications are retried. Later the news is of no use.
 const TELL_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
-    /// What of an outage is told.
+    /// The start or the end of an outage, as notified.
     OutageEdge { Started = "started", Ended = "ended" }
 }
 
@@ -36,17 +36,17 @@ impl OutageEdge {
     }
 }
 
-/// What one process saw of the calls of one operation.
+/// One process's observation of the calls to one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationCalls {
     pub operation: &'static str,
-    /// Since when its breaker is not closed.
+    /// When its breaker opened; `None` while it is closed.
     pub held_since: Option<Timestamp>,
     pub failed_at: Option<Timestamp>,
     pub answered_at: Option<Timestamp>,
 }
 
-/// The latest word on an operation.
+/// The latest state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationHealth {
     Failing(Timestamp),
@@ -54,7 +54,7 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Without what is from before the clock was set back: when that was is not known any more.
+    /// Drops timestamps from before the clock was set back, whose real time is unknown.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -64,7 +64,8 @@ impl OperationCalls {
         }
     }
 
-    /// With a closed breaker a failure counts only where answers stay away: some calls fail on the best of days.
+    /// With a closed breaker a failure counts only if no call was answered recently, since single calls
+    /// fail at any time.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -75,7 +76,7 @@ impl OperationCalls {
         }
     }
 
-    /// When its breaker opened, where it is open and a call failed after `end`.
+    /// Returns when the breaker opened if it is open and a call failed after `end`.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let (held_since, failed_at) = (self.held_since?, self.failed_at?);
         let affected =
@@ -84,11 +85,11 @@ impl OperationCalls {
     }
 }
 
-/// An operation of an outage.
+/// An operation affected by an outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AffectedOperation {
     pub operation: String,
-    /// When it was last known to fail.
+    /// When it last failed.
     pub failed_at: Timestamp,
     /// When it was first answered afterwards.
     pub answered_at: Option<Timestamp>,
@@ -113,13 +114,13 @@ impl AffectedOperation {
     }
 }
 
-/// How far the taxpayers have been told.
+/// The progress of notifying the taxpayers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotificationProgress {
     pub edge: OutageEdge,
-    /// All before this one and itself have had their turn.
+    /// The last taxpayer processed, in the order of ids.
     pub reached: TaxpayerId,
-    /// Somebody could not be told.
+    /// True if some taxpayer could not be notified.
     pub has_missed: bool,
 }
 
@@ -129,16 +130,16 @@ impl NotificationProgress {
     }
 }
 
-/// What came of telling some taxpayers, in the order of their ids.
+/// The result of notifying some taxpayers, in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotifiedBatch {
     pub edge: OutageEdge,
-    /// The last of them; None where there was nobody left.
+    /// The last of them; `None` if none was left.
     pub reached: Option<TaxpayerId>,
     pub has_missed: bool,
 }
 
-/// What one taxpayer is told.
+/// The notification for one taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutageNotice {
     pub outage: OutageId,
@@ -149,29 +150,29 @@ pub struct OutageNotice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
     pub id: OutageId,
-    /// In the order in which they were seen to fail.
+    /// In the order in which they failed.
     pub affected: Vec<AffectedOperation>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// None where everybody has been told what there is to tell.
+    /// `None` if all notifications are sent.
     pub telling: Option<NotificationProgress>,
 }
 
-/// A look at the authority by one process.
+/// One process's observation of the authority.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation<'a> {
-    /// For an outage that is new.
+    /// The id for a new outage.
     pub id: OutageId,
     pub now: Timestamp,
-    /// How long nothing may have failed before an outage is over.
+    /// How long no operation may fail before an outage ends.
     pub quiet: SignedDuration,
     pub sightings: &'a [OperationCalls],
-    /// Whether the authority answers at all, where that was asked.
+    /// The result of a health probe, if one was made.
     pub is_alive: Option<bool>,
 }
 
 impl Observation<'_> {
-    /// The last outage as it is after this look, or a new one.
+    /// Returns the last outage after this observation, or a new one.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
             Some(outage) if outage.is_open() => {
@@ -184,7 +185,7 @@ impl Observation<'_> {
         }
     }
 
-    /// Whether nothing is heard of an outage any more, so that the authority has to be asked.
+    /// True if an open outage needs a health probe, since its operations have no recent calls.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -231,8 +232,8 @@ impl Observation<'_> {
         outage
     }
 
-    /// How long an operation may be silent before the authority is asked. One that only a few calls needed is seldom
-    /// called again, and must not keep an outage open that is over.
+    /// How long an operation may go without calls before the authority is probed. A rarely used operation
+    /// must not keep an outage open after the others recovered.
     fn patience(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
         if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
@@ -241,7 +242,7 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // A failure that is still to come was seen by a clock that has been set back since.
+        // A failure in the future was recorded before the clock was set back.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -255,7 +256,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// With what is from before the clock was set back brought forward to now, so that it ends as any other.
+    /// Moves timestamps from before the clock was set back to now, so that the outage ends like any
+    /// other.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -269,12 +271,12 @@ impl Outage {
         self.affected.iter().map(|one| one.operation.as_str()).collect()
     }
 
-    /// Whole seconds, so far where it is not over.
+    /// Duration in whole seconds, up to now if the outage is open.
     pub fn duration_s(&self, now: Timestamp) -> i64 {
         self.ended_at.unwrap_or(now).duration_since(self.started_at).as_secs().max(0)
     }
 
-    /// What is to be told now.
+    /// Returns the notification to send now.
     pub fn notice(&self) -> Option<OutageNotice> {
         let edge = self.telling?.edge;
         let mut data = json!({
@@ -299,7 +301,8 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// After some have been told: who is next, or the next news. Whoever was missed gets another turn for a time.
+    /// Records a notified batch. Returns the outage with the next batch or the next notification due.
+    /// Failed notifications are retried for a time.
     #[must_use]
     pub fn told(mut self, part: NotifiedBatch, now: Timestamp) -> Self {
         let Some(telling) = self.telling.filter(|telling| telling.edge == part.edge) else { return self };

@@ -1,5 +1,6 @@
-//! Customers and taxpayers. A customer is held per taxpayer and matched by its number, then by its tax
-//! number; the stored one is used as it is, only a missing tax number is filled in (spec.md, "Update Invoice").
+//! Customers and taxpayers. A customer belongs to a taxpayer and is matched by its number, then by its tax
+//! number. The stored customer is used unchanged, except that a missing tax number is filled in (spec.md,
+//! "Update Invoice").
 
 pub mod email;
 pub mod normal_form;
@@ -13,7 +14,7 @@ use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 
-/// The customer block of a write.
+/// The customer block of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerDetails {
     pub no: String,
@@ -26,7 +27,7 @@ pub struct CustomerDetails {
     pub telephone: Option<String>,
 }
 
-/// A postal address as it was sent.
+/// A postal address as sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Address {
     pub street_name: String,
@@ -36,7 +37,7 @@ pub struct Address {
     pub country: String,
 }
 
-/// A customer in a taxpayer's books. Its category is that of its first invoice.
+/// A stored customer. Its category is that of its first invoice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Customer {
     pub id: CustomerId,
@@ -45,7 +46,7 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// Takes over a tax number where none was known; whether anything changed.
+    /// Sets the tax number if the customer has none. Returns whether the customer changed.
     pub fn fill_tin(&mut self, tin: Option<&String>) -> bool {
         match (&self.details.tin, tin) {
             (None, Some(tin)) => {
@@ -57,18 +58,18 @@ impl Customer {
     }
 }
 
-/// The customer as one invoice shows it.
+/// The customer as shown on one invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvoiceCustomer {
     pub id: CustomerId,
-    /// The number that was sent with this invoice, also where the customer was matched by its tax number.
+    /// The number sent with this invoice, even if the customer was matched by its tax number.
     pub external_customer_no: String,
     pub name: String,
     pub tin: Option<String>,
     pub email: String,
 }
 
-/// A taxpayer's own record.
+/// A taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taxpayer {
     pub id: TaxpayerId,
@@ -88,7 +89,7 @@ pub struct Taxpayer {
     pub updated_at: Timestamp,
 }
 
-/// Where a taxpayer does business: the part of the profile that Create Taxpayer does not ask for.
+/// The location of a taxpayer's business. Create Taxpayer does not ask for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BusinessLocation {
     pub city: Option<String>,
@@ -97,8 +98,8 @@ pub struct BusinessLocation {
 }
 
 impl Taxpayer {
-    /// Whether the taxpayer may create invoices: its subscription is active, its profile complete, and it is confirmed
-    /// where that is required.
+    /// Checks that the taxpayer may create invoices: active subscription, complete profile, and verified
+    /// if that is required.
     pub fn may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {
             return Err(Refusal::SubscriptionInactive);
@@ -110,12 +111,12 @@ impl Taxpayer {
         self.check_verified(policy)
     }
 
-    /// Whether the taxpayer is confirmed, where that is required.
+    /// Checks that the taxpayer is verified if that is required.
     pub fn check_verified(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.verification.satisfies(policy) { Ok(()) } else { Err(Refusal::TaxpayerUnverified) }
     }
 
-    /// The names of the profile's fields that differ from those before.
+    /// Returns the names of the changed profile fields.
     pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
         [
             ("business_email", self.email != before.email),
@@ -132,7 +133,7 @@ impl Taxpayer {
         .collect()
     }
 
-    /// The fields a complete business profile still lacks (spec.md, "Taxpayer API").
+    /// Returns the fields missing from a complete business profile (spec.md, "Taxpayer API").
     pub fn missing_profile_fields(&self) -> Vec<&'static str> {
         let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);
         [
@@ -161,7 +162,7 @@ pub struct Contact {
     pub updated_at: Timestamp,
 }
 
-/// A partial change of a business profile: what is `None` stays.
+/// A partial change of a business profile: `None` leaves a field as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileChange {
     pub city: Option<String>,

@@ -1,5 +1,5 @@
-//! What is owed and what was paid. The payment ledger gets one entry a call; the running total never
-//! passes the payable amount, and no entry is ever taken back (docs/contract.md, "Payments").
+//! Payments. Each call adds one entry to the payment ledger. The running total never exceeds the payable
+//! amount, and entries are never removed (docs/contract.md, "Payments").
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 
-/// The state of an invoice's payment.
+/// The payment state of an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payment {
     pub status: PaymentStatus,
@@ -20,7 +20,7 @@ pub struct Payment {
     pub paid: Amount,
 }
 
-/// What a caller says about a payment.
+/// A payment change that a caller reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentChange {
     Pending,
@@ -48,7 +48,7 @@ impl From<RelayedPaymentStatus> for PaymentChange {
     }
 }
 
-/// A payment status that is relayed to the authority, and why. Its run keeps it as its document.
+/// A payment status that is relayed to the authority, with its remark. It is the document of its run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelayedPayment {
     pub payment_status: RelayedPaymentStatus,
@@ -60,20 +60,20 @@ impl RelayedPayment {
         json!({ "irn": irn.as_str(), "payment_status": self.payment_status, "remark": self.remark })
     }
 
-    /// The order that a document holds.
+    /// Parses the document of a payment run.
     pub fn of(document: &Value) -> Option<Self> {
         Self::deserialize(document).ok()
     }
 }
 
-/// One line of the payment ledger: the amount is what this call added.
+/// A posting to the payment ledger: the status and the amount that a call added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posting {
     pub status: PaymentStatus,
     pub amount: Amount,
 }
 
-/// A posting as the ledger keeps it.
+/// A posting as stored in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
     pub at: Timestamp,
@@ -83,7 +83,7 @@ pub struct LedgerEntry {
 }
 
 impl Payment {
-    /// A new invoice's payment, and what is posted to the ledger with it.
+    /// Creates the payment of a new invoice and its first posting.
     pub fn declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
         let status = status.reads_as();
         let fresh = Self { status: PaymentStatus::Pending, payable, paid: Amount::ZERO };
@@ -94,8 +94,8 @@ impl Payment {
         }
     }
 
-    /// The payment of an invoice that now comes to something else. What was paid stays paid: where it is no
-    /// longer the whole it is a part, and the payable does not fall below it.
+    /// Returns the payment after the payable changed. Paid amounts stay: a payment that is no longer
+    /// complete becomes partial, and the payable cannot fall below the paid amount.
     pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(
@@ -116,7 +116,7 @@ impl Payment {
         self.status == PaymentStatus::Partial
     }
 
-    /// The payment after a notice and the entry it adds.
+    /// Returns the payment after a change and the posting it adds.
     pub fn after(self, notice: PaymentChange) -> Result<(Self, Posting), Refusal> {
         match notice {
             PaymentChange::Pending => Ok(self.noted(PaymentStatus::Pending)),

@@ -1,6 +1,5 @@
-//! The authority pipeline as a plan: which steps an operation takes, what a step makes of the invoice,
-//! and the states of a run. How a step is called and when it is tried again is decided elsewhere. The moves of a
-//! run through its steps stand in `run`.
+//! The plan of the authority pipeline: the steps of each operation, their effect on the invoice, and the
+//! states of a run. `run` holds the transitions of a run.
 
 pub mod deadline;
 pub mod operator_action;
@@ -16,7 +15,7 @@ pub use crate::domain::pipeline::resolution::ResolvedBy;
 pub use crate::domain::pipeline::run::{Run, RunRequest, StepRecord, StepResult};
 
 words! {
-    /// What a run does.
+    /// The operation of a run.
     Operation {
         Submit = "submit",
         Transmit = "transmit",
@@ -26,7 +25,7 @@ words! {
 }
 
 words! {
-    /// One exchange with the authority.
+    /// One call to the authority.
     Step {
         IrnCheck = "irn-check",
         DataCheck = "data-check",
@@ -42,7 +41,7 @@ words! {
 }
 
 words! {
-    /// Where a run stands. The last three are final until the same operation is asked for again.
+    /// The state of a run. The last three are final until the same operation is requested again.
     RunState {
         Running = "running",
         Waiting = "waiting",
@@ -54,7 +53,7 @@ words! {
 }
 
 words! {
-    /// Why a run waits before it goes on.
+    /// The reason why a run waits.
     WaitReason {
         AuthorityUnavailable = "authority-unavailable",
         HealthCheckDown = "health-check-down",
@@ -73,30 +72,31 @@ impl Operation {
         }
     }
 
-    /// Whether it may be asked for again once it has ended: what is paid may be rejected later. The others
-    /// happen once for an IRN.
+    /// True if the operation can be requested again after it ended: a paid invoice can be rejected later.
+    /// The others happen once for each IRN.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }
 
-    /// The first step that is not done; `None` when all are.
+    /// The first step that is not done; `None` if all are.
     pub fn next(self, done: &[Step]) -> Option<Step> {
         self.steps().iter().copied().find(|step| !done.contains(step))
     }
 }
 
 impl Step {
-    /// Whether the call changes something at the authority, so that its outcome can be unknown.
+    /// True if the call changes state at the authority, so that its outcome can be unknown.
     pub fn has_effect(self) -> bool {
         matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
-    /// Whether it must be taken anew each time the run goes on: an answer about a moment does not last.
+    /// True if the step must be repeated each time the run continues, since its answer holds only for the
+    /// moment.
     pub fn is_momentary(self) -> bool {
         matches!(self, Self::Health | Self::AccessPoints)
     }
 
-    /// The stage of the invoice once the step is done.
+    /// The stage of the invoice after this step.
     pub fn stage(self) -> Option<Stage> {
         match self {
             Self::DataCheck => Some(Stage::Validated),
@@ -114,7 +114,7 @@ impl Step {
 }
 
 impl RunState {
-    /// Whether the run goes on by itself.
+    /// True if the run continues by itself.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }

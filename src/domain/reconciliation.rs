@@ -1,6 +1,6 @@
-//! Our ledger beside the authority's, one invoice at a time: where they differ, and what may be mended. Mending
-//! goes forward only and guesses nothing: a run that stopped short is sent to ask, a transmission that the
-//! authority tells of is recorded as its notice would be. The rest is listed for an operator.
+//! Compares our ledger with the authority's, one invoice at a time: the differences and their repairs.
+//! Repairs only move forward and guess nothing: a stopped run continues with a query, and a transmission that
+//! the authority reports is recorded like its notice. Other differences are listed for an operator.
 //!
 //! | Our submission | The authority has it signed | It has not |
 //! |---|---|---|
@@ -38,7 +38,7 @@ use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
 
 words! {
-    /// What the two ledgers differ in; the last is a line of the authority's that names no invoice.
+    /// The kinds of differences. The last is a line of the authority that names no invoice.
     FindingKind {
         MissingLocally = "missing_locally",
         NotSubmittedLocally = "not_submitted_locally",
@@ -60,7 +60,7 @@ words! {
 }
 
 impl FindingKind {
-    /// What is to be done about one that is listed.
+    /// The advice for a listed difference.
     pub fn advice(self) -> &'static str {
         match self {
             Self::MissingLocally => "It was signed by another way than this service: ask the taxpayer.",
@@ -98,63 +98,63 @@ impl FindingKind {
     }
 }
 
-/// An invoice as the authority has it. It is signed, or it would not be there.
+/// An invoice as the authority lists it. Listed invoices are signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteRecord {
-    /// As the authority spells it.
+    /// In the authority's spelling.
     pub irn: Irn,
     pub payment_status: String,
     pub is_transmitted: bool,
     pub is_delivered: bool,
 }
 
-/// A run as it was when it was looked at.
+/// A run at the time of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSnapshot {
     pub run: RunId,
     pub state: RunState,
-    /// The moment of its last change: one that has moved since is left alone.
+    /// The time of its last change. A run that changed since is left alone.
     pub seen: Timestamp,
-    /// An operator paused it, and nobody has let it go on.
+    /// True if an operator paused it and nobody has resumed it.
     pub is_held: bool,
 }
 
-/// An invoice as our books have it.
+/// An invoice by our records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalRecord {
     pub irn: Irn,
     pub submission: Option<RunSnapshot>,
-    /// The authority said yes to its signature.
+    /// True if the authority accepted its signature.
     pub is_signed: bool,
     pub transmission: Option<RunSnapshot>,
-    /// The last payment that was relayed, and the status it brings.
+    /// The last relayed payment and its status.
     pub relay: Option<(RunSnapshot, PaymentStatus)>,
     pub stored: Option<WorkflowStatus>,
     pub transit: Transit,
     pub payment: Option<PaymentStatus>,
 }
 
-/// How a difference is mended.
+/// The repair of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// The run goes on and asks the authority.
+    /// The run continues with a query to the authority.
     Ask(RunSnapshot),
-    /// What the authority says of the transmission is recorded.
+    /// Records the transmission that the authority reports.
     Record { is_delivered: bool },
 }
 
-/// One thing in which the two differ; listed where there is nothing to mend.
+/// One difference; listed if there is no repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub kind: FindingKind,
     pub mend: Option<Repair>,
 }
 
-/// What came of comparing one invoice.
+/// The result of comparing one invoice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
     Agreed,
-    /// A run is at it: there is nothing to say yet.
+    /// A run is in progress: no result yet.
     UnderWay,
     Differs(Vec<Difference>),
 }
@@ -176,7 +176,7 @@ impl Comparison {
     }
 }
 
-/// The two tables above.
+/// Compares two records by the tables above.
 pub fn compare(ours: Option<&LocalRecord>, theirs: Option<&RemoteRecord>) -> Comparison {
     match (ours, theirs) {
         (None, None) => Comparison::Agreed,
@@ -187,8 +187,8 @@ pub fn compare(ours: Option<&LocalRecord>, theirs: Option<&RemoteRecord>) -> Com
 }
 
 impl LocalRecord {
-    /// From what the books hold of one IRN; nothing where they hold nothing of it. `is_held` says of a paused run
-    /// whether an operator paused it.
+    /// Collects our records of one IRN; `None` without any. `is_held` returns whether an operator paused
+    /// a paused run.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
         let standing = |run: &Run| RunSnapshot {
@@ -219,7 +219,7 @@ impl LocalRecord {
         })
     }
 
-    /// Whether the authority must have it signed, by what we know.
+    /// True if by our records the authority must have it signed.
     pub fn claims_signature(&self) -> bool {
         let relayed = || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded);
         match &self.submission {
@@ -228,7 +228,7 @@ impl LocalRecord {
         }
     }
 
-    /// Whether the authority may have it signed: it must, or a run stopped before it learned.
+    /// True if the authority may have it signed: it must, or a run stopped before it knew.
     pub fn may_be_signed(&self) -> bool {
         let is_paused = |run: &RunSnapshot| run.state == RunState::Paused;
         self.claims_signature() || self.submission.as_ref().is_some_and(is_paused)
@@ -293,7 +293,7 @@ impl LocalRecord {
         Some(Difference { kind, mend })
     }
 
-    /// Where there is something that can hold what is recorded, so that it is recorded once.
+    /// Returns the repair if a record exists that can hold it, so that it is applied once.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
@@ -325,7 +325,7 @@ impl LocalRecord {
     }
 }
 
-/// What a submission says of its payment; what says nothing is pending.
+/// The payment status that a submission declares; pending by default.
 fn declared(run: &Run) -> PaymentStatus {
     let word = run.document.get("payment_status").and_then(serde_json::Value::as_str).unwrap_or_default();
     let spoken = PaymentStatus::parse(word);
@@ -333,7 +333,7 @@ fn declared(run: &Run) -> PaymentStatus {
     status.unwrap_or(PaymentStatus::Pending)
 }
 
-/// How far a payment is; the last two are as final as each other.
+/// The progress of a payment. The last two are equally final.
 fn progress(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,

@@ -1,5 +1,5 @@
-//! An invoice that a supplier sent to one of our taxpayers, as its document tells: who sent it, to whom. It is
-//! found by its IRN in the taxpayer's inbox. What else the document holds is the authority's business.
+//! An invoice that a supplier sent to one of our taxpayers, with supplier and buyer from its document. It is
+//! stored by IRN in the taxpayer's inbox. Other parts of the document are not interpreted.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,36 +7,36 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// Characters of an IRN that is taken into an inbox: those of an invoice number, a service id and a date.
+/// The maximum length of an IRN in an inbox: an invoice number, a service id and a date.
 const IRN_CHARS_MAX: usize = 273;
-/// Characters of a supplier's name or tax number that are kept beside the document.
+/// The maximum stored length of a supplier's name or tax number.
 const PARTY_CHARS_MAX: usize = 255;
 
-/// A line of an inbox.
+/// An invoice in an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SupplierInvoice {
     pub taxpayer_id: TaxpayerId,
-    /// As the authority spells it.
+    /// In the authority's spelling.
     pub irn: Irn,
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
     pub received_at: Timestamp,
-    /// When the taxpayer acknowledged it through us.
+    /// When the taxpayer acknowledged it through this service.
     pub acknowledged_at: Option<Timestamp>,
 }
 
-/// A decrypted document of the authority, and what an inbox needs of it.
+/// A decrypted document of the authority, with the fields that an inbox needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SupplierDocument {
     pub irn: Irn,
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
-    /// Absent where the invoice names no buyer.
+    /// Absent if the invoice names no buyer.
     pub buyer_tin: Option<String>,
     pub document: Value,
 }
 
-/// Why a document cannot be taken for the invoice that was asked for.
+/// The document is not the requested invoice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the authority's document of {asked} is of another invoice or of none")]
 pub struct OtherInvoice {
@@ -44,7 +44,7 @@ pub struct OtherInvoice {
 }
 
 impl SupplierDocument {
-    /// Reads the document that was downloaded for an IRN.
+    /// Parses the document that was downloaded for an IRN.
     pub fn of(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
         let named = document.get("irn").and_then(Value::as_str).and_then(readable_irn);
         let irn = named.filter(|irn| irn.key() == asked.key());
@@ -59,7 +59,7 @@ impl SupplierDocument {
         })
     }
 
-    /// The line it makes in a taxpayer's inbox.
+    /// Creates its entry in a taxpayer's inbox.
     pub fn received(&self, taxpayer_id: TaxpayerId, now: Timestamp) -> SupplierInvoice {
         SupplierInvoice {
             taxpayer_id,
@@ -72,18 +72,18 @@ impl SupplierDocument {
     }
 }
 
-/// The tax number of the buyer that a document names.
+/// The tax number of the buyer in a document.
 pub fn buyer_tin(document: &Value) -> Option<String> {
     text(document, "accounting_customer_party", "tin")
 }
 
-/// An IRN that came from outside, if it can be kept.
+/// Parses an IRN from outside, if it can be stored.
 pub fn readable_irn(text: &str) -> Option<Irn> {
     let fits = text.chars().count() <= IRN_CHARS_MAX;
     fits.then(|| Irn::parse(text).ok())?
 }
 
-/// A member of a party, as a line of text that a database can keep.
+/// A field of a party, as one line of text that a database can store.
 fn text(document: &Value, party: &str, name: &str) -> Option<String> {
     let sent = document.get(party)?.get(name)?.as_str()?;
     let line: String = sent.chars().filter(|letter| !letter.is_control()).take(PARTY_CHARS_MAX).collect();

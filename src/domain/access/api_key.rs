@@ -1,5 +1,5 @@
-//! An API key as its account has it: what it may do, until when, and when it was last used. The text of a key is shown
-//! when it is made and kept nowhere.
+//! An API key as stored on its account: scope, expiry and last use. The text of a key is shown once, when it
+//! is made, and is not stored.
 
 use std::time::Duration;
 
@@ -29,11 +29,11 @@ pub struct KeyOwner {
 /// The terms on which a key is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyTerms {
-    /// None is the scope of the key that it replaces, and everything for a first key.
+    /// None keeps the scope of the replaced key; a first key gets full access.
     pub scope: Option<KeyScope>,
-    /// None is never.
+    /// None means that the key does not expire.
     pub expires_at: Option<Timestamp>,
-    /// How long the keys that it replaces stay valid beside it.
+    /// How long replaced keys stay valid beside the new one.
     pub overlap: Duration,
 }
 
@@ -47,7 +47,7 @@ pub struct NewKey {
 /// A key of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Tells the keys of an account apart; nobody can sign in with it.
+    /// Identifies a key within its account; it does not authenticate.
     pub id: String,
     pub scope: KeyScope,
     pub created_at: Timestamp,
@@ -68,14 +68,14 @@ pub struct KeyHolder {
 }
 
 impl From<SecretString> for NewKey {
-    /// A key that replaces all others at once, for everything and for good.
+    /// Makes a key with full access and no expiry that replaces all others at once.
     fn from(text: SecretString) -> Self {
         Self { text, terms: KeyTerms::default() }
     }
 }
 
 impl KeyTerms {
-    /// The terms as the audit keeps them; none where a key simply replaces the others.
+    /// Returns the terms as audit text; `None` for a plain replacement.
     pub fn noted(&self) -> Option<String> {
         let overlap = (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
         let scope = self.scope.map(|scope| format!("scope {scope}"));
@@ -84,7 +84,7 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// When keys that are replaced now end: the sooner of the end they had and the end of the overlap.
+    /// Returns when a key replaced now ends: at its own expiry or after the overlap, whichever is sooner.
     pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))

@@ -1,5 +1,5 @@
-//! Who calls. A handler that needs a right takes one of these as a parameter; without it there is no
-//! value to call with.
+//! Authenticated callers. A handler that needs a right takes one of these types as a parameter, so it cannot
+//! run without it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ pub struct TaxpayerCaller(pub TaxpayerId);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntegratorCaller(pub IntegratorId);
 
-/// Either of them, on the core and access point surfaces.
+/// A taxpayer or an integrator, on the core and access point APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     Taxpayer(TaxpayerId),

@@ -1,6 +1,6 @@
-//! The claim that a request lays to its `Idempotency-Key`: of all requests of one caller with this key, one is
-//! carried out. The claim knows neither key nor caller, only what tells them apart from all others; the
-//! fingerprint tells whether a later request is the same one again.
+//! The idempotency claim of a request: of all requests by one caller with the same `Idempotency-Key`, one is
+//! processed. The claim holds hashes, not the key or the caller; the fingerprint shows whether a later
+//! request is a repeat.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::access::caller::KeyKind;
 
-/// A key that a request wants for itself.
+/// A request's claim to an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyClaim {
     /// SHA-256 of caller and key, in hexadecimal.
     pub id: String,
-    /// SHA-256 of what makes the request what it is, in hexadecimal.
+    /// SHA-256 of the parts that define the request, in hexadecimal.
     pub fingerprint: String,
-    /// From then on the key is free again.
+    /// The key can be claimed again from this time on.
     pub expires_at: Timestamp,
 }
 
 impl IdempotencyClaim {
-    /// The request is given as its parts in order, as many as its kind has.
+    /// Takes the request as its defining parts, in order.
     pub fn new((kind, owner): (KeyKind, i64), key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[kind.as_str().as_bytes(), &owner.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
@@ -37,7 +37,7 @@ fn digest(parts: &[&[u8]]) -> String {
     hex::encode(hash.finalize())
 }
 
-/// An answer as it was given, so that it can be given again.
+/// A stored response, to be sent again for a repeated request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredResponse {
     pub status: u16,

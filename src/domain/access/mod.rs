@@ -1,4 +1,4 @@
-//! Who calls: the kinds of callers, their API keys, and the claim of a request that is processed once.
+//! Callers, their API keys, and the idempotency claim of a request.
 
 pub mod api_key;
 pub mod caller;

@@ -1,9 +1,10 @@
-//! Checkpoints: the ends of taxpayers' event chains, signed with a key that is not in the database. Whoever rewrites a
-//! chain cannot sign its end of before.
+//! Checkpoints: the heads of taxpayers' event chains, signed with a key that is not in the database. An
+//! attacker who rewrites a chain cannot sign its earlier head.
 //!
-//! A checkpoint is a line of text, `einvoice-checkpoint/1 NUMBER TIME PREVIOUS HEADS SIGNATURE`. PREVIOUS is the SHA-256
-//! of the line before, so lines cannot be left out or put in between; HEADS are `TAXPAYER:SEQUENCE:HASH`, with commas;
-//! SIGNATURE is Ed25519 over all of the line before it, in base64.
+//! A checkpoint is a line of text, `einvoice-checkpoint/1 NUMBER TIME PREVIOUS HEADS SIGNATURE`. PREVIOUS is
+//! the SHA-256 of the previous line, so a line cannot be removed or inserted. HEADS are
+//! `TAXPAYER:SEQUENCE:HASH`, separated by commas. SIGNATURE is Ed25519 over everything before it in the line,
+//! in base64.
 
 use std::fmt;
 
@@ -20,14 +21,14 @@ use crate::domain::kernel::ids::TaxpayerId;
 const FORM: &str = "einvoice-checkpoint/1";
 const KEY_LEN: usize = 32;
 
-/// The end of a taxpayer's chain.
+/// The head of a taxpayer's event chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainHead {
     pub taxpayer_id: TaxpayerId,
     pub head: LogHead,
 }
 
-/// The ends that chains had at a moment: of those that had grown since the checkpoint before.
+/// The heads of all chains that grew since the previous checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub number: u64,
@@ -35,7 +36,7 @@ pub struct Checkpoint {
     pub heads: Vec<ChainHead>,
 }
 
-/// The end of a list of checkpoints.
+/// The last position in a file of checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointChain {
     pub number: u64,
@@ -46,16 +47,16 @@ pub struct CheckpointChain {
 /// Signs checkpoints.
 pub struct CheckpointKey(Ed25519KeyPair);
 
-/// Tells whether a checkpoint was signed with the key that it belongs to.
+/// Verifies the signature of checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointPublicKey(Vec<u8>);
 
-/// A text that is no key.
+/// The text is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key of checkpoints is {KEY_LEN} bytes in base64")]
 pub struct InvalidCheckpointKey;
 
-/// Why a line is not the next checkpoint.
+/// The reason why a line is not the next checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointFault {
     #[error("it is no checkpoint")]
@@ -99,7 +100,7 @@ impl fmt::Display for CheckpointPublicKey {
 }
 
 impl CheckpointChain {
-    /// Signs the next checkpoint. Returns its line, without an end.
+    /// Signs the next checkpoint. Returns its line without a line break.
     pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
         let number = self.number + 1;
         let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
@@ -109,7 +110,7 @@ impl CheckpointChain {
         line
     }
 
-    /// Reads the next checkpoint from its line.
+    /// Verifies a line as the next checkpoint.
     pub fn accept(&mut self, line: &str, key: &CheckpointPublicKey) -> Result<Checkpoint, CheckpointFault> {
         let (signed, signature) = line.rsplit_once(' ').ok_or(CheckpointFault::Form)?;
         let signature = STANDARD.decode(signature).map_err(|_| CheckpointFault::Form)?;

@@ -1,5 +1,6 @@
-//! A delivery: one event on its way to one endpoint. At least once, in order per IRN; an event whose
-//! attempts are spent is a dead letter and holds back nothing (docs/contract.md, "Delivery of webhooks").
+//! A delivery: one event on its way to one endpoint. Delivery is at least once and ordered by IRN. An event
+//! that has used all its attempts is a dead letter and does not block later events (docs/contract.md,
+//! "Delivery of webhooks").
 
 use jiff::Timestamp;
 
@@ -19,20 +20,20 @@ pub struct Delivery {
     pub taxpayer_id: TaxpayerId,
     pub event_id: EventId,
     pub sequence: i64,
-    /// What orders deliveries: the IRN, or the event itself where it has none.
+    /// Deliveries with the same key are sent in order: the IRN, or the event id if there is none.
     pub order_key: String,
     pub state: DeliveryState,
     /// Attempts made so far.
     pub attempts: u32,
-    /// Those of them that were made before it was last replayed: the schedule counts from there.
+    /// Attempts made before the last replay. The retry schedule counts from there.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// Ends of a process while an attempt was, or may have been, under way.
+    /// Process crashes during an attempt, or possibly during one.
     pub crashes: u32,
 }
 
 impl Delivery {
-    /// An event that is due at once.
+    /// Creates a delivery that is due at once.
     pub fn due(id: uuid::Uuid, event: &Event, now: Timestamp) -> Self {
         Self {
             id,
@@ -48,7 +49,7 @@ impl Delivery {
         }
     }
 
-    /// The same delivery once more, with all its attempts before it.
+    /// Returns the delivery, pending again. Its attempts so far no longer count against the schedule.
     #[must_use]
     pub fn again(self, now: Timestamp) -> Self {
         Self {
@@ -60,23 +61,24 @@ impl Delivery {
         }
     }
 
-    /// Whether it may be what ended a process: nothing else is under way at the endpoint while it is attempted.
+    /// True if this delivery may have crashed a process. It is then attempted with nothing else in flight
+    /// at its endpoint.
     pub fn goes_alone(&self) -> bool {
         self.crashes > 0
     }
 
-    /// The IRN it is about, where there is one.
+    /// The IRN of the event, if it has one.
     pub fn irn(&self) -> Option<&str> {
         (self.order_key != self.event_id.to_string()).then_some(&self.order_key)
     }
 
-    /// Attempts made of those that the schedule has.
+    /// Attempts since the last replay.
     pub fn attempts_of_schedule(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before)
     }
 }
 
-/// What came of one attempt.
+/// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryAttempt {
     pub at: Timestamp,
@@ -85,12 +87,12 @@ pub struct DeliveryAttempt {
     pub failure: Option<String>,
     pub duration_ms: i64,
     pub phases: PhaseDurations,
-    /// The beginning of the answer's body.
+    /// The beginning of the response body.
     pub response: String,
 }
 
-/// How long each part of an attempt took, in milliseconds; none for a part that did not take place, such as
-/// connecting where a connection was open.
+/// The duration of each phase of an attempt, in milliseconds; `None` for a phase that did not take place,
+/// such as connecting on a reused connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseDurations {
     pub dns_ms: Option<i64>,
@@ -100,43 +102,43 @@ pub struct PhaseDurations {
 }
 
 words! {
-    /// How notifications are signed: with a secret that both sides have, or with a key pair whose private key
-    /// never leaves this service.
+    /// How notifications are signed: with a shared secret, or with a key pair whose private key never
+    /// leaves this service.
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
-/// Where a taxpayer's notifications go.
+/// A taxpayer's webhook endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub id: i64,
     pub taxpayer_id: TaxpayerId,
     pub url: String,
-    /// As they were sent; a name that is no event never matches.
+    /// As sent by the caller; an unknown name never matches.
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
-    /// The last event before it was last disabled; None where it never was.
+    /// Sequence of the last event before the endpoint was last disabled; `None` if it never was.
     pub disabled_after: Option<i64>,
-    /// What verifies the newest signature, where that is made with a key pair.
+    /// Verifies the newest signature, if that uses a key pair.
     pub public_key: Option<String>,
-    /// The delay before each attempt, in seconds; None is the deployment's schedule.
+    /// The delay before each attempt, in seconds; `None` uses the schedule of the deployment.
     pub retry_schedule: Option<Vec<u32>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// What is said about the retry schedule of an endpoint.
+/// A change of an endpoint's retry schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleChange {
-    /// Nothing: it stays as it is.
+    /// The schedule stays as it is.
     Keep,
-    /// The deployment's.
+    /// The schedule of the deployment.
     Shared,
     Own(Vec<u32>),
 }
 
 impl ScheduleChange {
-    /// The schedule after it.
+    /// Returns the schedule after the change.
     pub fn applied(self, before: Option<Vec<u32>>) -> Option<Vec<u32>> {
         match self {
             Self::Keep => before,
@@ -151,17 +153,17 @@ impl Endpoint {
         self.is_active && self.names(kind)
     }
 
-    /// Whether it is among the enabled events, in service or not.
+    /// True if the event is enabled, whether or not the endpoint is active.
     pub fn names(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 
-    /// The events that it names, whether it is active or not.
+    /// Returns the enabled events, whether or not the endpoint is active.
     pub fn enabled_kinds(&self) -> Vec<EventKind> {
         EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
     }
 
-    /// The names of the parts that differ from those before; of a new endpoint those that were set.
+    /// Returns the names of the changed parts; for a new endpoint, of the parts that are set.
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let blank = || {
             let (url, enabled_events) = (String::new(), Vec::new());
@@ -179,7 +181,7 @@ impl Endpoint {
         .collect()
     }
 
-    /// In service again, for whatever reason it was not.
+    /// Returns the endpoint, active again.
     #[must_use]
     pub fn enabled(self, now: Timestamp) -> Self {
         Self { is_active: true, disabled_reason: None, updated_at: now, ..self }

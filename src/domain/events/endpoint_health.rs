@@ -1,22 +1,23 @@
-//! How an endpoint fares. One that has done nothing but fail for a while is parked: what is due to it waits without
-//! an attempt, and from time to time one delivery that is due goes out as a probe. The first success ends it, and
-//! days of nothing but failure put the endpoint out of service. Deliveries keep their own schedules throughout.
+//! The health of an endpoint as a circuit breaker. An endpoint that only fails for a while is parked: its due
+//! deliveries wait without attempts, and one of them is sent as a probe from time to time. The first success
+//! closes the circuit. Days of failures only disable the endpoint. Deliveries keep their own retry schedules.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Failures below this number say little, however long they go on.
+/// Fewer failures are not significant, however long they last.
 const FAILURES_MIN: u32 = 5;
-/// The wait before the first probe; it doubles with each that fails.
+/// The wait before the first probe. It doubles with each failed probe.
 const PARK_MIN: Duration = Duration::from_secs(5);
-/// The longest wait that an endpoint may ask for.
+/// The longest wait that an endpoint can request.
 const ASKED_MAX: Duration = Duration::from_hours(24);
-/// An endpoint that nobody has called for so long starts afresh: longer than any wait of the default schedule.
+/// After this long without an attempt the streak starts anew. It is longer than any wait of the default
+/// schedule.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
-/// When an endpoint is parked, for how long at most, and when it is given up.
+/// When an endpoint is parked, for how long at most, and when it is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
     pub open_after: Duration,
@@ -35,7 +36,7 @@ impl Default for CircuitPolicy {
     }
 }
 
-/// Nothing but failure, since when and how often. An endpoint that is well has none of this.
+/// An unbroken series of failures. A healthy endpoint has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureStreak {
     pub since: Timestamp,
@@ -46,19 +47,19 @@ pub struct FailureStreak {
     pub parked_until: Option<Timestamp>,
 }
 
-/// What may be sent to an endpoint.
+/// What may be sent to an endpoint at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CircuitState {
-    /// Whatever is due.
+    /// All due deliveries.
     Closed,
-    /// One delivery, to see how it fares.
+    /// One delivery, as a probe.
     Probe,
-    /// Nothing before this moment.
+    /// Nothing before this time.
     Parked(Timestamp),
 }
 
-/// One failed attempt: when it ended, the wait the endpoint asked for, and a random number over the whole range of
-/// u32 that draws the wait between its half and its whole.
+/// One failed attempt: its end, the wait that the endpoint requested, and a random number over the whole
+/// range of u32. The number picks the wait between half and all of its maximum.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,
@@ -67,7 +68,7 @@ pub struct EndpointFailure {
 }
 
 impl FailureStreak {
-    /// After one more failure.
+    /// Returns the streak after one more failure.
     pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
         let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
@@ -86,7 +87,7 @@ impl FailureStreak {
         failing
     }
 
-    /// Lets it have failed for as long as before, where the clock was set back since; a wait from before has no end.
+    /// Keeps the length of the streak if the clock was set back. A wait from before the change ends now.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
@@ -101,18 +102,19 @@ impl FailureStreak {
         whole / 2 + Duration::from_millis(u64::try_from(drawn).unwrap_or(0))
     }
 
-    /// After how many failures and until when it is parked, where it was not before.
+    /// Returns the number of failures and the end of the wait if this failure parked the endpoint.
     pub fn newly_parked(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
         self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
     }
 
-    /// Whether it was parked at all: only then have others waited for a success.
+    /// True if the endpoint was ever parked during this streak. Only then can deliveries be waiting for a
+    /// success.
     pub fn was_parked(&self) -> bool {
         self.parked_until.is_some()
     }
 
-    /// Whether the endpoint is to be put out of service.
+    /// True if the endpoint must be disabled.
     pub fn should_disable(&self, policy: &CircuitPolicy) -> bool {
         self.failures >= FAILURES_MIN && reaches(self.last.duration_since(self.since), policy.disable_after)
     }
@@ -120,7 +122,7 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // A failure that is still to come was seen by a clock that has been set back since.
+            // A failure in the future was recorded before the clock was set back.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
         }

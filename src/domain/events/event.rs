@@ -1,5 +1,5 @@
-//! The event log: gapless per taxpayer and hash-chained. The feed, the webhooks and the audit read the
-//! same events. An event is sealed when it gets its number and its hash; nothing changes it afterwards.
+//! The event log: gapless per taxpayer and hash-chained. The feed, the webhooks and the audit read the same
+//! events. Appending gives an event its number and hash; it never changes afterwards.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -36,7 +36,7 @@ words! {
     }
 }
 
-/// What happened, before it has a place in the log.
+/// An event before it is appended to the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
     pub kind: EventKind,
@@ -60,7 +60,7 @@ pub struct Event {
     pub command_id: CommandId,
 }
 
-/// The end of a taxpayer's log.
+/// The head of a taxpayer's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHead {
     pub sequence: i64,
@@ -73,7 +73,7 @@ impl Default for LogHead {
     }
 }
 
-/// What an event gets when it is sealed, besides its place.
+/// The identity of an event, apart from its position.
 #[derive(Debug, Clone, Copy)]
 pub struct EventStamp {
     pub id: EventId,
@@ -101,7 +101,7 @@ impl LogHead {
         event
     }
 
-    /// Whether an event is the next one of this log; moves on if so.
+    /// Returns whether the event is the next one of this log, and advances if so.
     pub fn accept(&mut self, event: &Event) -> bool {
         let follows = event.sequence == self.sequence + 1 && event.hash == event.hash_after(&self.hash);
         if follows {
@@ -127,12 +127,12 @@ impl Event {
         hex::encode(Sha256::digest(text))
     }
 
-    /// The notification that a webhook delivers (docs/contract.md, "Delivery of webhooks"), with the hash of the feed: whoever keeps it can
-    /// tell later whether the log was rewritten.
+    /// Returns the notification that a webhook delivers (docs/contract.md, "Delivery of webhooks"). It
+    /// includes the hash of the feed, so a receiver that stores it can detect a rewritten log.
     pub fn notification(&self) -> String {
-        // A test notification is of no log and has no hash.
+        // A test notification is not in a log and has no hash.
         let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };
-        // The data is spliced in as it was hashed; the other parts hold nothing that needs escaping.
+        // The data is inserted as it was hashed; the other parts need no escaping.
         format!(
             r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}"data":{}}}"#,
             self.id,

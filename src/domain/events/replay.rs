@@ -1,5 +1,5 @@
-//! A replay: events of the log that are to be delivered once more. It is work that goes on until it is done:
-//! its place in the log is kept, so that a process that dies in it goes on where it was.
+//! A replay delivers events of the log once more, in batches. Its position in the log is stored, so it
+//! continues after a crash.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,8 +8,8 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 
 words! {
-    /// Which events of the range are meant: those whose attempts were spent, those of enabled names that never
-    /// had a delivery, or all that have one or are of enabled names.
+    /// The events of the range to replay: those with dead deliveries, enabled events without a delivery,
+    /// or all that have a delivery or are enabled.
     ReplayScope { Failed = "failed", Missing = "missing", All = "all" }
 }
 
@@ -32,29 +32,29 @@ words! {
     ReplayState { Running = "running", Done = "done", Cancelled = "cancelled" }
 }
 
-/// Replays of one taxpayer that are under way at most.
+/// The maximum number of running replays of one taxpayer.
 pub const OPEN_REPLAYS_MAX: usize = 100;
 
-/// A part of the log that is delivered once more.
+/// A range of the log that is delivered once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
     pub scope: ReplayScope,
     pub state: ReplayState,
-    /// The events after this number,
+    /// Sequence before the first event.
     pub after: i64,
-    /// up to this one: the end of the log when it was asked for.
+    /// Sequence of the last event: the end of the log at the time of the request.
     pub until: i64,
-    /// The last event that was looked at.
+    /// Sequence of the last event processed.
     pub reached: i64,
-    /// Deliveries that were queued again so far.
+    /// Deliveries queued so far.
     pub queued: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// Which replay is wanted: a scope, and the events after a number, up to another or to the end of the log.
+/// The requested range: a scope, and the events after one sequence up to another or to the end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReplayRange {
     pub scope: ReplayScope,
@@ -63,19 +63,19 @@ pub struct ReplayRange {
 }
 
 impl ReplayRange {
-    /// From an event on.
+    /// All events from this one on.
     pub fn since(scope: ReplayScope, sequence: i64) -> Self {
         Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
     }
 
-    /// One event, whatever became of it.
+    /// This event alone, whatever its state.
     pub fn only(sequence: i64) -> Self {
         Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
     }
 }
 
 impl Replay {
-    /// A new one, over a log that ends with `head`.
+    /// Opens a replay over a log that ends with `head`.
     pub fn open(
         id: uuid::Uuid,
         taxpayer_id: TaxpayerId,
@@ -99,7 +99,7 @@ impl Replay {
         replay.advanced(after, 0, now)
     }
 
-    /// After events up to `reached` were looked at and so many of them queued.
+    /// Returns the replay after it processed the events up to `reached`.
     #[must_use]
     pub fn advanced(self, reached: i64, queued: usize, now: Timestamp) -> Self {
         let reached = reached.clamp(self.reached, self.until);
@@ -108,7 +108,7 @@ impl Replay {
         Self { reached, state, queued, updated_at: now, ..self }
     }
 
-    /// Ended before its end: what it has queued is still delivered, nothing more is.
+    /// Cancels the replay. Deliveries that are already queued are still sent.
     #[must_use]
     pub fn cancelled(self, now: Timestamp) -> Self {
         Self { state: ReplayState::Cancelled, updated_at: now, ..self }
@@ -118,24 +118,24 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// Whether it does what is asked for already: the same events, from the same one on or from one that it has
-    /// not come to yet. A request that was sent twice is then one replay.
+    /// True if this replay already covers the range: the same scope, and a start that is equal or not yet
+    /// reached. So a request that was sent twice creates one replay.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.reached <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until
     }
 
-    /// Whether it has still to come to this event.
+    /// True if the replay has not reached this event yet.
     pub fn is_ahead(&self, sequence: i64) -> bool {
         self.reached < sequence && sequence <= self.until
     }
 
-    /// Events that are left to look at.
+    /// The number of events left to process.
     pub fn remaining(&self) -> i64 {
         self.until - self.reached
     }
 
-    /// How much of it was looked at, in percent.
+    /// The progress in percent.
     pub fn percent(&self) -> i64 {
         match self.until - self.after {
             0 => 100,
@@ -143,7 +143,7 @@ impl Replay {
         }
     }
 
-    /// Whether the log has nothing from there on.
+    /// True if the log has no events in the range.
     pub fn is_empty(&self) -> bool {
         self.after == self.until
     }

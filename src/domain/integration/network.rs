@@ -1,4 +1,4 @@
-//! Networks that webhooks may call although they are not public, and addresses that they never call.
+//! Private networks that webhooks may call, and addresses that they never call.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,8 +7,8 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// Link-local addresses, also as IPv6 carries IPv4. Behind them are the machine's own network and, in most clouds, the
-/// credentials of the machine.
+/// Link-local addresses, in their IPv4-mapped forms too. They expose the local network of the machine and, in
+/// most clouds, its credentials.
 const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10)),
@@ -16,7 +16,8 @@ const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xa9fe, 0), 112)),
 ];
 
-/// Metadata services that are not link-local: of Alibaba, Azure and Oracle, and over IPv6 of AWS, Google and Oracle.
+/// Metadata services outside the link-local range: Alibaba, Azure and Oracle, and over IPv6 AWS, Google and
+/// Oracle.
 const METADATA: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -26,7 +27,7 @@ const METADATA: [IpAddr; 6] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
 ];
 
-/// A network that may be called, at one port or at all: `10.1.2.0/24:8443`, `[fd00::/8]:8443`, `10.1.2.0/24`.
+/// A network that may be called, at one port or at any: `10.1.2.0/24:8443`, `[fd00::/8]:8443`, `10.1.2.0/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllowedNetwork {
@@ -34,7 +35,7 @@ pub struct AllowedNetwork {
     pub port: Option<u16>,
 }
 
-/// Why a text is no network that may be called.
+/// The reason why a text is not an allowed network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkFault {
     #[error("must be a network such as 10.1.2.0/24, 10.1.2.0/24:8443 or [fd00::/8]:8443")]
@@ -46,19 +47,19 @@ pub enum NetworkFault {
 }
 
 impl AllowedNetwork {
-    /// Whether an address may be called at a port; a mapped IPv4 address is the one it maps to.
+    /// True if the address may be called at this port. A mapped IPv4 address counts as the IPv4 address.
     pub fn admits(&self, address: IpAddr, port: u16) -> bool {
         let holds = |address: IpAddr| self.network.contains(&address);
         self.is_at(port) && (holds(address) || holds(address.to_canonical()))
     }
 
-    /// Whether it is about a port.
+    /// True if the rule applies to this port.
     pub fn is_at(&self, port: u16) -> bool {
         self.port.is_none_or(|only| only == port)
     }
 }
 
-/// Whether an address is never called, whatever is allowed.
+/// True for addresses that are never called, even within an allowed network.
 pub fn is_never_called(address: IpAddr) -> bool {
     let is_one = |address: IpAddr| {
         LINK_LOCAL.iter().any(|network| network.contains(&address)) || METADATA.contains(&address)
@@ -83,8 +84,8 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Whether a network reaches into what is link-local, or is just a metadata address. A wider network may hold such an
-/// address; it stays closed.
+/// True for a network that overlaps the link-local range or is a single metadata address. A wider network may
+/// contain such an address, which stays blocked.
 fn is_refused(network: IpNet) -> bool {
     let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();
@@ -101,7 +102,8 @@ impl FromStr for AllowedNetwork {
     }
 }
 
-/// The network and the port of a text. The brackets tell the colons of an IPv6 network from the port's.
+/// Splits a text into network and port. The brackets separate the colons of an IPv6 network from the one of
+/// the port.
 fn parts(text: &str) -> Option<(IpNet, Option<&str>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (network, port) = rest.split_once("]:")?;
@@ -226,7 +228,7 @@ mod tests {
         ] {
             assert_eq!(parse(text), Err(NetworkFault::NeverCalled), "{text}");
         }
-        // Wider ones are taken; the addresses within stay closed.
+        // Wider networks are accepted; the special addresses within them stay blocked.
         for text in ["100.64.0.0/10", "[fd00::/8]:8443", "10.0.0.0/8", "168.63.129.0/24"] {
             assert!(parse(text).is_ok(), "{text}");
         }

@@ -1,5 +1,5 @@
-//! A batch: invoices that were sent together. Each is judged alone, a fault of one is nothing to the others, and
-//! all of them are written at once with what became of each (spec.md, "Create Invoices (Bulk)").
+//! A batch: invoices that were sent together. Each is validated alone and fails alone; all of them are
+//! written in one transaction with their results (spec.md, "Create Invoices (Bulk)").
 
 use std::collections::BTreeMap;
 
@@ -12,50 +12,50 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 
-/// Invoices of a batch.
+/// The maximum number of invoices in a batch.
 pub const INVOICES_MAX: usize = 1_000;
-/// Faults of an item that are kept, so that what became of a batch never grows beyond measure.
+/// The maximum number of stored faults of an item, so that the size of a stored result is bounded.
 pub const ITEM_FAULTS_MAX: usize = 20;
-/// Where faults stand that are of an item as a whole.
+/// The path of faults that concern an item as a whole.
 pub const WHOLE_ITEM: &str = "invoice";
 
 words! {
-    /// What became of an item.
+    /// The result of an item.
     ItemOutcome { Created = "created", Duplicate = "duplicate", Failed = "failed" }
 }
 
-/// An item as it was read.
+/// An item as read from the request.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// As it was sent, where it may be a number of an invoice.
+    /// As sent, if it can be the number of an invoice.
     pub invoice_no: Option<String>,
     pub draft: Result<Box<Draft>, Faults>,
 }
 
-/// A batch and what became of its items.
+/// A batch and the results of its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     pub taxpayer_id: TaxpayerId,
     pub batch_no: String,
-    /// In the order they were sent.
+    /// In the order of the request.
     pub items: Vec<BatchItem>,
     pub created_at: Timestamp,
 }
 
-/// What became of one item.
+/// The result of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchItem {
     pub invoice_no: Option<String>,
     pub outcome: ItemOutcome,
-    /// Of the invoice that was made, or of the one that had the number before.
+    /// The id of the created invoice, or of the existing one with the same number.
     pub id: Option<InvoiceId>,
     pub irn: Option<String>,
-    /// Sentences by the dot path in the item, where it failed.
+    /// Messages by the dot path within the item, if it failed.
     pub errors: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl Batch {
-    /// How many items came to this.
+    /// The number of items with this result.
     pub fn count(&self, outcome: ItemOutcome) -> usize {
         self.items.iter().filter(|item| item.outcome == outcome).count()
     }
@@ -85,7 +85,7 @@ impl BatchItem {
     }
 }
 
-/// A number for a batch: its day, and what nobody guesses.
+/// Draws a batch number: its day and a random part that cannot be guessed.
 pub fn draw_number(now: Timestamp, chance: &mut impl rand::CryptoRng) -> String {
     format!("B{}-{:016X}", now.strftime("%Y%m%d"), chance.random::<u64>())
 }

@@ -1,5 +1,4 @@
-//! The Invoice object as read (spec.md, "Invoice object"): the one shape that the API answers with and
-//! that events carry.
+//! The Invoice object (spec.md, "Invoice object"): the one form that the API returns and that events carry.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -53,7 +52,7 @@ struct CustomerObject<'a> {
 #[schema(as = InvoiceLine)]
 struct LineObject<'a> {
     item_name: &'a str,
-    /// What has no number is known by its name, in the catalog as here.
+    /// An item without a number is identified by its name, here and in the catalog.
     item_no: &'a str,
     item_type: String,
     unit_price: Amount,

@@ -1,15 +1,15 @@
-//! The invoice reference number: `{invoice_no}-{service_id}-{YYYYMMDD}`. Read from the right, since an
-//! invoice number may hold hyphens. The service id is compared without case; the text stays as it was sent.
+//! The invoice reference number: `{invoice_no}-{service_id}-{YYYYMMDD}`. It is parsed from the right, since
+//! an invoice number may contain hyphens. The service id is compared without case; the text stays as sent.
 
 use std::fmt;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// Length of a service id: hexadecimal characters given by the authority to one taxpayer.
+/// Length of a service id: hexadecimal characters that the authority assigned to one taxpayer.
 pub const SERVICE_ID_LEN: usize = 8;
 
-/// An invoice reference number that is well formed.
+/// A well-formed invoice reference number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Irn {
@@ -17,7 +17,7 @@ pub struct Irn {
     service_at: usize,
 }
 
-/// Why a text is no invoice reference number.
+/// The text is not an invoice reference number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an IRN is written {{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, with 8 hexadecimal characters and a date"
@@ -37,7 +37,7 @@ impl Irn {
         }
     }
 
-    /// The IRN of an invoice that came without one.
+    /// Builds the IRN of an invoice that was sent without one.
     pub fn of_invoice(invoice_no: &str, service_id: &str, date: Date) -> Result<Self, MalformedIrn> {
         Self::parse(&format!("{invoice_no}-{}-{}", service_id.to_ascii_uppercase(), date.strftime("%Y%m%d")))
     }
@@ -62,7 +62,8 @@ impl Irn {
         self.service_id().eq_ignore_ascii_case(service_id)
     }
 
-    /// The form by which two spellings of one IRN are the same: the service id in upper case.
+    /// The canonical form of an IRN, with the service id in upper case. Two spellings of one IRN have the
+    /// same key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
         if let Some(part) = key.get_mut(self.service_at..self.service_at + SERVICE_ID_LEN) {

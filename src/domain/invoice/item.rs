@@ -1,7 +1,6 @@
-//! The items a taxpayer sells: a catalog that nobody keeps by hand. It is filled from the lines of every invoice,
-//! and an invoice that is updated may name an item instead of spelling it out. An item is known by its number, or by
-//! its name and type where a line has no number. As with customers the stored one stays as it is; only a category
-//! that it lacks is filled in.
+//! The items that a taxpayer sells. The catalog is filled from the lines of all invoices; an update of an
+//! invoice can refer to an item instead of repeating it. An item is identified by its number, or by name and
+//! type if it has none. A stored item does not change, except that a missing category is filled in.
 
 use std::collections::HashMap;
 
@@ -22,7 +21,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The item that a line speaks of for the first time.
+    /// Creates the item of a line that is not in the catalog yet.
     pub fn of(id: ItemId, line: &Line) -> Self {
         Self {
             id,
@@ -35,12 +34,12 @@ impl Item {
         }
     }
 
-    /// Whether an invoice may name it without saying its category.
+    /// True if an invoice can refer to the item without stating its category.
     pub fn has_category(&self) -> bool {
         self.product_category.is_some() || self.service_category.is_some()
     }
 
-    /// Takes over the category of a line where none was known; whether anything changed.
+    /// Copies the category of a line if the item has none. Returns whether the item changed.
     pub fn fill_category(&mut self, line: &Line) -> bool {
         if self.has_category() || self.item_type != line.item_type {
             return false;
@@ -51,7 +50,7 @@ impl Item {
     }
 }
 
-/// Items, found by each of their names.
+/// Items, indexed by each of their identifiers.
 #[derive(Debug, Default)]
 pub struct Items {
     known: HashMap<ItemId, Item>,
@@ -64,7 +63,7 @@ impl Items {
         self.known.get(&id)
     }
 
-    /// The item that a line means.
+    /// Finds the item of a line.
     pub fn of_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,
@@ -74,7 +73,7 @@ impl Items {
         self.get(id)
     }
 
-    /// Of several items with one name and type, the one that was put first is known by them.
+    /// Adds an item. Of several items with the same name and type, the first is found by them.
     pub fn put(&mut self, item: Item) {
         if let Some(no) = &item.item_no {
             self.numbers.insert(no.clone(), item.id);

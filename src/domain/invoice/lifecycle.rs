@@ -1,12 +1,12 @@
-//! The life of an invoice: every state, every move, and what each refuses (spec.md, "States and
-//! transitions"; docs/contract.md, "Statuses"). A move returns the state after it or the refusal.
+//! The lifecycle of an invoice: every state, every transition and its refusals (spec.md, "States and
+//! transitions"; docs/contract.md, "Statuses"). A transition returns the next state or a refusal.
 
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 
 use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Reported, Submitted, Transmitted, Validated};
 
-/// What may be asked of an invoice.
+/// A transition of an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
     /// Update Invoice Status.
@@ -15,7 +15,7 @@ pub enum Transition {
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid; an invoice that is partly paid already may receive more.
+    /// A part of the payable is paid. An invoice that is already partly paid can receive more.
     PayPart { partly_paid: bool },
     /// The payment is pending again, or was rejected.
     NotePayment,
@@ -25,7 +25,7 @@ pub enum Transition {
     Reach(Stage),
 }
 
-/// What the pipeline makes of an invoice, in order; it never goes back.
+/// The stages of the pipeline, in order. An invoice never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Validated,
@@ -46,7 +46,7 @@ impl From<Stage> for WorkflowStatus {
 }
 
 impl WorkflowStatus {
-    /// The state after a move.
+    /// Returns the state after a transition.
     pub fn after(self, step: Transition) -> Result<Self, Refusal> {
         match step {
             Transition::Set(status) => self.set(status),
@@ -61,7 +61,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// The stage the pipeline has brought it to; `None` before the first.
+    /// The stage that the pipeline has reached; `None` before the first.
     pub fn stage(self) -> Option<Stage> {
         match self {
             Draft | Approved | Cancelled | Paid => None,
@@ -72,7 +72,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// Whether the pipeline has locked the invoice against edits.
+    /// True if the pipeline has locked the invoice against edits.
     pub fn is_locked(self) -> bool {
         self.stage().is_some()
     }
@@ -115,7 +115,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// Forward only: a stage that was passed already changes nothing. A cancelled invoice stays so.
+    /// Forward only: an earlier stage changes nothing. A cancelled invoice stays cancelled.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
             return Err(Refusal::InvalidTransition { from: self, to: "go through the pipeline" });
@@ -144,7 +144,7 @@ mod tests {
         ("reach reported", Transition::Reach(Stage::Reported)),
     ];
 
-    /// Every state times every move: `=` stays, `x:` refuses, else the state after it.
+    /// Every state times every transition: `=` stays, `x:` refuses, otherwise the next state.
     #[test]
     fn every_state_times_every_move() {
         let mut table = String::new();

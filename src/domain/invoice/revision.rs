@@ -1,6 +1,5 @@
-//! What Update Invoice makes of an invoice (spec.md): another customer, other lines, other details. Number, IRN, date
-//! and currency stay; the payable is computed again from the lines. What was said about the old lines in sum is
-//! dropped, everything else that the invoice keeps stays.
+//! Update Invoice (spec.md): replaces customer, lines and details. Number, IRN, date and currency stay; the
+//! payable is computed from the new lines. Totals of the old lines are dropped; other stored fields stay.
 
 use std::sync::Arc;
 
@@ -23,17 +22,18 @@ use crate::domain::reference::catalog::Catalog;
 pub struct Revision {
     pub category: Category,
     pub invoice_type: String,
-    /// The IRN of the invoice that this one corrects, as it was sent.
+    /// The IRN of the invoice that this one corrects, as sent.
     pub original: Option<String>,
     pub due_date: Date,
     pub note: Option<String>,
     pub customer: CustomerDetails,
     pub lines: Vec<RevisedLine>,
-    /// What the tax categories and the currency come to.
+    /// Resolves tax categories and currency.
     pub catalog: Arc<Catalog>,
 }
 
-/// A line that names an item or spells it out. Without an item the form has seen to name, type and tax category.
+/// A line that refers to an item or describes it. For a line without an item the form has checked name, type
+/// and tax category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedLine {
     pub item_id: Option<ItemId>,
@@ -52,7 +52,7 @@ pub struct RevisedLine {
 }
 
 impl Revision {
-    /// The lines, each completed by the item it names; else all that is wrong with them.
+    /// Completes each line from its item. Otherwise returns all faults of the lines.
     pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
         let mut faults = Faults::default();
         let lines = self.lines.iter().enumerate();
@@ -71,7 +71,7 @@ impl Revision {
 type LineFault = (&'static str, &'static str, &'static str);
 
 impl RevisedLine {
-    /// What the line says goes before what its item says.
+    /// Fields of the line take precedence over those of its item.
     fn complete(&self, items: &Items) -> Result<Line, LineFault> {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
@@ -115,7 +115,7 @@ impl RevisedLine {
         }
     }
 
-    /// A line is of its item's type and carries the category of that type only.
+    /// Checks that the line has the type of its item and the category of that type only.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(("item_type", "item_type", "must be the type of the item"));
@@ -138,7 +138,7 @@ impl RevisedLine {
     }
 }
 
-/// What the books make of a revision.
+/// The parts of an invoice that a revision replaces.
 #[derive(Debug, Clone)]
 pub struct RevisedParts {
     pub customer: InvoiceCustomer,
@@ -146,7 +146,7 @@ pub struct RevisedParts {
     pub payment: Payment,
 }
 
-/// What is replaced, or was a sum over what is.
+/// Fields that are replaced, or that summed up replaced ones.
 const REPLACED: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",
@@ -158,7 +158,7 @@ const REPLACED: [&str; 7] = [
 ];
 
 impl Invoice {
-    /// The invoice after an update; that it may be edited was decided before.
+    /// Returns the invoice after an update. The caller has checked that it may be edited.
     #[must_use]
     pub fn revised(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));
@@ -175,7 +175,7 @@ impl Invoice {
     }
 }
 
-/// What is stored with the invoice and not echoed.
+/// Details that are stored with the invoice and not returned.
 fn details(revision: &Revision) -> Map<String, Value> {
     let by_irn = revision.original.as_ref().map(|_| UniqueNoType::Irn.to_string());
     let all = [

@@ -1,43 +1,43 @@
-//! What happened to one invoice, in the order of time: the events of the log, the exchanges with the authority,
-//! the attempts to notify (docs/contract.md, "Added paths").
+//! The timeline of one invoice: events, calls to the authority and delivery attempts, by time
+//! (docs/contract.md, "Added paths").
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::codes::words;
 
-/// Entries of a timeline; of a longer life the newest are shown.
+/// The maximum number of entries. The newest are kept.
 pub const ENTRIES_MAX: usize = 1_000;
 
 words! {
-    /// Which log an entry is from.
+    /// The log of an entry.
     EntryKind { Event = "event", Step = "step", Delivery = "delivery" }
 }
 
-/// One thing that happened.
+/// An entry of the timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimelineEntry {
     pub at: Timestamp,
     pub kind: EntryKind,
-    /// The event's, the step's, or that of the event that is delivered.
+    /// The name of the event, of the step, or of the delivered event.
     pub name: String,
-    /// Of a step or an attempt; none while it is under way.
+    /// The result of a step or an attempt; `None` while it is in flight.
     pub outcome: Option<String>,
     pub attempt: Option<u32>,
     pub duration_ms: Option<i64>,
     pub detail: Map<String, Value>,
 }
 
-/// The entries of an invoice in the order of time, the newest of them where there are too many.
+/// The newest entries of an invoice, by time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     pub entries: Vec<TimelineEntry>,
-    /// Whether older ones are left out.
+    /// True if older entries are left out.
     pub is_cut: bool,
 }
 
 impl Timeline {
-    /// Of the newest entries of each log, in any order; what happened in the same moment stays as it is given.
+    /// Sorts the newest entries of each log. Entries of the same moment keep their order.
     pub fn of(mut entries: Vec<TimelineEntry>) -> Self {
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);

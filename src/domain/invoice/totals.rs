@@ -1,11 +1,11 @@
-//! What an invoice comes to when the caller does not say so: quantity × unit price, less the discounts,
-//! not below zero, plus the tax category's percent; rounded half up to the currency's digits at the end.
+//! The payable of an invoice that does not state it: quantity × unit price, less the discounts, not below
+//! zero, plus the percent of the tax category; rounded half up to the currency's digits at the end.
 
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
-/// The sum is beyond what an amount can hold.
+/// The sum exceeds the range of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the total of the lines is too large")]
 pub struct TotalTooLarge;

@@ -1,5 +1,5 @@
-//! The audit: security changes and operator actions, with who made them. An entry is written in the transaction of
-//! the change it describes, and never changed.
+//! The audit: security changes and operator actions, with their actors. An entry is written in the
+//! transaction of its change and never changes.
 
 use jiff::Timestamp;
 
@@ -39,12 +39,12 @@ words! {
     ActorKind { Operator = "operator", Integrator = "integrator", CommandLine = "command-line" }
 }
 
-/// Who makes a change.
+/// The author of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     Operator(i64),
     Integrator(IntegratorId),
-    /// Whoever can run the program beside its database.
+    /// A person who can run the program beside its database.
     CommandLine,
 }
 
@@ -66,7 +66,7 @@ impl Actor {
     }
 }
 
-/// An operator's wish: who and why.
+/// An operator action: its author and reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorRequest {
     pub operator_id: i64,
@@ -80,7 +80,7 @@ pub struct AuditEntry {
     pub at: Timestamp,
     pub actor: Actor,
     pub action: AuditAction,
-    /// The integrator that may read the entry: the actor itself, or the one whose account was changed.
+    /// The integrator that can read the entry: the actor itself, or the one whose account changed.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
     /// The id of the run, the delivery, the reconciliation, the taxpayer, the integrator or the operator.
@@ -91,7 +91,7 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// An entry with no more than its actor, action and subject. An integrator reads what it did itself.
+    /// Creates an entry with actor, action and subject only. An integrator can read its own actions.
     pub fn new(actor: Actor, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
         Self {
             id: clock::new_id(),
@@ -118,19 +118,19 @@ impl AuditEntry {
         Self { reason, ..Self::new(Actor::Operator(order.operator_id), action, subject, at) }
     }
 
-    /// The same about a taxpayer's things.
+    /// The same entry, about a taxpayer.
     #[must_use]
     pub fn of_taxpayer(self, taxpayer: TaxpayerId) -> Self {
         Self { taxpayer_id: Some(taxpayer), ..self }
     }
 
-    /// The same about an integrator's account, which the integrator may read.
+    /// The same entry, about an integrator's account. The integrator can read it.
     #[must_use]
     pub fn of_integrator(self, integrator: IntegratorId) -> Self {
         Self { integrator_id: Some(integrator), ..self }
     }
 
-    /// The same with the state before and after.
+    /// The same entry, with the state before and after.
     #[must_use]
     pub fn between(self, from: Option<String>, to: Option<String>) -> Self {
         Self { from_state: from, to_state: to, ..self }

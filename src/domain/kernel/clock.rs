@@ -1,5 +1,5 @@
-//! Time and chance as arguments: whoever needs the present or a random number is given one of these.
-//! Tests pass a fixed clock and a seeded chance; the program passes the system's.
+//! Time and randomness as arguments. Tests pass a fixed clock and a seeded generator; the program passes the
+//! system's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// The present moment, in UTC.
+/// The present time, in UTC.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that can be shared between actors.
+/// A clock shared between actors.
 pub type SharedClock = Arc<dyn Clock>;
 
 /// The machine's clock.
@@ -26,7 +26,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved, in microseconds.
+/// A clock that moves only when told to, in microseconds.
 #[derive(Debug)]
 pub struct MockClock(AtomicI64);
 
@@ -52,12 +52,12 @@ impl Clock for MockClock {
     }
 }
 
-/// The system's source of chance, good for keys and secrets.
+/// The system's random generator, suitable for keys and secrets.
 pub fn chance() -> impl rand::CryptoRng {
     rand::rng()
 }
 
-/// A new identifier, ordered by time so that an index stays compact.
+/// Returns a new identifier. It is ordered by time, so indexes stay compact.
 #[expect(clippy::disallowed_methods, reason = "the one place where identifiers are drawn")]
 pub fn new_id() -> Uuid {
     Uuid::now_v7()

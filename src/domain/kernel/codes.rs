@@ -1,8 +1,8 @@
-//! Words with a fixed set of values. Each is read in any case and shown in its canonical one.
-//! The three sets of payment statuses are three types: they are not interchangeable (spec.md,
-//! "States and transitions").
+//! Enumerations of the contract. Each value is read in any case and shown in its canonical one. The three
+//! sets of payment statuses are three types, since they are not interchangeable (spec.md, "States and
+//! transitions").
 
-/// Declares an enum of words: `as_str`, `parse` in any case, and all its values in order.
+/// Declares an enum of words with `as_str`, `parse` in any case, and all values in order.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -16,12 +16,12 @@ macro_rules! words {
                 match self { $(Self::$variant => $text),+ }
             }
 
-            /// The value of a word in any case.
+            /// Parses a word in any case.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str().eq_ignore_ascii_case(word))
             }
 
-            /// The words a caller may choose from, for the sentence of a fault.
+            /// The allowed words, for the message of a fault.
             pub fn allowed() -> String {
                 Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ")
             }
@@ -60,7 +60,7 @@ words! {
 }
 
 impl Category {
-    /// A business and a government body are known by their tax number.
+    /// True if the tax number is required: businesses and government bodies are identified by it.
     pub fn needs_tin(self) -> bool {
         self != Self::B2C
     }
@@ -72,7 +72,7 @@ words! {
 }
 
 words! {
-    /// Where an invoice stands in its life. The last four are set by the pipeline only and lock the invoice.
+    /// The workflow state of an invoice. Only the pipeline sets the last four, which lock the invoice.
     WorkflowStatus {
         Draft = "draft",
         Approved = "approved",
@@ -86,22 +86,22 @@ words! {
 }
 
 words! {
-    /// What Update Invoice Status may set.
+    /// The states that Update Invoice Status can set.
     SettableStatus { Draft = "draft", Approved = "approved", Cancelled = "cancelled" }
 }
 
 words! {
-    /// Payment status of the taxpayer surface: lower case when written, upper case when read.
+    /// Payment status of the taxpayer API: lower case when written, upper case when read.
     PaymentStatus { Pending = "PENDING", Paid = "PAID", Rejected = "REJECTED", Partial = "PARTIAL" }
 }
 
 words! {
-    /// Payment status as Create Invoice (Full) and Submit declare it.
+    /// Payment status as sent to Create Invoice (Full) and Submit.
     DeclaredPaymentStatus { Pending = "PENDING", Paid = "PAID", Cancelled = "CANCELLED" }
 }
 
 impl DeclaredPaymentStatus {
-    /// What the declared status reads as afterwards.
+    /// The status as which it is returned later.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Pending => PaymentStatus::Pending,
@@ -112,12 +112,12 @@ impl DeclaredPaymentStatus {
 }
 
 words! {
-    /// Payment status as the access point surface relays it. No part of a payment is relayed.
+    /// Payment status as the access point API relays it. Partial payments are not relayed.
     RelayedPaymentStatus { Paid = "PAID", Pending = "PENDING", Rejected = "REJECTED" }
 }
 
 impl RelayedPaymentStatus {
-    /// What the relayed status reads as afterwards.
+    /// The status as which it is returned later.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Paid => PaymentStatus::Paid,
@@ -128,7 +128,7 @@ impl RelayedPaymentStatus {
 }
 
 words! {
-    /// How Report says that a sale is taxed.
+    /// The tax treatment of a sale in Report.
     VatStatus {
         StandardVat = "STANDARD_VAT",
         Exempt = "EXEMPT",
@@ -138,7 +138,7 @@ words! {
 }
 
 impl VatStatus {
-    /// The authority's word for it.
+    /// The authority's name for it.
     pub fn upstream(self) -> &'static str {
         match self {
             Self::ZeroRated => "ZERO_VAT",
@@ -148,7 +148,7 @@ impl VatStatus {
 }
 
 words! {
-    /// `authority_data.status`: where the invoice stands with the authority.
+    /// `authority_data.status`: the state of the invoice at the authority.
     AuthorityStatus {
         Pending = "PENDING",
         Queued = "QUEUED",
@@ -163,7 +163,8 @@ words! {
 }
 
 impl AuthorityStatus {
-    /// How far with the authority it says the invoice is. What waits, pauses or was refused says nothing of that.
+    /// The progress at the authority that the status implies. A queued, failed or rejected invoice
+    /// implies none.
     pub fn progress(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
@@ -177,7 +178,7 @@ impl AuthorityStatus {
 }
 
 words! {
-    /// What the authority's notices say of an invoice.
+    /// The message of an authority notice.
     NoticeMessage {
         Transmitting = "TRANSMITTING",
         Acknowledged = "ACKNOWLEDGED",
@@ -187,7 +188,7 @@ words! {
 }
 
 words! {
-    /// How a `unique_no` names an invoice.
+    /// The kind of identifier in `unique_no`.
     UniqueNoType {
         PortalId = "PORTAL_ID",
         Irn = "IRN",
@@ -201,7 +202,7 @@ words! {
     Subscription { Active = "active", Inactive = "inactive" }
 }
 
-/// The invoice type code of a credit note, as the authority numbers it.
+/// The authority's code of a credit note.
 pub const CREDIT_NOTE_CODE: &str = "380";
 /// The word that means a credit note where the type is free text.
 pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";

@@ -1,20 +1,20 @@
-//! The end of a process with work under way. A defect may make one piece of work end every process that takes it up,
-//! past all supervision: the stack overflows, the memory is used up. So each end is counted for what was under way;
-//! what was counted once is taken up apart from everything else, and what was counted twice is quarantined: it is not
-//! taken up again unless an operator says so.
+//! Crash accounting. A defect can make one piece of work crash every process that starts it, beyond the reach
+//! of supervision: a stack overflow, or exhausted memory. Each crash is counted for the work in flight. Work
+//! with one crash is isolated from other work. Work with two is quarantined: it runs again only when an
+//! operator releases it.
 
-/// The ends of a process after which work is quarantined.
+/// The number of crashes that quarantines work.
 pub const CRASHES_MAX: u32 = 2;
 
-/// Why a quarantined step or delivery is not tried again: shown to operators.
+/// The reason for not trying a quarantined step or delivery again; shown to operators.
 pub const QUARANTINED: &str = "quarantined: the process ended twice while this was under way; it is tried again when an operator says so";
 
-/// Whether work was under way so often at the end of a process that it is not taken up again by itself.
+/// True if work crashed so often that it no longer runs by itself.
 pub fn is_quarantined(crashes: u32) -> bool {
     crashes >= CRASHES_MAX
 }
 
-/// What stays counted of work that an operator releases: one more end quarantines it again.
+/// The crashes that still count after an operator releases the work: one more quarantines it again.
 pub fn released(crashes: u32) -> u32 {
     crashes.min(CRASHES_MAX - 1)
 }

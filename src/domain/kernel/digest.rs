@@ -1,5 +1,5 @@
-//! Digests of content: two documents are the same when their fields are, however their numbers are written and
-//! in whatever order their keys came.
+//! Digests of content. Two documents have the same digest if their fields are equal, whatever the spelling of
+//! numbers and the order of keys.
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
@@ -10,7 +10,8 @@ pub fn of(document: &Value) -> String {
     hex::encode(Sha256::digest(plain(document).to_string()))
 }
 
-/// The document with its numbers in one spelling: 1075.0, 1.075e3 and 1075 are one. Keys are in order already.
+/// The document with each number in one spelling: 1075.0, 1.075e3 and 1075 are equal. Keys are already
+/// ordered.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(one_spelling(number)),
@@ -20,13 +21,13 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// A number that is no decimal of ours keeps the spelling it came with.
+/// A number outside our decimal range keeps its spelling.
 fn one_spelling(number: &Number) -> Number {
     let plain = plain_number(&number.to_string()).and_then(|plain| plain.parse().ok());
     plain.unwrap_or_else(|| number.clone())
 }
 
-/// A number in the one spelling; None where it is no decimal of ours.
+/// Returns the number in one spelling; `None` outside our decimal range.
 pub fn plain_number(text: &str) -> Option<String> {
     let decimal = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
     Some(decimal.normalize().to_string())

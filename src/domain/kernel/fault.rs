@@ -1,5 +1,5 @@
-//! Faults of a request's fields. A form reports all of them at once; each carries the path of the
-//! field in the caller's own names, a stable rule id and a sentence.
+//! Faults of request fields. A form reports all of them at once; each has the path of the field in the
+//! caller's names, a stable rule id and a message.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub struct Fault {
     pub path: String,
     /// Stable id of the rule, such as `required` or `exists`.
     pub rule: &'static str,
-    /// A sentence that tells the caller what to change.
+    /// A message that tells the caller what to change.
     pub message: String,
 }
 
@@ -25,17 +25,17 @@ pub fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
 }
 
-/// The faults of one request that are kept. The rest is counted, so that what is wrong with a small body
-/// never makes a large answer.
+/// The maximum number of kept faults of one request. Further faults are counted, so that a small body cannot
+/// cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// Found beyond those, and only counted.
+    /// Faults beyond the maximum, counted only.
     rest: u32,
-    /// How many are kept.
+    /// The maximum number of kept faults.
     max: u32,
 }
 
@@ -46,7 +46,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Keeps so many and counts the rest.
+    /// Keeps up to `max` faults and counts the rest.
     pub fn up_to(max: usize) -> Self {
         Self { kept: Vec::new(), rest: 0, max: u32::try_from(max).unwrap_or(u32::MAX) }
     }
@@ -63,18 +63,18 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// Whether a further fault would only be counted: who reads a list may stop.
+    /// True if further faults are only counted, so the reader of a list can stop.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }
 
-    /// Those that are kept.
+    /// Iterates over the kept faults.
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
         self.kept.iter()
     }
 
-    /// The first fault's sentence, and how many more were found. What was not read any more, once there
-    /// were too many, is not counted.
+    /// Returns the message of the first fault and the number of others. Parts that were not read are not
+    /// counted.
     pub fn summary(&self) -> String {
         let first = self.kept.first().map_or("The request is invalid.", |fault| fault.message.as_str());
         match (self.kept.len() + self.rest as usize).saturating_sub(1) {
@@ -84,7 +84,7 @@ impl Faults {
         }
     }
 
-    /// Sentences by path, as the body of a 422 shows them.
+    /// Returns the messages by path, as the body of a 422 shows them.
     pub fn by_path(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut paths: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for fault in &self.kept {

@@ -1,12 +1,12 @@
-//! Identifiers. Numbers are portal ids, given out by the store; they stay below 2^53 so that a
-//! JavaScript client reads them exactly.
+//! Identifiers. Numbers are portal ids that the store assigns; they stay below 2^53 so that JavaScript
+//! clients read them exactly.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Declares a number that names one kind of thing.
+/// Declares the id type of one kind of entity.
 macro_rules! number_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -24,9 +24,9 @@ macro_rules! number_id {
 }
 
 number_id! {
-    /// A taxpayer, the owner of all its books.
+    /// A taxpayer.
     TaxpayerId,
-    /// An integrator, who acts for the taxpayers it onboarded.
+    /// An integrator, which acts for the taxpayers it onboarded.
     IntegratorId,
     /// An invoice: the portal id.
     InvoiceId,
@@ -36,7 +36,7 @@ number_id! {
     ItemId,
 }
 
-/// A command's name for itself; the events it caused carry it, so that its outcome can be looked up.
+/// The id of a command. Its events carry it, so its outcome can be looked up.
 pub type CommandId = Uuid;
 /// One run of the pipeline.
 pub type RunId = Uuid;

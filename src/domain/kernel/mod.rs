@@ -1,4 +1,4 @@
-//! Concepts that every aggregate uses. Nothing here knows what an invoice is.
+//! Concepts that every aggregate uses; independent of invoices.
 
 pub mod audit;
 pub mod clock;

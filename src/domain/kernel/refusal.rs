@@ -1,12 +1,12 @@
-//! Why a command or a query is refused. One value a reason; the sentence is for the caller. The HTTP
-//! floor gives each its status and code (docs/contract.md, "Errors"); nothing here knows of HTTP.
+//! The reasons for refusing a command or a query. The message is for the caller. The HTTP layer maps each to
+//! a status and a code (docs/contract.md, "Errors").
 
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{RunState, Step};
 
-/// A refusal that the caller can understand and act on.
+/// A refusal that the caller can act on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{}", .0.summary())]

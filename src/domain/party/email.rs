@@ -1,12 +1,12 @@
-//! What counts as an email address, wherever one is given: in a request or on the command line. Deliverable
-//! addresses as people write them; quoting and comments (RFC 5322) are not taken.
+//! The rule for email addresses, in requests and on the command line. It accepts deliverable addresses as
+//! people write them; quoting and comments (RFC 5322) are refused.
 
 /// The longest address, in characters.
 const CHARS_MAX: usize = 255;
 /// The longest local part, in characters (RFC 5321, section 4.5.3.1.1).
 const LOCAL_CHARS_MAX: usize = 64;
 
-/// A local part, one `@`, and a name with a dot: what can be delivered to, without quoting and comments.
+/// True for a local part, one `@`, and a domain with a dot.
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };
     let is_word = |part: &str| {

@@ -1,5 +1,6 @@
-//! Normal forms: texts that people take for the same have one. A tax number is written with blanks, dashes, dots and
-//! slashes, and may hide characters that nobody sees; two spellings of one number must never be two taxpayers.
+//! Normal forms: texts that people consider equal have one. Tax numbers are written with blanks, dashes, dots
+//! and slashes, and may contain invisible characters; two spellings of one number must never become two
+//! taxpayers.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -7,20 +8,20 @@ use unicode_normalization::char::is_combining_mark;
 /// Letters to Unicode, blank to a reader.
 const FILLERS: [char; 2] = ['\u{115F}', '\u{1160}'];
 
-/// A text without case and without differences of encoding (NFKC): for searches.
+/// The text without case and without differences of encoding (NFKC), for searches.
 pub fn folded(text: &str) -> String {
-    // By way of capitals, so that "ß" meets "SS" and a final sigma meets the other.
+    // Upper case first, so that "ß" equals "SS" and a final sigma equals the other one.
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 
-/// The letters and digits of a tax number, folded; none where it has none.
+/// The letters and digits of a tax number, folded; `None` if it has none.
 pub fn tin(text: &str) -> Option<String> {
     let written: String = text.nfkc().filter(|letter| counts(*letter)).collect();
     let normal: String = folded(&written).chars().filter(|letter| counts(*letter)).collect();
     (!normal.is_empty()).then_some(normal)
 }
 
-/// Whether two tax numbers are the same. One without letters and digits is the same as none.
+/// True if two tax numbers are equal. A number without letters and digits counts as absent.
 pub fn is_same_tin(one: &str, other: &str) -> bool {
     tin(one).is_some_and(|one| Some(one) == tin(other))
 }

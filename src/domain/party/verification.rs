@@ -1,20 +1,20 @@
-//! Whether the tax authority knows a taxpayer under the business id and the tax number that it was onboarded with.
+//! Verification of a taxpayer's business id and tax number against the authority.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::party::normal_form::is_same_tin;
 
 words! {
-    /// How far the verification of a taxpayer has come.
+    /// The verification status of a taxpayer.
     VerificationStatus { Pending = "pending", Verified = "verified", Unverified = "unverified" }
 }
 
 words! {
-    /// Who confirmed a taxpayer.
+    /// The source of a confirmation.
     ConfirmedBy { Authority = "confirmed_by_authority", Operator = "confirmed_by_operator" }
 }
 
 words! {
-    /// Why a taxpayer is not confirmed.
+    /// The reason why a taxpayer is not verified.
     UnverifiedReason {
         TinMismatch = "tin_mismatch",
         BusinessUnknown = "business_unknown",
@@ -27,7 +27,7 @@ words! {
     VerificationPolicy { Warn = "warn", Require = "require" }
 }
 
-/// What is known of a taxpayer's identity.
+/// The verification state of a taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
     /// The authority has not been asked yet.
@@ -36,7 +36,7 @@ pub enum Verification {
     Unverified(UnverifiedReason),
 }
 
-/// A business as the authority lists it.
+/// A business as listed by the authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedBusiness<'a> {
     pub id: &'a str,
@@ -44,7 +44,7 @@ pub struct ListedBusiness<'a> {
 }
 
 impl Verification {
-    /// Compares the businesses that the authority lists with a taxpayer's own claim.
+    /// Compares the businesses listed by the authority with a taxpayer's claim.
     pub fn compare<'a>(
         business_id: &str,
         tin: &str,
@@ -58,8 +58,8 @@ impl Verification {
         }
     }
 
-    /// What this becomes once something was found out; none where it stays. Who is confirmed stays so, and an authority
-    /// that is silent takes back nothing that it said.
+    /// Returns the new state after a check; `None` if it does not change. A verified taxpayer stays
+    /// verified, and a missing answer never revokes one.
     pub fn after(self, found: Self) -> Option<Self> {
         let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {
@@ -78,7 +78,7 @@ impl Verification {
         }
     }
 
-    /// Who confirmed it, or what speaks against it.
+    /// The source of the confirmation, or the reason against it.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             Self::Pending => None,
@@ -87,7 +87,7 @@ impl Verification {
         }
     }
 
-    /// Reads what `status` and `reason` say.
+    /// Parses the output of `status` and `reason`.
     pub fn parse(status: &str, reason: Option<&str>) -> Result<Self, String> {
         match (status.parse()?, reason) {
             (VerificationStatus::Pending, None) => Ok(Self::Pending),
@@ -101,7 +101,7 @@ impl Verification {
         matches!(self, Self::Verified(_))
     }
 
-    /// Whether a taxpayer that is verified so may create and receive invoices.
+    /// True if a taxpayer in this state may create and receive invoices.
     pub fn satisfies(self, policy: VerificationPolicy) -> bool {
         policy == VerificationPolicy::Warn || self.is_verified()
     }

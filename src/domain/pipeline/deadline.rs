@@ -1,6 +1,6 @@
-//! By when an invoice must be with the authority. The law counts from the moment of issue and gives each category of
-//! invoice a time of its own; the table is a setting (`deadlines.*`). A deadline orders work and is shown: nothing is
-//! refused for having missed it.
+//! The legal deadline for an invoice to reach the authority. It counts from the time of issue, with a
+//! duration for each category (`deadlines.*`). A deadline orders work and is shown; a missed one refuses
+//! nothing.
 
 use std::time::Duration;
 
@@ -11,18 +11,19 @@ use serde_json::Value;
 
 use crate::domain::kernel::codes::Category;
 
-/// The time each category has.
+/// The duration for each category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeadlinePolicy {
     pub b2b: Duration,
     pub b2c: Duration,
     pub b2g: Duration,
-    /// The zone in which dates of issue are meant.
+    /// The time zone of dates of issue.
     pub offset: Offset,
 }
 
 impl DeadlinePolicy {
-    /// The deadline of a document that was handed in now. What names no category is held to the shortest time.
+    /// The deadline of a document that was submitted now. Without a category the shortest duration
+    /// applies.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let told = text("invoice_kind").and_then(Category::parse);
@@ -40,7 +41,7 @@ impl DeadlinePolicy {
         issued.saturating_add(given).unwrap_or(Timestamp::MAX)
     }
 
-    /// The moment of issue; without a time, the last of its day.
+    /// The time of issue; without a time, the end of the day.
     fn issued(&self, date: &str, time: Option<&str>) -> Option<Timestamp> {
         let date: Date = date.parse().ok()?;
         let time: Time = time.map_or(Ok(Time::MAX), str::parse).ok()?;

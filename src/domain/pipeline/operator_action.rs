@@ -1,5 +1,5 @@
-//! What an operator may do to a run, as a table of its states. No move may leave it unknown whether the
-//! authority has an invoice.
+//! Operator actions on a run, as a table of its states. No action may leave it unknown whether the authority
+//! has an invoice.
 //!
 //! | State | pause | resume | retry | cancel |
 //! |---|---|---|---|---|
@@ -9,8 +9,8 @@
 //! | refused, cancelled | | | running | |
 //! | succeeded | | | | |
 //!
-//! A step that was called before a pause is still heard. A run whose step took effect, or may have, is not
-//! cancelled: it can only go on.
+//! The answer to a step that was called before a pause is still recorded. A run whose step took effect, or
+//! may have, cannot be cancelled.
 
 use jiff::Timestamp;
 
@@ -19,12 +19,12 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Run, RunState};
 
 words! {
-    /// A move by an operator.
+    /// An action by an operator.
     OperatorAction { Pause = "pause", Resume = "resume", Retry = "retry", Cancel = "cancel" }
 }
 
 impl RunState {
-    /// The state after a move; `None` where there is no such move.
+    /// The state after an action; `None` if the action is not allowed.
     pub fn after(self, to: OperatorAction) -> Option<Self> {
         match (self, to) {
             (Self::Running | Self::Waiting, OperatorAction::Pause) => Some(Self::Paused),
@@ -39,7 +39,7 @@ impl RunState {
 }
 
 impl Run {
-    /// The run after an operator's move.
+    /// Applies an operator action to the run.
     pub fn moved(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
         self.may_move(to)?;
         Ok(match to {
@@ -58,7 +58,7 @@ impl Run {
         }
     }
 
-    /// The moves it takes now.
+    /// The actions that the run allows now.
     pub fn moves(&self) -> Vec<OperatorAction> {
         OperatorAction::ALL.iter().copied().filter(|to| self.may_move(*to).is_ok()).collect()
     }

@@ -1,17 +1,17 @@
-//! How the outcome of a call became known, and for which of its outcomes a run of several steps is known.
+//! How the outcome of a call became known, and which of its steps determines this for a run.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};
 
 words! {
-    /// By the answer to the call; by asking, with `confirm` or, where that was silent, with a search; or by comparing
-    /// the authority's copy of the document with what was sent.
+    /// By the answer to the call; by a later query (`confirm`, or a search if that gave no answer); or by
+    /// comparing the authority's copy of the document with the sent one.
     ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 
 impl ResolvedBy {
-    /// What a run is known for after a step: what was found out goes before what was answered, and of what was found
-    /// out the step with the effect decides.
+    /// Returns how a run is resolved after a step: a query takes precedence over an answer, and among
+    /// queries the step with an effect does.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {
@@ -22,7 +22,7 @@ impl ResolvedBy {
 }
 
 impl Run {
-    /// Whether an outcome of it became known by more than the answer to its call.
+    /// True if an outcome became known by more than the answer to its call.
     pub fn was_asked_about(&self) -> bool {
         self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
     }

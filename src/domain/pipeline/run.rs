@@ -1,6 +1,5 @@
-//! A run: one document on its way through the steps of an operation. It says what is done, what is about to be
-//! called and what came of it; each move gives the run after it. It may be taken up by another process after any
-//! of them.
+//! A run: one document on its way through the steps of an operation. It records completed steps, the intent
+//! to call the next, and the outcome. Another process can continue it after any transition.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -12,7 +11,7 @@ use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
 
-/// The numbers of a report.
+/// The numeric fields of a report.
 const REPORT_NUMBERS: [&str; 5] =
     ["base_amount", "other_taxes", "vat_rate", "vat_calculated", "total_amount"];
 
@@ -24,21 +23,22 @@ pub struct Run {
     pub operation: Operation,
     pub irn: Irn,
     pub state: RunState,
-    /// What is sent to the authority.
+    /// The document sent to the authority.
     pub document: Value,
     /// SHA-256 of the document, in hexadecimal.
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step whose call began and whose outcome is not recorded: it is asked about before it is sent again.
+    /// A step whose call began and whose outcome is not recorded. Its outcome is queried before the step
+    /// is sent again.
     pub intent: Option<Step>,
-    /// Tries of the present step, those of the questions before it included.
+    /// Attempts at the present step, including queries about its outcome.
     pub attempt: u32,
-    /// Ends of a process while the present step was, or may have been, under way.
+    /// Process crashes during the present step, or possibly during it.
     pub crashes: u32,
-    /// Since when it has been failing, time in a queue left out.
+    /// When the step began to fail. Time in a queue is left out.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
-    /// By when the law wants the invoice to be with the authority.
+    /// The legal deadline for the invoice to reach the authority.
     pub deadline_at: Timestamp,
     pub wait_reason: Option<WaitReason>,
     pub last_error: Option<String>,
@@ -48,30 +48,30 @@ pub struct Run {
     pub updated_at: Timestamp,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepResult {
     Done {
         resolved_by: ResolvedBy,
         qr_code: Option<String>,
     },
-    /// It stood so already, and nothing was sent.
+    /// The authority already had this state, and nothing was sent.
     Unchanged(ResolvedBy),
     Refused {
         error: String,
     },
-    /// To be tried again by itself.
+    /// Retry later.
     Wait {
         reason: WaitReason,
         error: String,
         until: Timestamp,
     },
-    /// Nothing was called: calls of this kind are held back for the time being.
+    /// Nothing was called: calls of this kind are blocked at present.
     Hold {
         error: String,
         until: Timestamp,
     },
-    /// Tried for as long as settings allow: an operator decides.
+    /// The retry time is used up: an operator decides.
     Pause {
         error: String,
     },
@@ -88,7 +88,7 @@ impl StepResult {
         }
     }
 
-    /// The word that the step's log carries.
+    /// The outcome as recorded in the log of steps.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
@@ -101,7 +101,7 @@ impl StepResult {
     }
 }
 
-/// A new run's request.
+/// The request for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRequest {
     pub operation: Operation,
@@ -110,7 +110,8 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Of a report the spelling of its numbers does not count, though the authority takes them as texts.
+    /// Digest of the request. The spelling of a report's numbers does not count, though the authority
+    /// takes them as texts.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
             return digest::of(&self.document);
@@ -170,27 +171,28 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// What it needs next of the authority, by the name of the step.
+    /// The name of the next step; its breaker can block the run.
     pub fn gate(&self) -> Option<&'static str> {
         self.next_step().map(Step::as_str)
     }
 
-    /// Whether the document may still be replaced: nothing of it took effect, nor may have.
+    /// True if the document can still be replaced: no step with an effect was, or may have been, carried
+    /// out.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
         untouched && !self.intent.is_some_and(Step::has_effect)
     }
 
-    /// Starts over with other content.
+    /// Starts over with another document.
     #[must_use]
     pub fn replaced(self, request: RunRequest, now: Timestamp) -> Self {
         let fresh = Self::open(self.id, self.taxpayer_id, request, now);
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// Whether a caller that waits for it has its answer. A submission is waited for; whatever else must wait
-    /// says so at once.
+    /// True if a caller that waits for the run can get its response. A submission waits until it ends;
+    /// the others respond as soon as they have to wait.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
@@ -198,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Goes on at once, instead of at the appointed time.
+    /// Continues now instead of at the scheduled time.
     #[must_use]
     pub fn hurried(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
@@ -211,31 +213,31 @@ impl Run {
         }
     }
 
-    /// Goes on after it had ended without success.
+    /// Continues after it ended without success.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.hurried(now) }
     }
 
-    /// After a process has ended with it under way. One that had no step begun was only about to be.
+    /// Counts a process crash, if a step had begun.
     #[must_use]
     pub fn crashed(self) -> Self {
         let crashes = self.crashes + u32::from(self.intent.is_some());
         Self { crashes, ..self }
     }
 
-    /// Whether its step ended processes so often that only an operator may have it tried again.
+    /// True if its step crashed so many processes that only an operator can retry it.
     pub fn is_quarantined(&self) -> bool {
         crash::is_quarantined(self.crashes)
     }
 
-    /// Whether it may be what ended a process: it is driven apart from the other runs.
+    /// True if the run may have crashed a process. It then runs isolated from others.
     pub fn goes_alone(&self) -> bool {
         self.crashes > 0
     }
 
-    /// Notes that a step is about to be called. A question about the moment does not make an earlier call with
-    /// an effect forgotten.
+    /// Records the intent to call a step. A momentary check keeps the unresolved intent of a step with an
+    /// effect.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
@@ -244,24 +246,24 @@ impl Run {
         Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
     }
 
-    /// Time that went by after the appointed one, in a queue or behind calls that were held back, is no time in
-    /// which it failed.
+    /// Leaves out time past the schedule, in a queue or behind blocked calls: it does not count as
+    /// failing.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
     }
 
-    /// The step whose effect at the authority is not known.
+    /// The step with an effect whose outcome is unknown.
     pub fn unsettled(&self) -> Option<Step> {
         self.intent.filter(|step| step.has_effect())
     }
 
-    /// Whether the authority has, by what is known here, taken something of it.
+    /// True if a step with an effect succeeded, by our records.
     pub fn has_taken_effect(&self) -> bool {
         self.done.iter().any(|step| step.has_effect())
     }
 
-    /// The run after a step's verdict.
+    /// Returns the run after the result of a step.
     #[must_use]
     pub fn after(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
         self.updated_at = now;
@@ -285,7 +287,8 @@ impl Run {
         self
     }
 
-    /// Ends it well although its own call brought no answer: the authority says that the invoice is on its way.
+    /// Ends the run with success without an answer to its call: the authority reports that the invoice
+    /// was transmitted.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
@@ -308,7 +311,7 @@ impl Run {
         self.done.push(step);
         self.intent = self.intent.filter(|intent| *intent != step);
         if step.is_momentary() {
-            // It is asked before each try of what comes after it: that one's tries go on being counted.
+            // It precedes each attempt at the next step, whose attempts continue to be counted.
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;
@@ -328,7 +331,7 @@ impl Run {
         self.crashes = 0;
     }
 
-    /// The intent stays: what an effectful step came to is not known until it is asked about.
+    /// The intent stays: the outcome of a step with an effect is unknown until it is queried.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);
@@ -336,7 +339,7 @@ impl Run {
         self.done.retain(|step| !step.is_momentary());
     }
 
-    /// Stops before its next step until an operator lets it go on.
+    /// Pauses before the next step until an operator resumes it.
     #[must_use]
     pub fn held(mut self, now: Timestamp) -> Self {
         self.state = RunState::Paused;
@@ -346,7 +349,8 @@ impl Run {
         self
     }
 
-    /// Ends without success: its invoice was cancelled before it was validated, or an operator ended it.
+    /// Ends without success: the invoice was cancelled before it was validated, or an operator cancelled
+    /// the run.
     #[must_use]
     pub fn cancelled(mut self, now: Timestamp) -> Self {
         self.end(RunState::Cancelled);
@@ -356,12 +360,12 @@ impl Run {
     }
 }
 
-/// One attempt at a step, as the log keeps it.
+/// One attempt at a step, as logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepRecord {
     pub step: Step,
     pub attempt: u32,
-    /// None while the call is under way, or where the process died in it.
+    /// None while the call is in flight, or if the process crashed in it.
     pub outcome: Option<String>,
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,

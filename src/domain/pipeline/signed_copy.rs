@@ -1,6 +1,6 @@
-//! Whether what the authority has signed under an IRN is what was sent. Its copy counts only in the fields that
-//! were sent: it may add its own, put them into another order, and spell a number in its own way. Absent, null and
-//! empty are one; a list is compared entry by entry, in whatever order its entries came (a very long one in its own).
+//! Compares the authority's signed copy with the sent document. Only fields that were sent count: the
+//! authority may add fields, reorder them, and spell numbers differently. Absent, null and empty are equal.
+//! Lists are compared without order, very long ones in order.
 
 use jiff::civil::Date;
 use serde_json::{Map, Number, Value};
@@ -8,20 +8,20 @@ use serde_json::{Map, Number, Value};
 use crate::domain::kernel::digest;
 use crate::domain::pipeline::Run;
 
-/// What a run is refused with whose IRN was signed with other content.
+/// The refusal of a run whose IRN was signed with other content.
 pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
     signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
 
-/// A copy shows the payment status of its day.
+/// A copy shows the payment status of its time.
 const CHANGING: &str = "payment_status";
-/// Identifiers that are the same in any case.
+/// Identifiers that are compared without case.
 const CASELESS: [&str; 2] = ["business_id", "irn"];
-/// Entries of a list that are looked for in any order: each may be compared with each.
+/// The maximum length of lists that are compared without order, since each entry may be compared with each.
 const SEARCHED_MAX: usize = 256;
-/// Characters of a date, which a time may follow.
+/// Length of a date, which a time can follow.
 const DATE_LEN: usize = 10;
 
-/// Whether the authority's copy holds what was sent.
+/// True if the authority's copy contains the sent document.
 pub fn holds(copy: &Value, sent: &Value) -> bool {
     let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else { return false };
     let lasting = |fields: &Map<String, Value>| {
@@ -32,7 +32,7 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of(&reduced(&copy, &sent)) == digest::of(&sent)
 }
 
-/// Whether the dates that the authority tells are those of the document; `None` where they say nothing of it.
+/// True if the dates that the authority reports are those of the document; `None` if it reports none.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |told: Option<&str>, name: &str| Some(told.and_then(date)? == of(name)?);
@@ -42,7 +42,7 @@ pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) ->
     }
 }
 
-/// Whether a run ended because something else was signed under its IRN.
+/// True if the run ended because another document was signed under its IRN.
 pub fn is_signed_otherwise(run: &Run) -> bool {
     run.last_error.as_deref() == Some(SIGNED_OTHERWISE)
 }
@@ -51,7 +51,7 @@ fn date(text: &str) -> Option<Date> {
     text.get(..DATE_LEN)?.parse().ok()
 }
 
-/// An identifier in one case; everything else as it is.
+/// An identifier in lower case; other values unchanged.
 fn plain(name: &str, value: &Value) -> Value {
     match value {
         Value::String(text) if CASELESS.contains(&name) => text.to_lowercase().into(),
@@ -59,7 +59,7 @@ fn plain(name: &str, value: &Value) -> Value {
     }
 }
 
-/// The document without what is empty.
+/// The document without empty values.
 fn filled(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -82,7 +82,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The copy with the fields that were sent and no others.
+/// The copy with only the fields that were sent.
 fn reduced(copy: &Value, sent: &Value) -> Value {
     match (copy, sent) {
         (Value::Object(copy), Value::Object(sent)) => {
@@ -97,7 +97,7 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// The entries of the copy in the order in which they were sent, as far as they are found in it.
+/// The entries of the copy in the order in which they were sent, as far as they are found.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
@@ -114,7 +114,7 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::of(copy) == digest::of(sent)
 }
 
-/// A text in the place of a number is that number where it says it.
+/// A text that spells a number, where a number was sent, is that number.
 fn numeric(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }

@@ -1,21 +1,21 @@
-//! How far the books know an invoice to be between its two sides. Notices, the authority's lists and its search are
-//! compared with this, so that each of them is recorded once.
+//! The transmission state of an invoice by our records. Notices, the authority's lists and its search are
+//! compared with it, so each change is recorded once.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::pipeline::{Operation, Run, Step};
 
-/// What the books say of a transmission.
+/// What our records say about a transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
-    /// The books say so, and no run that had stopped short of it.
+    /// True if our records say so and no run stopped before it.
     pub is_transmitted: bool,
     pub is_acknowledged: bool,
 }
 
 impl Transit {
-    /// Of an invoice, where it is stored, and of all the runs there are for its IRN.
+    /// Derives the state from the invoice, if stored, and all runs of its IRN.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
         let did = |step| runs.iter().any(|run: &Run| run.done.contains(&step));
         let has_reached = match invoice {

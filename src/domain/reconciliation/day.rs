@@ -1,6 +1,6 @@
-//! One reconciliation: a taxpayer's day, compared with the authority's, and what was found. It is a row that is
-//! asked for first and worked on later, so that a process that dies in it loses nothing: whoever holds the lane
-//! next does it again, which changes nothing more.
+//! One reconciliation: a taxpayer's day compared with the authority, and its findings. It is requested as a
+//! row and processed later, so nothing is lost in a crash: the next holder of the lane repeats it, which
+//! changes nothing more.
 //!
 //! | State | Means |
 //! |---|---|
@@ -31,44 +31,44 @@ words! {
 }
 
 impl ReconciliationState {
-    /// Whether it is still to be worked on.
+    /// True if it is still to be processed.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Queued | Self::Running | Self::Interrupted)
     }
 }
 
 words! {
-    /// Who asked for a reconciliation.
+    /// The source of a reconciliation request.
     AskedBy { Timer = "timer", Operator = "operator", CommandLine = "command-line" }
 }
 
 words! {
-    /// What came of a finding.
+    /// The treatment of a finding.
     FindingAction { Mended = "mended", Listed = "listed" }
 }
 
-/// How often a reconciliation that is interrupted is begun.
+/// The maximum number of attempts at a reconciliation.
 pub const ATTEMPTS_MAX: u32 = 5;
 
-/// One day of one taxpayer, compared.
+/// The reconciliation of one day of one taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconciliation {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
-    /// A day of the authority's zone.
+    /// A day in the authority's time zone.
     pub day: Date,
     pub by: AskedBy,
     pub state: ReconciliationState,
     pub attempts: u32,
     pub counts: ReconciliationCounts,
-    /// Why it was interrupted or given up.
+    /// The reason for an interruption or a failure.
     pub error: Option<String>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
 }
 
-/// How many invoices were compared, and what came of it. An invoice may have two findings.
+/// The number of compared invoices by result. An invoice can have two findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReconciliationCounts {
     pub compared: u32,
@@ -78,7 +78,7 @@ pub struct ReconciliationCounts {
     pub listed: u32,
 }
 
-/// One difference, and what was done about it.
+/// One difference and its treatment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub kind: FindingKind,
@@ -122,7 +122,7 @@ impl Reconciliation {
         Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
     }
 
-    /// It is tried again, unless that would be of no use or it was tried often enough.
+    /// Records an interruption. It is retried unless the error is final or the attempts are used up.
     #[must_use]
     pub fn broken_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
         let state = if is_final || self.attempts >= ATTEMPTS_MAX {
@@ -134,29 +134,29 @@ impl Reconciliation {
     }
 }
 
-/// The first moment of a day of a zone and the first after it; none at the end of time.
+/// The first moment of a day in a time zone and the first one after it; `None` at the end of time.
 pub fn span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
     let start = |day: Date| zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).ok();
     Some((start(day)?, start(day.tomorrow().ok()?)?))
 }
 
-/// The day of a zone in which a moment lies.
+/// The day of a moment in a time zone.
 pub fn day_of(at: Timestamp, zone: Offset) -> Date {
     zone.to_datetime(at).date()
 }
 
-/// The days the timer looks at: today and those before it, the newest first.
+/// The days that the timer compares: today and those before it, newest first.
 pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
     (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
 }
 
-/// Whether the timer compares a day: one that has ended once after its end, today again and again. `last` is when
-/// the last one that was done began.
+/// True if the timer must compare a day: once after the day ended, and repeatedly during it. `last` is the
+/// start of the last completed comparison.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {
         None => true,
         Some(last) if now >= end => last < end,
-        // One that is still to come was compared by a clock that has been set back since.
+        // A comparison in the future was made before the clock was set back.
         Some(last) => last > now || last.saturating_add(every).is_ok_and(|next| next <= now),
     }
 }

@@ -1,5 +1,6 @@
-//! The authority's reference lists as a snapshot: what "must exist in …" is checked against. A list that
-//! was never fetched is empty and accepts everything (docs/contract.md, "How bodies are read"), never a live call.
+//! A snapshot of the authority's reference lists, for "must exist in …" rules. A list that was never fetched
+//! is empty and accepts every value (docs/contract.md, "How bodies are read"); a check never calls the
+//! authority.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -27,7 +28,7 @@ words! {
 }
 
 impl ReferenceList {
-    /// The field of an item that a caller sends as the value.
+    /// The field of an item that callers send.
     fn key(self) -> &'static str {
         match self {
             Self::ProductCodes => "hscode",
@@ -37,8 +38,8 @@ impl ReferenceList {
         }
     }
 
-    /// The fields of an item whose text a person may send in place of the value. Descriptions of goods and services
-    /// are no names.
+    /// The fields of an item that people may send in place of the code. Descriptions of goods and
+    /// services are not names.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
@@ -49,7 +50,7 @@ impl ReferenceList {
         }
     }
 
-    /// The words of an item; none where its list has no names.
+    /// The search terms of an item; none if its list has no names.
     fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
@@ -61,13 +62,13 @@ impl ReferenceList {
     }
 }
 
-/// A word that stands for an item of a list: its code, its name or another code of it.
+/// A term for an item of a list: its code, its name or another code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogTerm {
-    /// Its letters and digits, in lower case.
+    /// Letters and digits in lower case.
     pub folded: String,
     pub code: String,
-    /// Whether the word is the code itself.
+    /// True if the term is the code itself.
     pub is_code: bool,
 }
 
@@ -75,14 +76,14 @@ pub struct CatalogTerm {
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
-    /// Of the lists whose items have short names.
+    /// Only for lists whose items have short names.
     words: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
     percents: HashMap<String, Amount>,
     digits: HashMap<String, u32>,
 }
 
 impl Catalog {
-    /// Takes in one list as the authority served it; odd items are passed over.
+    /// Loads one list as served by the authority. Malformed items are skipped.
     pub fn load(&mut self, list: ReferenceList, items: &Value) {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
         let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
@@ -105,17 +106,17 @@ impl Catalog {
         }
     }
 
-    /// Whether the list has the code; `None` when there is no snapshot to say so.
+    /// True if the list has the code; `None` without a snapshot.
     pub fn has(&self, list: ReferenceList, code: &str) -> Option<bool> {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
     }
 
-    /// The words that stand for the items of a list, where these have short names.
+    /// The search terms of a list with short names.
     pub fn words(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
         self.words.get(&list).into_iter().flat_map(|words| words.iter())
     }
 
-    /// The percent of a tax category, zero where it is not known.
+    /// The percent of a tax category; zero if unknown.
     pub fn percent(&self, tax_category: &str) -> Amount {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
@@ -127,20 +128,20 @@ impl Catalog {
         matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
     }
 
-    /// The tax categories and their percents, in the order of their names.
+    /// The tax categories with their percents, by name.
     pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
         let mut all: Vec<_> = self.percents.iter().map(|(name, percent)| (name.as_str(), *percent)).collect();
         all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
         all
     }
 
-    /// The digits after the point of a currency, two where it is not known.
+    /// The decimal digits of a currency; two if unknown.
     pub fn currency_digits(&self, currency: &str) -> u32 {
         self.digits.get(currency).copied().unwrap_or(2)
     }
 }
 
-/// The snapshot that all readers share. A refresh replaces it whole; who holds the old one keeps it.
+/// The shared snapshot. A refresh replaces it; readers keep the one they hold.
 #[derive(Debug, Clone, Default)]
 pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
 
@@ -154,12 +155,12 @@ impl SharedCatalog {
     }
 }
 
-/// Letters and digits only, in lower case: what two spellings of one word have in common.
+/// Letters and digits only, in lower case: spellings of one word have this in common.
 pub fn folded(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Percents come as numbers or as text, some with a percent sign.
+/// Percents are numbers or texts, some with a percent sign.
 fn percent(item: &Value) -> Option<Amount> {
     match item.get("percent")? {
         Value::Number(number) => Amount::parse(&number.to_string()).ok(),

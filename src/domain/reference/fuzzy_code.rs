@@ -1,6 +1,6 @@
-//! Which code of a reference list somebody meant who wrote another word: the same letters, the name in place of the
-//! code, or a slip of the pen. Where two are near there is none, because a wrong guess changes what an invoice
-//! says. Codes of digits are never guessed by their digits: any other digit is another code.
+//! Guesses the code that a caller meant by another word: the same letters, the name instead of the code, or a
+//! typo. It returns nothing if two codes are near, since a wrong guess changes the meaning of an invoice.
+//! Numeric codes are never guessed by their digits, since any other digit is another code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,36 +8,36 @@ use strsim::osa_distance;
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 
-/// A longer text is no code and no name.
+/// A longer text is neither a code nor a name.
 const TEXT_BYTES_MAX: usize = 128;
-/// From this length on a word may have two slips.
+/// From this length on a word may have two typos.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// From this length on nothing else may be one letter further away.
+/// From this length on no other code may be within one more letter.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words that differ more in length differ in more than what is looked for: two slips and the margin, each a letter
-/// of at most four bytes.
+/// Words that differ more in length cannot match: two typos and the margin, each a letter of at most four
+/// bytes.
 const BYTES_APART_MAX: usize = 12;
 
-/// How a code was found.
+/// How a code was matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
-    /// The letters are those of the code; case, blanks or hyphens differ.
+    /// Same letters; only case, blanks or hyphens differ.
     Spelling,
-    /// The text is the name, or another code, of what the code stands for.
+    /// The text is the name or another code of the item.
     Name,
     /// One or two letters are wrong.
     Slip,
 }
 
-/// The one code that a text may mean.
+/// The one code that a text can mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeMatch {
     pub code: String,
     pub likeness: MatchKind,
 }
 
-/// The one code of a list that a text may mean, if there is just one.
+/// Finds the code that a text can mean, if there is exactly one.
 pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
@@ -53,7 +53,7 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
-/// The code with the nearest word, where that is a slip away and nothing else is about as near.
+/// The code with the nearest term, if it is a typo away and no other is about as near.
 fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
     if letters < slip_letters_min(list) || has_digit(wanted) {
@@ -62,14 +62,14 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // Most short words are two letters away from many others; a long one is not by chance.
+    // Most short words are within two letters of many others; a long one is not by chance.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// A shorter word has no slips: too much lies one letter away from it. The list of units is the densest; the codes
-/// of currencies are what is mistyped most, and who asks here looks for a witness.
+/// The minimum length for typos: too many words are one letter away from a shorter one. The list of units is
+/// the densest; currency codes are mistyped most often.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -78,9 +78,9 @@ fn slip_letters_min(list: ReferenceList) -> usize {
     }
 }
 
-/// How far the nearest word of each code is.
+/// The distance of the nearest term of each code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
-    // The codes of other lists are numbered through, so that one is a slip of another.
+    // Codes of other lists are numbered consecutively, so one is a typo of another.
     let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {

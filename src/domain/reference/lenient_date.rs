@@ -1,13 +1,13 @@
-//! A day in another spelling than `YYYY-MM-DD`, where it can be read in one way only: `03/04/2026` is the third of
-//! April to one reader and the fourth of March to another, so it is no day here.
+//! Parses a day in another spelling than `YYYY-MM-DD` if it has one reading only. `03/04/2026` is the third
+//! of April or the fourth of March, so it has none.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 
-/// Other years are more likely a slip than meant.
+/// Other years are more likely a typo.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
-/// A longer text is no day.
+/// A longer text is not a date.
 const TEXT_BYTES_MAX: usize = 64;
 const MONTHS: [&str; 12] = [
     "january",
@@ -24,7 +24,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// The one day that a text means. A moment is a day only where its own calendar and that of `zone` agree.
+/// The one day that a text can mean. A timestamp is a day only if its own calendar and that of `zone` agree.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
@@ -73,7 +73,7 @@ fn apart(text: &str) -> Option<Date> {
     }
 }
 
-/// What cannot be a month is the day; two equal parts are the same either way.
+/// The part that cannot be a month is the day. Two equal parts read the same either way.
 fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = day(year, second, first);
     let month_first = day(year, first, second);

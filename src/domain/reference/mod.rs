@@ -1,4 +1,4 @@
-//! The authority's reference lists, and what a caller most likely meant by a value that is not in them.
+//! The authority's reference lists, and guesses at the value that a caller meant.
 
 pub mod catalog;
 pub mod fuzzy_code;
