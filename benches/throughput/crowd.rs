@@ -165,6 +165,6 @@ fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboarding {
             password_hash: String::new(),
             must_change_password: true,
         },
-        taken: Faults::default(),
+        conflicts: Faults::default(),
     }
 }
