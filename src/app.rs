@@ -1,9 +1,9 @@
-//! The only wiring: what the calls of the command line do. Everything is built here from the settings and
-//! handed down; no floor below looks for anything itself.
+//! The composition root and the command-line calls. Everything is built here from the settings and passed down; no layer
+//! below looks for its dependencies.
 //!
 //! | Call | File |
 //! |---|---|
-//! | what a running process is made of | `house`, `upstream`, `staff`, `sole` |
+//! | parts of a running process | `composition`, `background_actors`, `authority_connection`, `process_lock` |
 //! | `serve`, `sandbox` | `serve`, `first_start` |
 //! | `demo` | `demo` |
 //! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts`, `keys` |
@@ -12,28 +12,28 @@
 //! | `reconcile` | `reconcile` |
 
 mod accounts;
+mod authority_connection;
+mod background_actors;
 mod checkpoint;
+mod composition;
 mod demo;
 mod error;
 mod first_start;
-mod house;
 mod keys;
+mod process_lock;
 mod reconcile;
 mod secrets;
 mod serve;
-mod sole;
-mod staff;
-mod upstream;
 mod verify;
 
 pub use accounts::{create_integrator, create_operator, migrate, set_subscription};
 pub use checkpoint::checkpoint;
+pub use composition::{App, open_store};
 pub use demo::demo;
 pub use error::StartError;
-pub use first_start::{Accounts, accounts as demo_accounts};
-pub use house::{House, open_store};
+pub use first_start::{DemoAccounts, accounts as demo_accounts};
 pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{Reconciled, reconcile};
 pub use secrets::{Resealing, reseal};
 pub use serve::{Application, sandbox, serve};
-pub use verify::{Against, Report, verify};
+pub use verify::{CheckpointSource, VerificationReport, verify};

@@ -1,4 +1,4 @@
-//! The command line: arguments to values, nothing else. What the calls do stands in `app`.
+//! The command line: arguments to values, nothing else. The calls are implemented in `app`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ pub struct Arguments {
 /// One call of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Call {
-    /// Runs the service until it is told to stop; the call where none is named.
+    /// Runs the service until it is stopped; the default call.
     Serve,
-    /// Walks one invoice from creation to its webhook, on a temporary database, and shows each exchange.
+    /// Walks one invoice from creation to its webhook, on a temporary database, and prints each exchange.
     Demo {
-        /// What goes wrong on the way.
+        /// A fault to inject on the way.
         #[arg(long, value_enum)]
         fault: Option<DemoFault>,
     },
@@ -50,7 +50,7 @@ pub enum Call {
         /// The address and port to listen on; without it `sandbox.bind` of the settings.
         #[arg(long, value_name = "ADDR")]
         bind: Option<SocketAddr>,
-        /// What everything left to chance is drawn with: the same seed, the same run.
+        /// The seed of all randomness: the same seed, the same run.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
@@ -59,33 +59,35 @@ pub enum Call {
     Config(ConfigCall),
     /// Prints the document of the API (`OpenAPI` 3.1).
     Openapi,
-    /// Compares our ledger of one day with the authority's and prints a line of JSON for each finding, then one for
-    /// all: exits 0 where nothing is left listed, 1 where something is, 2 where the authority could not be asked.
+    /// Compares our ledger of one day with the authority's. Prints a line of JSON for each finding, then a
+    /// summary. Exits 0 if no finding is left to an operator, 1 if one is, 2 if the authority could not be
+    /// asked.
     Reconcile {
         #[arg(long, value_name = "ID")]
         taxpayer: i64,
-        /// The day, as YYYY-MM-DD, of the authority's zone.
+        /// The day, as YYYY-MM-DD, in the authority's time zone.
         #[arg(long, value_name = "DAY")]
         day: Date,
     },
     /// The sealed secrets of the database.
     #[command(subcommand)]
     Secrets(SecretsCall),
-    /// Checks that no event of a taxpayer was changed or lost, and with checkpoints also that none was rewritten.
+    /// Checks that no event of a taxpayer was changed or lost, and with checkpoints also that none was
+    /// rewritten.
     Verify {
-        /// The taxpayer; without it all of them.
+        /// The taxpayer; all of them by default.
         #[arg(long, value_name = "ID")]
         taxpayer: Option<i64>,
         /// Signed checkpoints to compare with.
         #[arg(long, value_name = "FILE")]
         checkpoints: Option<PathBuf>,
-        /// The key that the checkpoints were signed with, as `checkpoint` prints it; without it that of
+        /// The public key of the checkpoints, as printed by `checkpoint`; by default that of
         /// `checkpoints.key_file`.
         #[arg(long, value_name = "KEY", requires = "checkpoints")]
         public_key: Option<String>,
     },
-    /// Signs the ends of the event chains that have grown, appends them to `checkpoints.file`, and prints where that
-    /// ends as one line of JSON.
+    /// Signs the heads of the event chains that have grown, appends them to `checkpoints.file`, and prints
+    /// where that ends as one line of JSON.
     Checkpoint,
 }
 
@@ -100,10 +102,24 @@ pub enum IntegratorCall {
         #[command(flatten)]
         terms: KeyArguments,
     },
-    /// Prints all integrators with their keys as one line of JSON.
+    #[command(flatten)]
+    Keys(KeyCall),
+    /// Revokes all keys of an integrator at once and prints how many as one line of JSON.
+    Revoke {
+        id: i64,
+        /// Revokes also the keys of the taxpayers that it onboarded.
+        #[arg(long)]
+        taxpayer_keys: bool,
+    },
+}
+
+/// Key commands that integrators and operators share.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum KeyCall {
+    /// Prints all accounts of this kind with their keys as one line of JSON.
     List,
-    /// Gives an integrator a new key and prints { id, `api_key` } as one line of JSON; the old key is refused at once
-    /// or after an overlap.
+    /// Gives an account a new key and prints { id, `api_key` } as one line of JSON; the old key is refused at once or
+    /// after an overlap.
     Rotate {
         id: i64,
         /// How long the old key stays valid, in seconds; 7 days at most.
@@ -112,22 +128,15 @@ pub enum IntegratorCall {
         #[command(flatten)]
         terms: KeyArguments,
     },
-    /// Takes all keys of an integrator back, at once, and prints how many as one line of JSON.
-    Revoke {
-        id: i64,
-        /// Also those of the taxpayers that it onboarded.
-        #[arg(long)]
-        taxpayer_keys: bool,
-    },
 }
 
 /// The terms of a new key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct KeyArguments {
-    /// `full`, or `read_only` for a key that changes nothing; without it that of the key that is replaced.
+    /// `full`, or `read_only` for a key that changes nothing; by default that of the replaced key.
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<KeyScope>,
-    /// When the key ends, as RFC 3339 writes it; without it never.
+    /// When the key ends, as RFC 3339; never by default.
     #[arg(long, value_name = "TIME")]
     pub expires_at: Option<Timestamp>,
 }
@@ -143,25 +152,15 @@ pub enum OperatorCall {
         #[command(flatten)]
         terms: KeyArguments,
     },
-    /// Prints all operators with their keys as one line of JSON.
-    List,
-    /// Gives an operator a new key and prints { id, `api_key` } as one line of JSON; the old key is refused at once or
-    /// after an overlap.
-    Rotate {
-        id: i64,
-        /// How long the old key stays valid, in seconds; 7 days at most.
-        #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=OVERLAP_S_MAX))]
-        overlap_s: u64,
-        #[command(flatten)]
-        terms: KeyArguments,
-    },
-    /// Takes all keys of an operator back, at once, and prints how many as one line of JSON.
+    #[command(flatten)]
+    Keys(KeyCall),
+    /// Revokes all keys of an operator at once and prints how many as one line of JSON.
     Revoke { id: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum TaxpayerCall {
-    /// Says whether a taxpayer may create invoices.
+    /// Sets whether a taxpayer may create invoices.
     Subscription {
         id: i64,
         #[arg(value_name = "STATE", value_parser = subscriptions())]
@@ -171,26 +170,26 @@ pub enum TaxpayerCall {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum SecretsCall {
-    /// Seals everything with the current encryption key and prints counts as one line of JSON: exits 1 where
-    /// something is left. It runs beside the service and may be repeated.
+    /// Seals everything with the current encryption key and prints counts as one line of JSON. Exits 1 if
+    /// something is left. It may run beside the service and be repeated.
     Reseal,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ConfigCall {
-    /// Prints the settings as they would be used, secrets masked.
+    /// Prints the effective settings, secrets masked.
     Check,
 }
 
-/// What can go wrong in a demonstration.
+/// A fault to inject into a demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DemoFault {
-    /// The authority takes the invoice and drops the connection before it answers.
+    /// The authority accepts the invoice and drops the connection before it answers.
     CommitThenDrop,
 }
 
 impl KeyArguments {
-    /// The terms, with how long the old key stays valid.
+    /// Returns the terms, with how long the old key stays valid.
     pub fn into_terms(self, overlap_s: u64) -> KeyTerms {
         let Self { scope, expires_at } = self;
         KeyTerms { scope, expires_at, overlap: Duration::from_secs(overlap_s) }
@@ -198,7 +197,7 @@ impl KeyArguments {
 }
 
 impl Arguments {
-    /// The call and the settings file.
+    /// Returns the call and the settings file.
     pub fn into_parts(self) -> (Call, Option<PathBuf>) {
         (self.call.unwrap_or(Call::Serve), self.config)
     }
@@ -255,10 +254,14 @@ mod tests {
                 "integrator create --name N --email E",
                 Call::Integrator(IntegratorCall::Create { name, email: email.clone(), terms: terms.clone() }),
             ),
-            ("integrator list", Call::Integrator(IntegratorCall::List)),
+            ("integrator list", Call::Integrator(IntegratorCall::Keys(KeyCall::List))),
             (
                 "integrator rotate 7 --overlap-s 60 --scope read_only --expires-at 2030-01-01T00:00:00Z",
-                Call::Integrator(IntegratorCall::Rotate { id: 7, overlap_s: 60, terms: narrow }),
+                Call::Integrator(IntegratorCall::Keys(KeyCall::Rotate {
+                    id: 7,
+                    overlap_s: 60,
+                    terms: narrow,
+                })),
             ),
             (
                 "integrator revoke 7 --taxpayer-keys",
@@ -268,8 +271,11 @@ mod tests {
                 "operator create --email E",
                 Call::Operator(OperatorCall::Create { email, terms: terms.clone() }),
             ),
-            ("operator list", Call::Operator(OperatorCall::List)),
-            ("operator rotate 7", Call::Operator(OperatorCall::Rotate { id: 7, overlap_s: 0, terms })),
+            ("operator list", Call::Operator(OperatorCall::Keys(KeyCall::List))),
+            (
+                "operator rotate 7",
+                Call::Operator(OperatorCall::Keys(KeyCall::Rotate { id: 7, overlap_s: 0, terms })),
+            ),
             ("operator revoke 7", Call::Operator(OperatorCall::Revoke { id: 7 })),
             ("taxpayer subscription 7 inactive", Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state })),
             ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind, seed: 1 }),
@@ -296,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_settings_file_is_named_anywhere_on_the_line() {
+    fn the_settings_file_may_be_named_anywhere_on_the_line() {
         for line in [
             "--config x.toml",
             "--config x.toml config check",
@@ -309,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn invalid_lines_are_refused() {
         for (line, kind) in [
             ("start", ErrorKind::InvalidSubcommand),
             ("integrator create --name N", ErrorKind::MissingRequiredArgument),

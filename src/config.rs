@@ -1,9 +1,9 @@
-//! The settings. `config.toml` at the root of the repository is their manual and, compiled in, their defaults; a file
-//! and then the environment replace them.
+//! The settings. `config.toml` at the root of the repository is their manual and, compiled in, their defaults;
+//! a file and then the environment override them.
 //!
-//! Every field has the name of its key, unit included. What is read here is complete and within its limits; which
-//! values those are stands in `config/limits.rs`, what a deployment must not lack in `config/deployment.rs`.
-//! Deliberately absent: conversions to the settings of higher floors, which are wiring.
+//! Every field has the name of its key, unit included. Loaded settings are complete and within their limits:
+//! `config/limits.rs` holds the allowed values, `config/deployment.rs` the requirements of a deployment.
+//! Deliberately absent: conversions to types of higher layers.
 
 mod deployment;
 mod fault;
@@ -27,21 +27,21 @@ use url::Url;
 
 use crate::domain::party::verification::VerificationPolicy;
 
-pub use fault::{ConfigFault, Fault, LocalSecretFault, Origin};
+pub use fault::{ConfigFault, LocalSecretFault, SettingFault, SettingSource};
 pub use form::NetworkEntry;
 
 use crate::domain::integration::network::AllowedNetwork;
 
 /// The manual, and the defaults.
 pub const DEFAULTS: &str = include_str!("../config.toml");
-/// The file that is read when none is named, if it is there.
+/// The file that is read by default, if it exists.
 const FILE: &str = "config.toml";
 /// The SQLite database in `data_dir`.
 const DATABASE_FILE: &str = "einvoice.db";
 
 const POSTGRES_PORT: u16 = 5_432;
 
-/// What one process is told.
+/// The settings of one process.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -102,7 +102,8 @@ pub enum ForwardedHeader {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// Secret for the password in it. Empty is the file in `data_dir`: ask [`Settings::database_url`].
+    /// Secret because it may hold a password. Empty means the file in `data_dir`: use
+    /// [`Settings::database_url`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
     pub url: SecretString,
     pub writer_connections_max: u32,
@@ -135,7 +136,7 @@ pub struct AuthoritySettings {
     pub api_secret: SecretString,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub extra_ca_file: Option<PathBuf>,
-    /// Empty: each taxpayer's own business id is asked about.
+    /// Empty: each taxpayer's own business id is used.
     pub entity_id: String,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
@@ -184,7 +185,7 @@ pub struct ReconcileSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhooksSettings {
-    /// As written: ask [`Settings::allowed_networks`] for what it means here.
+    /// As written; [`Settings::allowed_networks`] resolves it for the environment.
     pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
@@ -200,14 +201,14 @@ pub struct SecretsSettings {
     /// Base64 of 32 bytes, or empty before [`Settings::with_local_secrets`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub encryption_key: SecretString,
-    /// Older ones, which only open.
+    /// Older keys, which only open.
     #[serde(deserialize_with = "form::secrets", serialize_with = "form::masked_list")]
     pub encryption_keys: Vec<SecretString>,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub contact_password: SecretString,
 }
 
-/// In each of them 0 lifts the limit.
+/// 0 lifts a limit.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimitSettings {
@@ -235,12 +236,12 @@ pub struct MetricsSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointsSettings {
-    /// None is no checkpoints, and in development a file in `data_dir` once [`Settings::with_local_secrets`] was asked.
+    /// `None` disables checkpoints; in development [`Settings::with_local_secrets`] sets a file in `data_dir`.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub file: Option<PathBuf>,
     /// 0: on demand only.
     pub every_s: u64,
-    /// Present where `file` is, and in development made with it.
+    /// Present if `file` is; in development created with it.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub key_file: Option<PathBuf>,
 }
@@ -294,11 +295,11 @@ pub enum LogFormat {
 }
 
 impl Settings {
-    /// Reads the defaults, then `file` or else `./config.toml` if there is one, then the variables of `environment`
+    /// Reads the defaults, then `file` or `./config.toml` if it exists, then the variables of `environment`
     /// that begin with `EINVOICE__`.
     ///
     /// # Errors
-    /// All that is wrong with a file or a variable; only then what the deployment as a whole lacks.
+    /// Returns all faults of the file and the variables; if there are none, those of the deployment as a whole.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -316,12 +317,12 @@ impl Settings {
             return self.database.url.clone();
         }
         let path = self.data_dir.join(DATABASE_FILE).to_string_lossy().into_owned();
-        // In a URL these three would end the path or begin an escape.
+        // These three would end the path of a URL or begin an escape.
         let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
         format!("sqlite://{escaped}").into()
     }
 
-    /// Where that is, without user, password and parameters: a file, or a host, its port and the database's name.
+    /// The database without user, password and parameters: a file, or a host, its port and the database's name.
     pub fn database_place(&self) -> String {
         let url = self.database_url();
         let text = url.expose_secret();
@@ -344,7 +345,7 @@ impl Settings {
             .collect()
     }
 
-    /// The settings in the form of `config.toml`, each secret that is set as `***`.
+    /// The settings in the form of `config.toml`, with `***` for each secret that is set.
     pub fn masked(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| format!("# the settings cannot be shown: {error}\n"))
     }

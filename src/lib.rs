@@ -1,7 +1,8 @@
 //! An e-invoicing relay between taxpayers and a national tax authority.
 //!
-//! Floors, from the ground up: `domain` (pure), `config` and `telemetry`, then `store`, `authority` and `webhook`
-//! (the outside), `actors`, `http`, then `app` and `cli` on top. A file imports only from lower floors; `tests/tidy.rs` proves it.
+//! Layers, from the bottom: `domain` (pure), `config` and `telemetry`, then `store`, `authority` and `webhook`
+//! (the outside), `actors`, `http`, then `app` and `cli` on top. A file imports only from lower layers;
+//! `tests/tidy.rs` checks it.
 
 pub mod actors;
 pub mod app;

@@ -1,4 +1,4 @@
-//! What the program logs, and how: lines of text or of JSON on standard error. Standard output is for answers.
+//! Logging: lines of text or JSON on standard error. Standard output is for answers.
 
 use std::io::{IsTerminal as _, stderr};
 
@@ -7,20 +7,20 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{LogFormat, LogLevel, LogSettings};
 
-/// The variable that says in detail what is logged, and wins over the setting.
+/// The variable with a detailed filter, which overrides the setting.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Crates that at level `info` are heard only where something is wrong; `actix_http` not even then, since what
-/// it calls an error is any stranger's request that is no HTTP.
+/// Crates that are quieter at level `info`; `actix_http` is off, because it reports any malformed request of a
+/// stranger as an error.
 const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
-/// Starts logging. Once is enough: a second call, as in tests, changes nothing.
+/// Starts logging. A second call, as in tests, changes nothing.
 pub fn init(log: &LogSettings) {
     let detail = std::env::var(VARIABLE).unwrap_or_default();
     let (filter, complaint) = filter(log.level, &detail);
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     let is_terminal = stderr().is_terminal();
-    // It fails where logging has been started before, by us or by whoever calls us: they keep it.
+    // Fails if logging was started before, by us or by our caller; that one stays.
     let started = if is_json(log.format, is_terminal) {
         lines.json().flatten_event(true).try_init()
     } else {
@@ -39,11 +39,11 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
     }
 }
 
-/// The filter, and what is wrong with `detail` where it is not used.
+/// Returns the filter, and the fault of `detail` if it is not used.
 fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
     let by_level = || {
         let ours = EnvFilter::default().add_directive(threshold(level).into());
-        // What these tell of their own accord is not what an operator of this service looks for.
+        // Their routine messages do not concern an operator of this service.
         let quiet =
             QUIET.iter().filter(|_| level == LogLevel::Info).filter_map(|directive| directive.parse().ok());
         quiet.fold(ours, EnvFilter::add_directive)
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn at_info_the_crates_that_tell_too_much_are_quiet() {
+    fn verbose_crates_are_quiet_at_info() {
         let quiet = filter(LogLevel::Info, "").0.to_string();
         assert!(QUIET.iter().all(|directive| quiet.contains(directive)), "{quiet}");
         assert!(quiet.contains("info"), "{quiet}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rust_log_that_makes_no_sense_is_named_and_not_used() {
+    fn an_invalid_rust_log_is_reported_and_not_used() {
         let (filter, complaint) = filter(LogLevel::Warn, "einvoice=loud");
         assert_eq!(filter.to_string(), "warn");
         assert!(complaint.is_some());

@@ -248,7 +248,7 @@ fn a_violation_is_found_however_it_is_written() {
         ("src/store/lanes.rs", "use crate::authority::Client;"),
         ("src/actors/inbound/pull.rs", "use super::super::pipeline::Wake;"),
         ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::{\n    unit_of_work::{UnitOfWork},\n};"),
-        ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::House;\n}"),
+        ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::App;\n}"),
         ("src/ledger/mod.rs", "use crate::domain::money;"),
         ("src/domain/invoice.rs", "use tokio::spawn;"),
         ("src/domain/invoice.rs", "use std::{fmt, time::{Duration, SystemTime}};"),

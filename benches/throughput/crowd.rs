@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use einvoice::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};
 use einvoice::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use einvoice::app::House;
+use einvoice::app::App;
 use einvoice::domain::events::delivery::ScheduleChange;
 use einvoice::domain::invoice::invoice_ref::InvoiceRef;
 use einvoice::domain::kernel::audit::Actor;
@@ -53,24 +53,24 @@ pub(crate) struct Crowd {
 
 impl Crowd {
     /// Makes a taxpayer for each of these numbers, its webhook, and so many invoices.
-    pub(crate) async fn gather(house: &House, sink: &Sink, endpoints: Range<usize>, invoices: usize) -> Self {
+    pub(crate) async fn gather(app: &App, sink: &Sink, endpoints: Range<usize>, invoices: usize) -> Self {
         let (name, key) = (format!("crowd{}", endpoints.start), format!("sik_{:032}", endpoints.start));
         let email = format!("{name}@bench.example");
         let key = SecretString::from(key).into();
-        let added = accounts::add_integrator(&house.store, &name, &email, &key, house.clock.now()).await;
+        let added = accounts::add_integrator(&app.store, &name, &email, &key, app.clock.now()).await;
         let integrator = added.unwrap();
         let making = stream::iter(endpoints.clone()).map(async |number| {
-            let id = TaxpayerId(house.store.ids().next(IdKind::Taxpayer).await.unwrap());
-            house.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
-            house.taxpayers.change_profile(id, profile(), Actor::CommandLine).await.unwrap();
+            let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());
+            app.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
+            app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await.unwrap();
             let change = WebhookChange {
                 url: sink.url(number),
                 enabled_events: Some(vec![EVENT.into()]),
                 retry_schedule: ScheduleChange::Keep,
                 by: Actor::CommandLine,
             };
-            house.taxpayers.set_webhook(id, change).await.unwrap();
-            join_all((0..invoices).map(|invoice| seat(house, id, invoice))).await
+            app.taxpayers.set_webhook(id, change).await.unwrap();
+            join_all((0..invoices).map(|invoice| seat(app, id, invoice))).await
         });
         let seats: Vec<Vec<Seat>> = making.buffered(AT_ONCE).collect().await;
         // One seat of each taxpayer after the other: neighbours in time are neighbours in no lane.
@@ -79,7 +79,7 @@ impl Crowd {
         for _ in 0..invoices {
             seats.extend(rows.iter_mut().filter_map(VecDeque::pop_front));
         }
-        Self { taxpayers: Arc::clone(&house.taxpayers), seats, endpoints, put_off: Cell::new(0) }
+        Self { taxpayers: Arc::clone(&app.taxpayers), seats, endpoints, put_off: Cell::new(0) }
     }
 
     /// Causes an event of each number, as fast as it is taken by so many commands at once.
@@ -133,9 +133,9 @@ impl Crowd {
     }
 }
 
-async fn seat(house: &House, taxpayer: TaxpayerId, number: usize) -> Seat {
+async fn seat(app: &App, taxpayer: TaxpayerId, number: usize) -> Seat {
     let draft = direct::draft(format!("D{number}"));
-    let created = house.taxpayers.create(taxpayer, draft).await.unwrap();
+    let created = app.taxpayers.create(taxpayer, draft).await.unwrap();
     Seat { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
 }
 

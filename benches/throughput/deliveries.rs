@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use einvoice::app::House;
+use einvoice::app::App;
 use einvoice::config::Settings;
 use futures_util::future::join_all;
 use tokio::time::sleep;
@@ -41,14 +41,14 @@ struct Drained {
 }
 
 pub(crate) async fn measure(name: &str, settings: &Settings) {
-    let house = House::build(settings).await.unwrap();
+    let app = App::build(settings).await.unwrap();
     let sink = Sink::start();
     let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
     println!("{name}: deliveries to a sink on this machine");
     println!("  endpoints  takes  at once   drained  of ceiling  committed    steady      p50       p99");
     let (mut next, mut plain) = (0, 0);
     for (endpoints, invoices) in [(0..1, 256), (1..1_001, 2)] {
-        let crowd = Crowd::gather(&house, &sink, endpoints, invoices).await;
+        let crowd = Crowd::gather(&app, &sink, endpoints, invoices).await;
         let mut stage = Stage { crowd: &crowd, sink: &sink, span_s, next, plain };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
             stage.row(latency).await;
@@ -61,7 +61,7 @@ pub(crate) async fn measure(name: &str, settings: &Settings) {
     let (requests, fresh) = sink.seen();
     let (twice, bytes) = (requests - plain - fresh, sink.sample().len());
     println!("  {fresh} events, {twice} of them came twice; a notification has {bytes} bytes");
-    house.close(Duration::from_secs(10)).await;
+    app.close(Duration::from_secs(10)).await;
 }
 
 impl Stage<'_> {

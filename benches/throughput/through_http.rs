@@ -21,7 +21,7 @@ pub(crate) struct Figures {
 
 pub(crate) async fn creates(settings: &Settings, clients: usize, span: Duration) -> Figures {
     let application = Application::build(settings).await.unwrap();
-    let accounts = demo_accounts(application.house(), settings).await.unwrap().unwrap();
+    let accounts = demo_accounts(application.app(), settings).await.unwrap().unwrap();
     let key = accounts.taxpayer_key.expose_secret().to_owned();
     let (address, handle) = (application.address(), application.handle());
     let service = actix_rt::spawn(application.run_until_stopped());

@@ -1,5 +1,5 @@
-//! Calls that change accounts. They work beside a running service: what belongs to a taxpayer goes through an
-//! actor here too, and the lane tells the others that they must read again.
+//! Command-line calls that change accounts. They work beside a running service: changes of a taxpayer go
+//! through its actor here too, and the lane makes other processes reload it.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::wake::Wakers;
+use crate::app::composition::open_beside_service;
 use crate::app::error::StartError;
-use crate::app::house::open_patiently;
 use crate::app::keys::check_end;
 use crate::config::Settings;
 use crate::domain::access::api_key::{KeyTerms, NewKey};
@@ -33,7 +33,7 @@ use crate::store::db::error::StoreError;
 
 /// Brings the schema up to date.
 pub async fn migrate(settings: Settings) -> Result<(), StartError> {
-    open_patiently(&settings).await?.close().await;
+    open_beside_service(&settings).await?.close().await;
     Ok(())
 }
 
@@ -49,7 +49,7 @@ pub async fn create_integrator(
     }
     check_email(&email)?;
     check_end(&terms)?;
-    let store = open_patiently(&settings).await?;
+    let store = open_beside_service(&settings).await?;
     let key = new_key(KeyKind::Integrator, clock::chance().random());
     let new = NewKey { text: key.clone(), terms };
     let added = accounts::add_integrator(&store, &name, &email, &new, SystemClock.now()).await;
@@ -66,7 +66,7 @@ pub async fn create_operator(
 ) -> Result<Value, StartError> {
     check_email(&email)?;
     check_end(&terms)?;
-    let store = open_patiently(&settings).await?;
+    let store = open_beside_service(&settings).await?;
     let password = SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()));
     let hash = password::hash(&password).map_err(|_| StartError::Password)?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
@@ -78,7 +78,7 @@ pub async fn create_operator(
     Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
 }
 
-/// Before anything is opened or written.
+/// Checks before anything is opened or written.
 fn check_email(email: &str) -> Result<(), StartError> {
     if is_email(email) { Ok(()) } else { Err(StartError::Email(email.to_owned())) }
 }
@@ -90,19 +90,20 @@ fn exists(error: StoreError, email: &str) -> StartError {
     }
 }
 
-/// Says whether a taxpayer may create invoices.
+/// Sets whether a taxpayer may create invoices.
 pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> Result<(), StartError> {
-    let store = open_patiently(&settings).await?;
+    let store = open_beside_service(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let arbiters = Arc::new(Arbiters::start(1));
-    let desktop = TaxpayerDeps {
+    let taxpayer_deps = TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
         wakers: Wakers::default(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
-    let taxpayers = TaxpayerHandle::new(desktop, &Tree::new(clock), &arbiters, AdmissionLimits::default());
+    let taxpayers =
+        TaxpayerHandle::new(taxpayer_deps, &Tree::new(clock), &arbiters, AdmissionLimits::default());
     let changed = taxpayers.set_subscription(TaxpayerId(id), to, Actor::CommandLine).await;
     arbiters.stop();
     arbiters.join().await;

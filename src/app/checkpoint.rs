@@ -1,4 +1,4 @@
-//! `checkpoint`, and what checkpoints a running service: the key and the file of the settings.
+//! `checkpoint`, and the checkpointer of a running service: the key and the file of the settings.
 
 use std::fs;
 use std::path::Path;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::actors::checkpoint::Checkpointer;
+use crate::app::composition::open_existing;
 use crate::app::error::StartError;
-use crate::app::house::open_existing;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::CheckpointKey;
 use crate::domain::kernel::clock::{SharedClock, SystemClock};
 use crate::store::db::connections::Store;
 use crate::store::events::checkpoint_file::CheckpointFile;
 
-/// What checkpoints the event log of a store; none where the settings name no file.
+/// Returns the checkpointer of a store; `None` if the settings name no file.
 pub(super) fn checkpointer(
     settings: &Settings,
     store: &Store,
@@ -29,15 +29,15 @@ pub(super) fn checkpointer(
     Ok(Some(Checkpointer { store: store.clone(), clock: clock.clone(), file }))
 }
 
-/// The key of `checkpoints.key_file`.
+/// Reads the key of `checkpoints.key_file`.
 pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
     let text =
         fs::read_to_string(path).map_err(|source| StartError::File { path: path.to_owned(), source })?;
     CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey { path: path.to_owned(), fault })
 }
 
-/// Checkpoints now, and says what was signed and where the file ends. Whoever keeps that line elsewhere knows later
-/// whether the file was cut.
+/// Makes checkpoints now. Returns what was signed and where the file ends: a copy of that line kept elsewhere
+/// shows later whether the file was truncated.
 pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);

@@ -1,4 +1,4 @@
-//! `demo`: the whole story on a temporary database. Everything is real: the service over HTTP, the simulator of
+//! `demo`: the whole flow on a temporary database. Everything is real: the service over HTTP, the simulator of
 //! the authority behind it, a receiver that verifies each notification's signature.
 //!
 //! | Concept | File |
@@ -37,23 +37,23 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
     let settings = settings.with_local_secrets().map_err(|error| StartError::Demo(error.to_string()))?;
 
     let application = Application::build(&settings).await?;
-    let accounts = first_start::accounts(application.house(), &settings).await?;
+    let accounts = first_start::accounts(application.app(), &settings).await?;
     let accounts = accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
     if fault == Some(DemoFault::CommitThenDrop) {
         let order = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign).times(1);
-        let authority = application.house().sandbox.as_ref().map(|sandbox| sandbox.state().add_fault(order));
+        let authority = application.app().sandbox.as_ref().map(|sandbox| sandbox.state().add_fault(order));
         authority.transpose().map_err(StartError::Sandbox)?;
         println!("The authority will sign the invoice and drop the connection before it answers.\n");
     }
-    let authority = application.house().sandbox.as_ref().map(|sandbox| sandbox.state().clone());
+    let authority = application.app().sandbox.as_ref().map(|sandbox| sandbox.state().clone());
     let authority = authority.ok_or(StartError::NoAuthority)?;
     let story = Story::begin(application.address(), &accounts, authority)?;
     let handle = application.handle();
     let service = actix_rt::spawn(application.run_until_stopped());
-    let told = story.tell().await;
+    let outcome = story.run().await;
     handle.stop(true).await;
     service.await.map_err(|error| StartError::Demo(error.to_string()))??;
-    told?;
+    outcome?;
     println!("\nEvery step was as expected.");
     Ok(())
 }

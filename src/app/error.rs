@@ -1,4 +1,4 @@
-//! Why a call of the command line fails, as a sentence for whoever started it.
+//! Why a command-line call fails, as a sentence for its user.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub enum StartError {
     #[error("panics would end the process: {0}")]
     Panics(&'static str),
     #[error(transparent)]
-    Books(#[from] TaxpayerError),
+    Command(#[from] TaxpayerError),
     #[error("the password cannot be hashed")]
     Password,
     #[error("an account with the email {0} exists already")]
@@ -79,6 +79,6 @@ pub enum StartError {
     Interrupted(String),
     #[error("the day could not be compared: {0}")]
     NotReconciled(String),
-    #[error("the demonstration went wrong: {0}")]
+    #[error("the demo failed: {0}")]
     Demo(String),
 }

@@ -1,5 +1,5 @@
-//! What a newcomer is given: in development the first start of a database makes an integrator and a taxpayer
-//! that may create invoices, shows their keys once, and a line that can be pasted.
+//! Demo accounts: in development the first start of a database creates an integrator and a taxpayer that may
+//! create invoices, shows their keys once, and prints a command to paste.
 
 use std::net::SocketAddr;
 
@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::app::composition::App;
 use crate::app::error::StartError;
-use crate::app::house::House;
 use crate::config::{AuthorityMode, Environment, Settings};
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::kernel::audit::Actor;
@@ -27,7 +27,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 
 /// The demo accounts and their keys.
-pub struct Accounts {
+pub struct DemoAccounts {
     pub integrator_key: SecretString,
     pub taxpayer_id: TaxpayerId,
     pub taxpayer_key: SecretString,
@@ -40,14 +40,13 @@ const NAME: &str = "Demo Trading Ltd";
 const TIN: &str = "12345678-0001";
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
 
-/// Makes the demo accounts where there are none yet; never in production or beside a
-/// remote authority. A first start that was cut short is
-/// taken up where it ended: the taxpayer's key comes last.
-pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accounts>, StartError> {
+/// Creates the demo accounts if there are none; never in production or with a remote authority. Continues an
+/// interrupted first start: the taxpayer's key is created last.
+pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
     if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
         return Ok(None);
     }
-    let store = &house.store;
+    let store = &app.store;
     let integrator = accounts::integrator_with_email(store, INTEGRATOR_EMAIL).await?;
     if integrator.is_none() && accounts::any_integrator(store).await? {
         return Ok(None);
@@ -61,9 +60,9 @@ pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accou
     {
         return Ok(None);
     }
-    match make(house, settings, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
-        // Another process makes them at the same moment.
-        Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Books(TaxpayerError::Refused(_))) => {
+    match make(app, settings, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
+        // Another process creates them at the same moment.
+        Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Command(TaxpayerError::Refused(_))) => {
             Ok(None)
         }
         made => made.map(Some),
@@ -71,12 +70,12 @@ pub async fn accounts(house: &House, settings: &Settings) -> Result<Option<Accou
 }
 
 async fn make(
-    house: &House,
+    app: &App,
     settings: &Settings,
     integrator: Option<IntegratorId>,
     taxpayer: Option<TaxpayerId>,
-) -> Result<Accounts, StartError> {
-    let (store, now) = (&house.store, house.clock.now());
+) -> Result<DemoAccounts, StartError> {
+    let (store, now) = (&app.store, app.clock.now());
     let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
     let key = &integrator_key.clone().into();
     let integrator = match integrator {
@@ -86,14 +85,14 @@ async fn make(
     let id = if let Some(id) = taxpayer {
         id
     } else {
-        enrol(house)?;
+        enrol(app)?;
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
-        house.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?.id
+        app.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?.id
     };
-    house.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
+    app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
-    house.taxpayers.rotate_key(id, taxpayer_key.clone().into(), Actor::CommandLine).await?;
-    Ok(Accounts { integrator_key, taxpayer_id: id, taxpayer_key })
+    app.taxpayers.rotate_key(id, taxpayer_key.clone().into(), Actor::CommandLine).await?;
+    Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key })
 }
 
 fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {
@@ -120,9 +119,9 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
     })
 }
 
-/// The simulator knows the demo taxpayer, so that it is confirmed like any other that is registered.
-fn enrol(house: &House) -> Result<(), StartError> {
-    let Some(sandbox) = &house.sandbox else { return Ok(()) };
+/// Registers the demo taxpayer with the simulator, so that it is confirmed like any other.
+fn enrol(app: &App) -> Result<(), StartError> {
+    let Some(sandbox) = &app.sandbox else { return Ok(()) };
     let enrolment = PartyEnrolment {
         business_id: Some(BUSINESS_ID.into()),
         tin: Some(TIN.into()),
@@ -141,10 +140,10 @@ fn profile() -> ProfileChange {
     }
 }
 
-/// What is shown once the service listens.
-pub(super) fn welcome(house: &House, address: SocketAddr, accounts: Option<&Accounts>) -> String {
+/// Returns the text that is shown once the service listens.
+pub(super) fn welcome(app: &App, address: SocketAddr, accounts: Option<&DemoAccounts>) -> String {
     let mut lines = vec![format!("einvoice is listening on http://{address}")];
-    if let Some(sandbox) = &house.sandbox {
+    if let Some(sandbox) = &app.sandbox {
         lines.push(format!("  simulator of the authority   {}", sandbox.base_url()));
     }
     lines.push(format!("  ready when it answers 200    http://{address}/health/ready"));
@@ -171,7 +170,7 @@ fn curl(address: SocketAddr, key: &SecretString) -> String {
     )
 }
 
-/// An invoice that the form accepts.
+/// Returns an invoice that the form accepts.
 pub(crate) fn invoice(invoice_no: &str) -> serde_json::Value {
     json!({
         "invoice_no": invoice_no,

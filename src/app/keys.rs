@@ -1,12 +1,12 @@
-//! Calls that list, replace and take back the API keys of integrators and operators. A running service is not told: it
-//! looks each key up at each request.
+//! Command-line calls that list, rotate and revoke the API keys of integrators and operators. A running service
+//! needs no notice: it looks each key up at each request.
 
 use rand::RngExt;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
+use crate::app::composition::open_beside_service;
 use crate::app::error::StartError;
-use crate::app::house::open_patiently;
 use crate::config::Settings;
 use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
@@ -17,12 +17,12 @@ use crate::store::accounts::{self, KeyChange, Revocation};
 use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 
-/// Accounts read at once.
+/// Accounts read at a time.
 const PAGE: u64 = 500;
 
-/// All accounts of a kind with their keys.
+/// Lists all accounts of a kind with their keys.
 pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
-    let store = open_patiently(&settings).await?;
+    let store = open_beside_service(&settings).await?;
     let listed = listed(&store, kind).await;
     store.close().await;
     let name = if kind == KeyKind::Operator { "operators" } else { "integrators" };
@@ -44,7 +44,7 @@ async fn listed(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> 
 /// Gives an account a new key; its text is in the answer and nowhere else.
 pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) -> Result<Value, StartError> {
     let change = change(owner, &terms)?;
-    let store = open_patiently(&settings).await?;
+    let store = open_beside_service(&settings).await?;
     let text = new_key(owner.kind, clock::chance().random());
     let rotated = accounts::rotate_key(&store, change, &NewKey { text: text.clone(), terms }).await;
     store.close().await;
@@ -52,28 +52,28 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
 }
 
-/// Takes all keys of an account back and, where it is wanted, those of an integrator's taxpayers.
+/// Revokes all keys of an account and, if requested, those of an integrator's taxpayers.
 pub async fn revoke_keys(
     settings: Settings,
     owner: KeyOwner,
     includes_taxpayers: bool,
 ) -> Result<Value, StartError> {
     let change = change(owner, &KeyTerms::default())?;
-    let store = open_patiently(&settings).await?;
+    let store = open_beside_service(&settings).await?;
     let revoked = accounts::revoke_keys(&store, change, includes_taxpayers).await;
     store.close().await;
     let Revocation { revoked, revoked_of_taxpayers } = revoked?.ok_or_else(|| missing(owner))?;
     Ok(json!(RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers }))
 }
 
-/// Before anything is opened or written.
+/// Checks before anything is opened or written.
 fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<KeyChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;
     Ok(KeyChange { owner, by: Actor::CommandLine, reason: None, now })
 }
 
-/// A key that has ended before it begins is a mistake.
+/// Refuses a key that would have ended already.
 pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
     match terms.expires_at.filter(|end| *end <= SystemClock.now()) {
         Some(end) => Err(StartError::Expired(end)),

@@ -1,5 +1,5 @@
-//! `reconcile`: asks for a day to be compared, beside a running service or without one. Whichever process gets the
-//! lane does it; this one takes part where the authority can be reached from here.
+//! `reconcile`: requests the comparison of a day, beside a running service or without one. The process that
+//! claims the lane does it; this one takes part if it can reach the authority.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedul
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::wake::Wakers;
+use crate::app::authority_connection;
+use crate::app::composition;
+use crate::app::composition::{open_beside_service, reconciler_schedule, taxpayer_deps};
 use crate::app::error::StartError;
-use crate::app::house::{desktop, open_patiently, reconciler_schedule, reconciliations};
-use crate::app::upstream;
 use crate::config::Settings;
 use crate::domain::kernel::clock::{SharedClock, SystemClock};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -25,13 +26,13 @@ use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 use crate::store::operations::reconciliations as rows;
 
-/// How long a service may take to take it up, where this process cannot do it itself.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Findings read at once.
+/// How long a service may take to start, if this process cannot do it itself.
+const START_MAX: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Findings read at a time.
 const PAGE: u64 = 1_000;
 
-/// A day that was compared to its end. Shown, it is a line of JSON for each finding, and one for all.
+/// A day that was compared completely. Displays as a line of JSON for each finding, and one summary.
 #[derive(Debug)]
 pub struct Reconciled {
     one: Reconciliation,
@@ -39,7 +40,7 @@ pub struct Reconciled {
 }
 
 impl Reconciled {
-    /// How many findings are left to an operator.
+    /// The number of findings left to an operator.
     pub fn listed(&self) -> u32 {
         self.one.counts.listed
     }
@@ -73,43 +74,54 @@ impl fmt::Display for Reconciled {
     }
 }
 
-/// Compares a day and waits for its end.
+/// Compares a day and waits for the result.
 pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<Reconciled, StartError> {
     let clock: SharedClock = Arc::new(SystemClock);
-    let authority = upstream::remote(&settings, &clock)?;
-    let store = open_patiently(&settings).await?;
+    let authority = authority_connection::remote_client(&settings, &clock)?;
+    let store = open_beside_service(&settings).await?;
     let arbiters = Arc::new(Arbiters::start(1));
-    let door = reconciliations(&settings, &store, &clock);
+    let reconciliations = composition::reconciliations(&settings, &store, &clock);
     let reconciler = authority.map(|authority| {
-        let desktop = desktop(&settings, &store, &clock, &Wakers::default());
-        let taxpayers =
-            TaxpayerHandle::new(desktop, &Tree::new(clock.clone()), &arbiters, AdmissionLimits::default());
+        let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Wakers::default());
+        let taxpayers = TaxpayerHandle::new(
+            taxpayer_deps,
+            &Tree::new(clock.clone()),
+            &arbiters,
+            AdmissionLimits::default(),
+        );
         let schedule = Schedule { rhythm: Rhythm::Guest, ..reconciler_schedule(&settings) };
-        Reconciler::new((store.clone(), clock), Arc::new(taxpayers), authority, schedule, Arc::clone(&door))
+        Reconciler::new(
+            (store.clone(), clock),
+            Arc::new(taxpayers),
+            authority,
+            schedule,
+            Arc::clone(&reconciliations),
+        )
     });
-    let ended = compared(&store, &door, reconciler.as_ref(), (TaxpayerId(taxpayer), day)).await;
+    let ended = run_to_end(&store, &reconciliations, reconciler.as_ref(), TaxpayerId(taxpayer), day).await;
     arbiters.stop();
     arbiters.join().await;
     store.close().await;
     ended
 }
 
-async fn compared(
+async fn run_to_end(
     store: &Store,
-    door: &Reconciliations,
+    reconciliations: &Reconciliations,
     reconciler: Option<&Reconciler>,
-    (taxpayer, day): (TaxpayerId, Date),
+    taxpayer: TaxpayerId,
+    day: Date,
 ) -> Result<Reconciled, StartError> {
-    let asked = door.ask(taxpayer, day, None).await.map_err(|failure| match failure {
+    let asked = reconciliations.ask(taxpayer, day, None).await.map_err(|failure| match failure {
         TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
         other => other.into(),
     })?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + START_MAX;
     loop {
         if let Some(reconciler) = reconciler {
             reconciler.reconcile_due().await?;
         }
-        let one = door.wait(&asked, LOOK_EVERY).await?;
+        let one = reconciliations.wait(&asked, POLL_INTERVAL).await?;
         let error = one.error.clone().unwrap_or_default();
         match one.state {
             ReconciliationState::Done => return with_findings(store, one).await,

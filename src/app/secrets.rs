@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::app::composition::open_existing;
 use crate::app::error::StartError;
-use crate::app::house::open_existing;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};
 
-/// How a resealing went. The older keys are needed until nothing is left.
+/// The result of a resealing. The older keys are needed until nothing is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,
@@ -15,14 +15,14 @@ pub struct Resealing {
 }
 
 impl Resealing {
-    /// Whether the current key opens everything.
+    /// Fails unless the current key opens everything.
     pub fn check(&self) -> Result<(), StartError> {
         let unopened = self.kinds.iter().map(|kind| kind.unopened).sum();
         let left = self.kinds.iter().map(|kind| kind.left).sum::<u64>() + unopened;
         if left == 0 { Ok(()) } else { Err(StartError::NotResealed { left, unopened }) }
     }
 
-    /// One line of JSON: the counts of each kind.
+    /// Returns the counts of each kind.
     pub fn to_json(&self) -> Value {
         let counts = |kind: &ResealReport| {
             let counts = json!({
@@ -39,7 +39,7 @@ impl Resealing {
     }
 }
 
-/// Reseals what the database holds. It may be stopped at any time and started again.
+/// Reseals everything in the database. It may be stopped at any time and started again.
 pub async fn reseal(settings: Settings) -> Result<Resealing, StartError> {
     let store = open_existing(&settings).await?;
     let key_id = store.vault().key_id().to_owned();

@@ -1,4 +1,4 @@
-//! The running service: house and server, until it is told to stop.
+//! The running service: the app and its HTTP server, until it is stopped.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -7,38 +7,38 @@ use std::time::{Duration, Instant};
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
-use actix_web::{App, HttpServer, web};
+use actix_web::{HttpServer, web};
 use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
 
+use crate::app::authority_connection::start_sandbox;
+use crate::app::composition::App;
 use crate::app::error::StartError;
 use crate::app::first_start;
-use crate::app::house::House;
-use crate::app::upstream::start_sandbox;
 use crate::config::{self, Settings};
 use crate::http;
 
-/// How long open requests may take once the process is told to stop, in seconds. One that waits for the authority
-/// longer than that loses its answer and nothing else: its run is kept, and the same call later has the outcome.
+/// How long open requests may take after the stop signal, in seconds. A request that waits longer for the
+/// authority loses only its answer: its run is kept, and the same call later returns the outcome.
 const SHUTDOWN_S: u64 = 10;
-/// How long work in the background may take from that moment on; and at least, where requests took their whole time.
+/// How long background work may take after the stop signal; and at least, if requests used up that time.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
-/// Open files that are asked for.
+/// The requested limit of open files.
 const OPEN_FILES: u64 = 65_536;
 
 /// The service, listening.
 pub struct Application {
-    house: House,
+    app: App,
     server: Server,
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
 }
 
-/// Listens before anything is built, so that a taken address is told at once.
+/// Listens before anything is built, so that an address in use is reported at once.
 fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
     listening(bind).map_err(|source| StartError::Bind { bind, source })
 }
@@ -53,15 +53,15 @@ fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-/// Each connection is a file to the system, and the limit that a process starts with is often a thousand. Where it
-/// cannot be raised the service runs with what there is.
+/// Each connection is a file to the system, and the initial limit of a process is often a thousand. If it
+/// cannot be raised, the service runs with the limit there is.
 fn raise_open_files() {
     if let Err(error) = rlimit::increase_nofile_limit(OPEN_FILES) {
-        tracing::warn!(%error, "the limit of open files could not be raised");
+        tracing::warn!(%error, "failed to raise the limit of open files");
     }
 }
 
-/// Where the embedded authority sends its notices: to this process itself, on whatever address it listens.
+/// The address for the embedded authority's notices: this process itself.
 fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -73,19 +73,19 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) -> http::state::ApiState {
+fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> http::state::ApiState {
     http::state::ApiState {
-        store: house.store.clone(),
-        taxpayers: Arc::clone(&house.taxpayers),
-        pipeline: Arc::clone(&house.pipeline),
-        inbound: Arc::clone(&house.inbound),
-        reconciliations: Arc::clone(&house.reconciliations),
-        authority: house.authority.clone(),
-        catalog: house.catalog.clone(),
-        clock: house.clock.clone(),
-        tree: house.tree.clone(),
-        webhook_urls: house.webhook_urls.clone(),
-        delivery: Arc::clone(&house.delivery),
+        store: app.store.clone(),
+        taxpayers: Arc::clone(&app.taxpayers),
+        pipeline: Arc::clone(&app.pipeline),
+        inbound: Arc::clone(&app.inbound),
+        reconciliations: Arc::clone(&app.reconciliations),
+        authority: app.authority.clone(),
+        catalog: app.catalog.clone(),
+        clock: app.clock.clone(),
+        tree: app.tree.clone(),
+        webhook_urls: app.webhook_urls.clone(),
+        delivery: Arc::clone(&app.delivery),
         settings: http::state::ApiSettings {
             pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
             body_bytes_max: settings.http.body_bytes_max,
@@ -104,7 +104,7 @@ fn state(house: &House, settings: &Settings, ops_address: Option<SocketAddr>) ->
         database_counts: http::CachedCounts::default(),
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),
-        key_usage: house.key_usage(),
+        key_usage: app.key_usage(),
         passwords: http::Passwords::new(settings.secrets.contact_password.clone()),
         calls: http::ConcurrentCalls::new(
             settings.http.calls_per_account_max,
@@ -139,57 +139,60 @@ fn rates(settings: &Settings) -> http::Rates {
 }
 
 impl Application {
-    /// Builds the house and begins to listen; port 0 is any free one.
+    /// Builds the app and starts to listen; port 0 takes a free one.
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
         raise_open_files();
         let listener = listen(settings.http.bind)?;
         let address = listener.local_addr()?;
         let ops_listener = settings.http.ops_bind.map(listen).transpose()?;
         let ops_address = ops_listener.as_ref().map(TcpListener::local_addr).transpose()?;
-        let house = House::build(settings).await?;
-        if let Some(sandbox) = &house.sandbox {
+        let app = App::build(settings).await?;
+        if let Some(sandbox) = &app.sandbox {
             sandbox
                 .state()
                 .register_access_point(&notices_url(settings, address))
                 .map_err(StartError::Sandbox)?;
         }
-        let state = web::Data::new(state(&house, settings, ops_address));
-        let app = move || {
-            App::new().app_data(state.clone()).wrap(from_fn(http::request_context)).configure(http::routes)
+        let state = web::Data::new(state(&app, settings, ops_address));
+        let handlers = move || {
+            actix_web::App::new()
+                .app_data(state.clone())
+                .wrap(from_fn(http::request_context))
+                .configure(http::routes)
         };
-        let mut server = HttpServer::new(app)
+        let mut server = HttpServer::new(handlers)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
-            // The answer to a request that was not read to its end waits for its reader by itself.
+            // The response to a request that was not read to its end waits for its reader by itself.
             .client_disconnect_timeout(Duration::ZERO)
-            // Its own answer to a signal ends the whole process a moment later, whatever is under way.
+            // Its own signal handler would end the process a moment later, whatever is in flight.
             .disable_signals()
             .listen(listener)?;
         if let Some(ops_listener) = ops_listener {
             server = server.listen(ops_listener)?;
         }
-        Ok(Self { house, server: server.run(), address, ops_address })
+        Ok(Self { app, server: server.run(), address, ops_address })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The listener of `/ops` and `/metrics`, where they have one of their own.
+    /// The listener of `/ops` and `/metrics`, if they have one of their own.
     pub fn ops_address(&self) -> Option<SocketAddr> {
         self.ops_address
     }
 
-    pub fn house(&self) -> &House {
-        &self.house
+    pub fn app(&self) -> &App {
+        &self.app
     }
 
-    /// Ends it from elsewhere.
+    /// Returns a handle that stops the server.
     pub fn handle(&self) -> ServerHandle {
         self.server.handle()
     }
 
-    /// Serves until SIGTERM, Ctrl-C or its handle ends it; then finishes what is under way.
+    /// Serves until SIGTERM, Ctrl-C or its handle stops it; then finishes what is in flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
         let handle = self.server.handle();
         let requested_at = Arc::new(OnceLock::new());
@@ -201,14 +204,14 @@ impl Application {
                     handle.stop(true).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "signals cannot be heard; only SIGKILL ends this process");
+                    tracing::warn!(%error, "failed to listen for signals; only SIGKILL ends this process");
                 }
             }
         });
         let served = self.server.await;
-        tracing::info!("stopped listening; finishing what is under way");
+        tracing::info!("stopped listening; finishing work in flight");
         let spent = requested_at.get().map_or(Duration::ZERO, Instant::elapsed);
-        self.house.close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN)).await;
+        self.app.close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN)).await;
         served.map_err(StartError::from)
     }
 }
@@ -216,8 +219,8 @@ impl Application {
 /// `serve`.
 pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
-    let accounts = first_start::accounts(&application.house, &settings).await?;
-    println!("{}", first_start::welcome(&application.house, application.address, accounts.as_ref()));
+    let accounts = first_start::accounts(&application.app, &settings).await?;
+    println!("{}", first_start::welcome(&application.app, application.address, accounts.as_ref()));
     if let Some(address) = application.ops_address {
         println!("operators' paths and metrics are on http://{address}");
     }

@@ -1,4 +1,5 @@
-//! Walks the event chain of one taxpayer or of all, from the first event to the last, and compares it with checkpoints.
+//! Checks the event chain of one taxpayer or of all, from the first event to the last, and compares it with
+//! checkpoints.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,8 +7,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::app::checkpoint::signing_key;
+use crate::app::composition::open_existing;
 use crate::app::error::StartError;
-use crate::app::house::open_existing;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointChain, CheckpointPublicKey};
 use crate::domain::events::event::LogHead;
@@ -18,52 +19,52 @@ use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFileError, CheckpointReader};
 
-/// Events read at once.
+/// Events read at a time.
 const PAGE: u64 = 1_000;
 
 /// The checkpoints to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Against {
+pub struct CheckpointSource {
     pub file: PathBuf,
-    /// None is that of `checkpoints.key_file`.
+    /// `None` uses the key of `checkpoints.key_file`.
     pub public_key: Option<String>,
 }
 
-/// How a chain differs from what was checkpointed.
+/// How a chain differs from its checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Difference {
-    /// The event is another one than was checkpointed.
+enum ChainDifference {
+    /// The event is not the one of the checkpoint.
     Rewritten { sequence: i64, number: u64 },
-    /// The chain ends before an event that was checkpointed.
+    /// The chain ends before an event of a checkpoint.
     Truncated { sequence: i64, number: u64, end: i64 },
-    /// An event in the chain is gone.
+    /// An event in the chain is missing.
     Missing { sequence: i64, number: u64 },
-    /// There is no event left.
+    /// No event is left.
     Removed { sequence: i64, number: u64 },
 }
 
-/// The findings of a walk.
+/// The result of the verification.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct VerificationReport {
     taxpayers: usize,
     events: i64,
-    /// Where a chain breaks: the taxpayer and the event that does not follow.
+    /// Where a chain breaks: the taxpayer and the first event that does not follow.
     breaks: Vec<(TaxpayerId, i64)>,
     /// The first difference of each chain.
-    differences: BTreeMap<TaxpayerId, Difference>,
+    differences: BTreeMap<TaxpayerId, ChainDifference>,
     /// Where the checkpoints end.
     checkpoints: Option<CheckpointChain>,
     /// Why the checkpoints cannot be read to their end.
     fault: Option<String>,
 }
 
-impl Report {
+impl VerificationReport {
     pub fn is_intact(&self) -> bool {
         self.breaks.is_empty() && self.differences.is_empty() && self.fault.is_none()
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for ChainDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rewritten { sequence, number } => {
@@ -83,7 +84,7 @@ impl fmt::Display for Difference {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for VerificationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} events of {} taxpayers", self.events, self.taxpayers)?;
         for (taxpayer, sequence) in &self.breaks {
@@ -107,35 +108,35 @@ impl fmt::Display for Report {
     }
 }
 
-/// Checks that no event was changed, lost or put in between, and that each chain holds what was checkpointed.
+/// Checks that no event was changed, lost or inserted, and that each chain contains its checkpoints.
 pub async fn verify(
     settings: Settings,
     taxpayer: Option<i64>,
-    against: Option<Against>,
-) -> Result<Report, StartError> {
-    let reader = against.map(|against| reader(&settings, against)).transpose()?;
+    source: Option<CheckpointSource>,
+) -> Result<VerificationReport, StartError> {
+    let reader = source.map(|source| reader(&settings, source)).transpose()?;
     let store = open_existing(&settings).await?;
     let report = report(&store, taxpayer.map(TaxpayerId), reader).await;
     store.close().await;
     report
 }
 
-fn reader(settings: &Settings, against: Against) -> Result<CheckpointReader, StartError> {
-    let key = match (against.public_key, &settings.checkpoints.key_file) {
+fn reader(settings: &Settings, source: CheckpointSource) -> Result<CheckpointReader, StartError> {
+    let key = match (source.public_key, &settings.checkpoints.key_file) {
         (Some(text), _) => CheckpointPublicKey::parse(&text).map_err(StartError::PublicKey)?,
         (None, Some(path)) => signing_key(path)?.public(),
         (None, None) => return Err(StartError::NoPublicKey),
     };
-    Ok(CheckpointReader::open(&against.file, key)?)
+    Ok(CheckpointReader::open(&source.file, key)?)
 }
 
 async fn report(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     reader: Option<CheckpointReader>,
-) -> Result<Report, StartError> {
+) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
-        // One that is gone may still be in the checkpoints.
+        // A deleted taxpayer may still be in the checkpoints.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if reader.is_some() => Vec::new(),
@@ -143,7 +144,7 @@ async fn report(
         },
         None => taxpayers::all_ids(store).await?,
     };
-    let mut report = Report { taxpayers: ids.len(), ..Report::default() };
+    let mut report = VerificationReport { taxpayers: ids.len(), ..VerificationReport::default() };
     for id in ids {
         walk(store, id, &mut report).await?;
     }
@@ -153,7 +154,11 @@ async fn report(
     Ok(report)
 }
 
-async fn walk(store: &Store, taxpayer: TaxpayerId, report: &mut Report) -> Result<(), StoreError> {
+async fn walk(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    report: &mut VerificationReport,
+) -> Result<(), StoreError> {
     let mut head = LogHead::default();
     loop {
         let page = events::owned_by_after(store, taxpayer, head.sequence, PAGE).await?;
@@ -170,13 +175,13 @@ async fn walk(store: &Store, taxpayer: TaxpayerId, report: &mut Report) -> Resul
     }
 }
 
-/// Reads the checkpoints one by one and compares each with the events it names. A chain that is whole and holds all of
-/// them is the one that was checkpointed.
+/// Reads the checkpoints one by one and compares each with the events that it names. A complete chain that
+/// contains all of them is unchanged.
 async fn compare_all(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     mut reader: CheckpointReader,
-    report: &mut Report,
+    report: &mut VerificationReport,
 ) -> Result<(), StartError> {
     loop {
         match reader.read() {
@@ -197,7 +202,7 @@ async fn compare(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     checkpoint: Checkpoint,
-    report: &mut Report,
+    report: &mut VerificationReport,
 ) -> Result<(), StoreError> {
     let Checkpoint { number, mut heads, .. } = checkpoint;
     heads.retain(|one| taxpayer.is_none_or(|only| only == one.taxpayer_id));
@@ -210,15 +215,15 @@ async fn compare(
     Ok(())
 }
 
-async fn difference(store: &Store, signed: &ChainHead, number: u64) -> Result<Difference, StoreError> {
+async fn difference(store: &Store, signed: &ChainHead, number: u64) -> Result<ChainDifference, StoreError> {
     let sequence = signed.head.sequence;
     let end = events::head(store.reader(), signed.taxpayer_id).await?.sequence;
     let is_there = !events::hashes_at(store, std::slice::from_ref(signed)).await?.is_empty();
     Ok(match end {
-        0 => Difference::Removed { sequence, number },
-        end if end < sequence => Difference::Truncated { sequence, number, end },
-        _ if is_there => Difference::Rewritten { sequence, number },
-        _ => Difference::Missing { sequence, number },
+        0 => ChainDifference::Removed { sequence, number },
+        end if end < sequence => ChainDifference::Truncated { sequence, number, end },
+        _ if is_there => ChainDifference::Rewritten { sequence, number },
+        _ => ChainDifference::Missing { sequence, number },
     })
 }
 
@@ -291,7 +296,8 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Changes an amount in all events of a chain and computes its hashes anew, as whoever can write to the database may.
+    /// Changes an amount in all events of a chain and recomputes its hashes, as anybody with write access to
+    /// the database could.
     async fn rewrite(store: &Store, id: i64) {
         let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
         let mut head = LogHead::default();
@@ -330,7 +336,7 @@ mod tests {
             self.directory.path().join("checkpoints")
         }
 
-        async fn verified(&self, taxpayer: Option<i64>) -> Report {
+        async fn verified(&self, taxpayer: Option<i64>) -> VerificationReport {
             let reader = CheckpointReader::open(&self.path(), key().public()).unwrap();
             let taxpayer = taxpayer.map(TaxpayerId);
             report(&self.checkpointer.store, taxpayer, Some(reader)).await.unwrap()
@@ -343,7 +349,7 @@ mod tests {
         }
     }
 
-    /// Three taxpayers, of whom the first has grown between two checkpoints.
+    /// Creates three taxpayers; the first grows between two checkpoints.
     async fn checkpointed(store: &Store) -> Scene {
         for id in 1..=3 {
             add_taxpayer(store, id).await;
@@ -378,7 +384,7 @@ mod tests {
             assert!(!said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "), "{said}");
             assert!(scene.verified(Some(1)).await.is_intact());
             assert!(!scene.verified(Some(2)).await.is_intact());
-            // What was forged is not signed either, though the chain grows.
+            // A rewritten chain is not signed either, although it grew.
             append(&test.store, 2, 1).await;
             let run = scene.checkpointer.run().await.unwrap();
             assert_eq!((run.heads, run.broken), (0, vec![TaxpayerId(2)]));

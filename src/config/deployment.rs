@@ -1,5 +1,5 @@
-//! What the settings must hold together: a remote authority needs its address and keys, and production takes neither a
-//! secret that was made for development nor what leaves the service open.
+//! Requirements on the settings as a whole: a remote authority needs its address and keys, and production
+//! accepts neither development secrets nor settings that leave the service open.
 
 use std::net::IpAddr;
 
@@ -8,113 +8,113 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 use url::{Host, Url};
 
-use super::fault::{ConfigFault, Fault};
+use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{AuthorityMode, Environment, Settings};
 
-/// Characters of what the authority gave us: fewer are a placeholder.
+/// The shortest key or secret of the authority; a shorter one is a placeholder.
 const KEY_CHARS_MIN: usize = 8;
-/// Characters of the token in the path of notices, which may be guessed at from outside.
+/// The shortest token in the path of notices, which outsiders may try to guess.
 const TOKEN_CHARS_MIN: usize = 16;
 
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
-    let mut demands = Demands::default();
-    demands.of_bodies(settings);
+    let mut checks = DeploymentChecks::default();
+    checks.check_body_limits(settings);
     if settings.authority.mode == AuthorityMode::Remote {
-        demands.of_a_remote_authority(settings);
+        checks.check_remote_authority(settings);
     }
     match settings.environment {
         Environment::Production => {
-            demands.of_production(settings);
-            demands.of_a_safe_production(settings);
+            checks.check_production(settings);
+            checks.check_production_is_safe(settings);
         }
-        Environment::Development => demands.of_development(settings),
+        Environment::Development => checks.check_development(settings),
     }
-    ConfigFault::unless_empty(demands.0)
+    ConfigFault::unless_empty(checks.0)
 }
 
 #[derive(Default)]
-struct Demands(Vec<Fault>);
+struct DeploymentChecks(Vec<SettingFault>);
 
-impl Demands {
-    fn of_bodies(&mut self, settings: &Settings) {
+impl DeploymentChecks {
+    fn check_body_limits(&mut self, settings: &Settings) {
         let http = &settings.http;
-        self.unless(
+        self.require(
             http.bodies_bytes_per_account_max >= http.body_bytes_max.max(http.bulk_bytes_max),
             "http.bodies_bytes_per_account_max",
             "be no less than `http.body_bytes_max` and `http.bulk_bytes_max`",
         );
-        self.unless(
+        self.require(
             http.bodies_bytes_max >= http.bodies_bytes_per_account_max,
             "http.bodies_bytes_max",
             "be no less than `http.bodies_bytes_per_account_max`",
         );
     }
 
-    fn of_a_remote_authority(&mut self, settings: &Settings) {
+    fn check_remote_authority(&mut self, settings: &Settings) {
         let authority = &settings.authority;
         let demand = "be set where `authority.mode` is remote";
-        self.unless(authority.base_url.is_some(), "authority.base_url", demand);
-        self.unless(has(&authority.api_key, 1), "authority.api_key", demand);
-        self.unless(has(&authority.api_secret, 1), "authority.api_secret", demand);
+        self.require(authority.base_url.is_some(), "authority.base_url", demand);
+        self.require(has(&authority.api_key, 1), "authority.api_key", demand);
+        self.require(has(&authority.api_secret, 1), "authority.api_secret", demand);
     }
 
-    fn of_production(&mut self, settings: &Settings) {
+    fn check_production(&mut self, settings: &Settings) {
         let (authority, secrets) = (&settings.authority, &settings.secrets);
-        self.unless(
+        self.require(
             authority.mode == AuthorityMode::Remote,
             "authority.mode",
             "be remote in production: the simulator validates no invoice",
         );
         let is_safe =
             authority.base_url.as_ref().is_none_or(|url| url.scheme() == "https" || is_loopback(url));
-        self.unless(is_safe, "authority.base_url", "begin with https:// in production, loopback excepted");
+        self.require(is_safe, "authority.base_url", "begin with https:// in production, loopback excepted");
         if authority.mode == AuthorityMode::Remote {
             let demand = "have 8 characters at least in production";
             let is_long = |secret| !has(secret, 1) || has(secret, KEY_CHARS_MIN);
-            self.unless(is_long(&authority.api_key), "authority.api_key", demand);
-            self.unless(is_long(&authority.api_secret), "authority.api_secret", demand);
+            self.require(is_long(&authority.api_key), "authority.api_key", demand);
+            self.require(is_long(&authority.api_secret), "authority.api_secret", demand);
         }
-        self.unless(
+        self.require(
             has(&authority.notification_token, TOKEN_CHARS_MIN),
             "authority.notification_token",
             "have 16 characters at least in production",
         );
-        self.unless(
+        self.require(
             settings.allowed_networks().iter().all(|network| network.port.is_some()),
             "webhooks.allowed_networks",
             "name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443",
         );
-        self.unless(
+        self.require(
             has(&secrets.encryption_key, 1),
             "secrets.encryption_key",
             "be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`",
         );
-        self.unless(
+        self.require(
             has(&secrets.contact_password, 1),
             "secrets.contact_password",
             "be set in production, the same on every replica: 12 characters at least",
         );
     }
 
-    fn of_development(&mut self, settings: &Settings) {
+    fn check_development(&mut self, settings: &Settings) {
         let authority = &settings.authority;
-        self.unless(
+        self.require(
             authority.mode == AuthorityMode::Sandbox || authority.allow_remote_in_development,
             "authority.allow_remote_in_development",
             "be true where `authority.mode` is remote in development; a real authority wants `environment` production",
         );
     }
 
-    /// Refuses what is set, and unsafe.
-    fn of_a_safe_production(&mut self, settings: &Settings) {
-        self.unless(
+    /// Refuses unsafe values.
+    fn check_production_is_safe(&mut self, settings: &Settings) {
+        self.require(
             is_protected(settings.database.url.expose_secret()),
             "database.url",
             "hold sslmode=verify-full in production, loopback and Unix sockets excepted",
         );
         let key = STANDARD.decode(settings.secrets.encryption_key.expose_secret().trim()).unwrap_or_default();
-        self.unless(
+        self.require(
             key.is_empty() || !is_patterned(&key),
             "secrets.encryption_key",
             "be random in production, as of `openssl rand -base64 32`",
@@ -127,28 +127,28 @@ impl Demands {
             ("secrets.contact_password", &secrets.contact_password),
         ];
         for (key, secret) in typed {
-            self.unless(
+            self.require(
                 !has(secret, 1) || !is_guessable(secret.expose_secret()),
                 key,
                 "be hard to guess in production",
             );
         }
-        self.unless(
+        self.require(
             !settings.is_metrics_open() || settings.metrics.public_on_network,
             "metrics.public",
             "be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; \
              or set `metrics.public_on_network` where only scrapers get there",
         );
-        self.unless(
+        self.require(
             settings.checkpoints.file.is_none() || settings.checkpoints.key_file.is_some(),
             "checkpoints.key_file",
             "be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`",
         );
     }
 
-    fn unless(&mut self, is_met: bool, key: &'static str, demand: &'static str) {
+    fn require(&mut self, is_met: bool, key: &'static str, demand: &'static str) {
         if !is_met {
-            self.0.push(Fault::Demanded { key, demand });
+            self.0.push(SettingFault::Demanded { key, demand });
         }
     }
 }
@@ -157,13 +157,13 @@ fn has(secret: &SecretString, chars_min: usize) -> bool {
     secret.expose_secret().chars().count() >= chars_min
 }
 
-/// Whether nobody on the network can read the connection to the database or take its place.
+/// Returns true if nobody on the network can read or impersonate the database connection.
 pub(super) fn is_protected(database: &str) -> bool {
     let Ok(url) = Url::parse(database) else { return true };
     if !matches!(url.scheme(), "postgres" | "postgresql") {
         return true;
     }
-    // As the driver reads it: the last of each counts.
+    // As in the driver: the last one applies.
     let last = |names: &[&str]| {
         url.query_pairs()
             .filter(|(name, _)| names.contains(&name.as_ref()))
@@ -196,18 +196,18 @@ fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::{from_environment, production, said_of_environment, variables};
+    use crate::config::tests::{faults_of_environment, from_environment, production, variables};
 
-    /// What is said of production when one variable is left out and one set.
-    fn said_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
+    /// Returns the faults of production settings without one variable and with another.
+    fn faults_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
         let mut pairs = production();
         pairs.retain(|(name, _)| *name != without);
         pairs.extend(with);
-        said_of_environment(&pairs)
+        faults_of_environment(&pairs)
     }
 
     #[test]
-    fn production_starts_with_all_it_needs() {
+    fn complete_production_settings_are_accepted() {
         assert_eq!(from_environment(&production()).environment, Environment::Production);
         let mut pairs = production();
         pairs.push(("EINVOICE__AUTHORITY__BASE_URL", "http://127.0.0.1:9000"));
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn production_refuses_what_was_made_for_development() {
-        let without = |name| said_of_production(name, None);
+    fn production_refuses_development_settings() {
+        let without = |name| faults_of_production(name, None);
         insta::assert_snapshot!(without("EINVOICE__SECRETS__ENCRYPTION_KEY"), @"`secrets.encryption_key` must be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(without("EINVOICE__SECRETS__CONTACT_PASSWORD"), @"`secrets.contact_password` must be set in production, the same on every replica: 12 characters at least");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN"), @"`authority.notification_token` must have 16 characters at least in production");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__API_KEY"), @"`authority.api_key` must be set where `authority.mode` is remote");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__MODE"), @"`authority.mode` must be remote in production: the simulator validates no invoice");
-        let with = |name, value| said_of_production(name, Some((name, value)));
+        let with = |name, value| faults_of_production(name, Some((name, value)));
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__BASE_URL", "http://authority.example"), @"`authority.base_url` must begin with https:// in production, loopback excepted");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__API_SECRET", "short"), @"`authority.api_secret` must have 8 characters at least in production");
         insta::assert_snapshot!(with("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[\"10.1.2.0/24:8443\", \"10.0.0.0/8\"]"), @"`webhooks.allowed_networks` must name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443");
@@ -244,7 +244,7 @@ mod tests {
         {
             let list = format!("[\"{network}\"]");
             let pairs = [("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", list.as_str())];
-            let said = said_of_environment(&pairs);
+            let said = faults_of_environment(&pairs);
             assert!(said.contains("none of them link-local or a metadata address"), "{network}: {said}");
         }
     }
@@ -253,21 +253,21 @@ mod tests {
     fn a_remote_authority_in_development_is_asked_for_in_so_many_words() {
         let mut pairs = production();
         pairs[0] = ("EINVOICE__ENVIRONMENT", "development");
-        insta::assert_snapshot!(said_of_environment(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
+        insta::assert_snapshot!(faults_of_environment(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
         pairs.push(("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true"));
         from_environment(&pairs);
     }
 
     #[test]
     fn production_refuses_what_leaves_it_open() {
-        let with = |name, value| said_of_production("", Some((name, value)));
+        let with = |name, value| faults_of_production("", Some((name, value)));
         insta::assert_snapshot!(with("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"), @"`database.url` must hold sslmode=verify-full in production, loopback and Unix sockets excepted");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__CONTACT_PASSWORD", "password1234"), @"`secrets.contact_password` must be hard to guess in production");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "1234567890123456"), @"`authority.notification_token` must be hard to guess in production");
         insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
-        insta::assert_snapshot!(said_of_production("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
+        insta::assert_snapshot!(faults_of_production("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
         let mut pairs = production();
         pairs.extend([("EINVOICE__HTTP__BIND", "[::]:8080"), ("EINVOICE__METRICS__PUBLIC", "false")]);
         from_environment(&pairs);
@@ -299,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_the_largest_body() {
-        let said = |name, value| said_of_environment(&[(name, value)]);
+    fn limits_of_bodies_must_hold_the_largest_body() {
+        let said = |name, value| faults_of_environment(&[(name, value)]);
         insta::assert_snapshot!(said("EINVOICE__HTTP__BULK_BYTES_MAX", "100000000"), @"`http.bodies_bytes_per_account_max` must be no less than `http.body_bytes_max` and `http.bulk_bytes_max`");
         insta::assert_snapshot!(said("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_account_max`");
     }
 
     #[test]
-    fn production_without_anything_says_all_it_lacks() {
+    fn production_without_settings_lists_every_missing_one() {
         let fault = Settings::load(None, variables(&[("EINVOICE__ENVIRONMENT", "production")])).unwrap_err();
         assert_eq!(fault.0.len(), 4, "{fault}");
     }
@@ -315,7 +315,7 @@ mod tests {
     fn a_remote_authority_needs_its_address_and_keys_in_development_too() {
         let fault = Settings::load(None, variables(&[("EINVOICE__AUTHORITY__MODE", "remote")])).unwrap_err();
         let keys = fault.0.iter().map(|fault| match fault {
-            Fault::Demanded { key, .. } => *key,
+            SettingFault::Demanded { key, .. } => *key,
             other => panic!("{other}"),
         });
         let expected = ["authority.base_url", "authority.api_key", "authority.api_secret"];

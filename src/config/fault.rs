@@ -1,19 +1,19 @@
-//! What can be wrong with settings, in sentences for whoever starts the program. No sentence holds a secret.
+//! Faults of settings, as sentences for the user who starts the program. No sentence contains a secret.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// The manual itself.
+pub enum SettingSource {
+    /// The defaults.
     Defaults,
     File(PathBuf),
-    /// A variable of the environment, by its name.
+    /// An environment variable.
     Variable(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Defaults => formatter.write_str("the defaults"),
@@ -23,26 +23,26 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One thing that is wrong.
+/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum SettingFault {
     #[error("the settings file {} cannot be read: {reason}", file.display())]
     Unreadable { file: PathBuf, reason: String },
     #[error("line {line} of {origin} is no TOML: {reason}")]
-    NotToml { origin: Origin, line: usize, reason: String },
+    NotToml { origin: SettingSource, line: usize, reason: String },
     #[error("`{key}` (from {origin}) is not a setting; {known}")]
-    Unknown { key: String, origin: Origin, known: String },
+    Unknown { key: String, origin: SettingSource, known: String },
     #[error("`{key}` (from {origin}) must be {allowed}{found}")]
-    NotAllowed { key: String, origin: Origin, allowed: String, found: String },
+    NotAllowed { key: String, origin: SettingSource, allowed: String, found: String },
     #[error("`{key}` must {demand}")]
     Demanded { key: &'static str, demand: &'static str },
     #[error("the settings do not fit together: {0}")]
     Unfit(String),
 }
 
-/// Settings the program does not start with: one or more faults.
+/// Settings that the program does not start with: one or more faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigFault(pub Vec<Fault>);
+pub struct ConfigFault(pub Vec<SettingFault>);
 
 impl fmt::Display for ConfigFault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,19 +57,19 @@ impl fmt::Display for ConfigFault {
 impl std::error::Error for ConfigFault {}
 
 impl ConfigFault {
-    /// Nothing wrong is no fault.
-    pub(super) fn unless_empty(faults: Vec<Fault>) -> Result<(), Self> {
+    /// Succeeds if there are no faults.
+    pub(super) fn unless_empty(faults: Vec<SettingFault>) -> Result<(), Self> {
         if faults.is_empty() { Ok(()) } else { Err(Self(faults)) }
     }
 }
 
 impl From<config::ConfigError> for ConfigFault {
     fn from(error: config::ConfigError) -> Self {
-        Self(vec![Fault::Unfit(error.to_string())])
+        Self(vec![SettingFault::Unfit(error.to_string())])
     }
 }
 
-/// `data_dir` cannot keep what it is to keep.
+/// `data_dir` cannot hold the secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalSecretFault {
     #[error("`data_dir`: {} cannot be read or written: {reason}", path.display())]
@@ -77,5 +77,5 @@ pub enum LocalSecretFault {
     #[error("{} does not hold what `{key}` must be: {allowed}", path.display())]
     NotAllowed { path: PathBuf, key: &'static str, allowed: String },
     #[error("the system gives no random bytes")]
-    NoChance,
+    NoRandomness,
 }

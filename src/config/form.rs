@@ -1,4 +1,4 @@
-//! How values stand in the file: empty text for what is absent, `***` for a secret that is shown.
+//! The form of values in the file: empty text if absent, `***` for a secret that is shown.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,7 +21,7 @@ const LOOPBACK: [IpNet; 2] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
 ];
-/// The offsets in use anywhere end at +14:00.
+/// The largest offset in use is +14:00.
 const OFFSET_HOURS_MAX: i32 = 14;
 
 /// An entry of `webhooks.allowed_networks`.
@@ -125,7 +125,7 @@ pub(super) fn masked_list<S: Serializer>(secrets: &[SecretString], to: S) -> Res
     to.collect_seq(secrets.iter().map(|_| MASK))
 }
 
-/// A URL without the password it may hold, after the user's name or as a parameter.
+/// A URL without its password, which may follow the user's name or be a parameter.
 pub(super) fn masked_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
     let text = url.expose_secret();
     let shown = match Url::parse(text) {

@@ -1,7 +1,8 @@
-//! Defaults, file, environment: each layer is checked by itself, key by key, and laid over the one before.
+//! Merges defaults, file and environment. Each layer is checked by itself, key by key, before it overrides the
+//! one below.
 //!
-//! A variable's value for a text setting is taken as it is, so that a key of digits stays text; for any other
-//! setting it is read as TOML.
+//! A variable of a text setting is used as it is, so that a key of digits stays text; other variables are read
+//! as TOML.
 
 use std::path::Path;
 
@@ -10,20 +11,20 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::DEFAULTS;
-use super::fault::{ConfigFault, Fault, Origin};
+use super::fault::{ConfigFault, SettingFault, SettingSource};
 use super::limits;
 
-/// What a variable begins with that is a setting.
+/// The prefix of variables that are settings.
 const PREFIX: &str = "EINVOICE__";
 const SEPARATOR: &str = "__";
 
-/// All layers as one.
+/// Merges all layers.
 pub(super) fn merged<T: DeserializeOwned>(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<T, ConfigFault> {
-    let mut checked = Checked::new()?;
-    // As text, because what the crate makes of a table by itself lacks its empty lists.
+    let mut checked = LayerChecks::new()?;
+    // Passed as text, because the crate drops empty lists of a table.
     let source = |text: &str| File::from_str(text, FileFormat::Toml);
     let mut config = Config::builder().add_source(source(DEFAULTS));
     if let Some(path) = file {
@@ -34,22 +35,24 @@ pub(super) fn merged<T: DeserializeOwned>(
     Ok(config.build()?.try_deserialize()?)
 }
 
-/// The faults of the layers so far, beside what they are held against.
-struct Checked {
+/// The faults so far, and the defaults that layers are checked against.
+struct LayerChecks {
     defaults: Table,
-    faults: Vec<Fault>,
+    faults: Vec<SettingFault>,
 }
 
-impl Checked {
+impl LayerChecks {
     fn new() -> Result<Self, ConfigFault> {
-        let defaults = parse(DEFAULTS, &Origin::Defaults).map_err(|fault| ConfigFault(vec![fault]))?;
+        let defaults = parse(DEFAULTS, &SettingSource::Defaults).map_err(|fault| ConfigFault(vec![fault]))?;
         Ok(Self { defaults, faults: Vec::new() })
     }
 
     fn file(&mut self, path: &Path) -> Table {
-        let origin = Origin::File(path.to_owned());
-        let unreadable =
-            |error: std::io::Error| Fault::Unreadable { file: path.to_owned(), reason: error.to_string() };
+        let origin = SettingSource::File(path.to_owned());
+        let unreadable = |error: std::io::Error| SettingFault::Unreadable {
+            file: path.to_owned(),
+            reason: error.to_string(),
+        };
         let layer = std::fs::read_to_string(path).map_err(unreadable).and_then(|text| parse(&text, &origin));
         match layer {
             Ok(layer) => self.layer(layer, &origin),
@@ -70,13 +73,13 @@ impl Checked {
                 Some((section, rest)) => table(section, Value::Table(table(rest, value))),
                 None => table(&key, value),
             };
-            overlay(&mut all, self.layer(layer, &Origin::Variable(name)));
+            overlay(&mut all, self.layer(layer, &SettingSource::Variable(name)));
         }
         all
     }
 
-    /// What of this layer is a setting with a value it may have.
-    fn layer(&mut self, layer: Table, origin: &Origin) -> Table {
+    /// Returns the known settings of this layer with allowed values.
+    fn layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (name, value) in layer {
             match (self.defaults.get(&name).cloned(), value) {
@@ -105,13 +108,13 @@ impl Checked {
         admitted
     }
 
-    fn section(&mut self, name: &str, known: &Table, section: Table, origin: &Origin) -> Table {
+    fn section(&mut self, name: &str, known: &Table, section: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (key, value) in section {
             let full = format!("{name}.{key}");
             if !known.contains_key(&key) {
                 let known = format!("[{name}] has {}", listed(known));
-                self.faults.push(Fault::Unknown { key: full, origin: origin.clone(), known });
+                self.faults.push(SettingFault::Unknown { key: full, origin: origin.clone(), known });
             } else if self.admits(&full, &value, origin) {
                 admitted.insert(key, value);
             }
@@ -119,43 +122,45 @@ impl Checked {
         admitted
     }
 
-    fn admits(&mut self, key: &str, value: &Value, origin: &Origin) -> bool {
-        let Some(allowed) = limits::of(key).filter(|allowed| !allowed.admits(value)) else { return true };
+    fn admits(&mut self, key: &str, value: &Value, origin: &SettingSource) -> bool {
+        let Some(allowed) = limits::allowed_for(key).filter(|allowed| !allowed.admits(value)) else {
+            return true;
+        };
         let found = if limits::is_secret(key) { String::new() } else { format!(", not {value}") };
         self.refuse(key.to_owned(), origin, allowed.sentence(), found);
         false
     }
 
-    fn refuse(&mut self, key: String, origin: &Origin, allowed: String, found: String) {
-        self.faults.push(Fault::NotAllowed { key, origin: origin.clone(), allowed, found });
+    fn refuse(&mut self, key: String, origin: &SettingSource, allowed: String, found: String) {
+        self.faults.push(SettingFault::NotAllowed { key, origin: origin.clone(), allowed, found });
     }
 
-    /// A key without a section of its own among the settings.
-    fn unknown(&mut self, key: String, origin: &Origin) {
+    /// Reports a key that is no setting.
+    fn unknown(&mut self, key: String, origin: &SettingSource) {
         let (sections, single): (Vec<_>, Vec<_>) =
             self.defaults.iter().partition(|(_, value)| value.is_table());
         let names = |part: Vec<(&String, &Value)>| {
             part.into_iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
         };
         let known = format!("there are {} and the sections {}", names(single), names(sections));
-        self.faults.push(Fault::Unknown { key, origin: origin.clone(), known });
+        self.faults.push(SettingFault::Unknown { key, origin: origin.clone(), known });
     }
 }
 
-/// The value of a variable. What is no TOML stays text, which its setting then refuses.
+/// Returns the value of a variable. Text that is no TOML stays text, which its setting then refuses.
 fn variable(key: &str, text: String) -> Value {
-    if limits::of(key).is_some_and(limits::Allowed::is_text) {
+    if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);
     }
     text.trim().parse().unwrap_or(Value::String(text))
 }
 
-/// The reason of a fault is the parser's without the line it quotes, which may hold a secret.
-fn parse(text: &str, origin: &Origin) -> Result<Table, Fault> {
+/// The reason is the parser's message without the quoted line, which may contain a secret.
+fn parse(text: &str, origin: &SettingSource) -> Result<Table, SettingFault> {
     text.parse().map_err(|error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        Fault::NotToml { origin: origin.clone(), line, reason: error.message().to_owned() }
+        SettingFault::NotToml { origin: origin.clone(), line, reason: error.message().to_owned() }
     })
 }
 

@@ -1,4 +1,4 @@
-//! What each setting may be: the one table, and the sentence it gives when a value is something else.
+//! The allowed values of each setting, and the sentence for a value that is not allowed.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -17,9 +17,9 @@ const YEAR_H: i64 = 365 * 24;
 const MONTH_S: i64 = 31 * DAY_S;
 const GIB: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1_000_000;
-/// Bytes of the key that seals secrets.
+/// The length of the key that seals secrets, in bytes.
 const ENCRYPTION_KEY_BYTES: usize = 32;
-/// Characters of a contact's password, as where a password is sent.
+/// The shortest password of a contact, as in the API.
 const PASSWORD_CHARS_MIN: usize = 12;
 
 /// Settings whose value is never shown.
@@ -33,7 +33,7 @@ const SECRETS: [&str; 7] = [
     "secrets.contact_password",
 ];
 
-/// What a setting may be.
+/// The allowed values of a setting.
 #[derive(Debug, Clone)]
 pub(super) enum Allowed {
     Flag,
@@ -41,7 +41,7 @@ pub(super) enum Allowed {
     /// One or more.
     Numbers(RangeInclusive<i64>),
     Word(&'static [&'static str]),
-    /// Text with a test, and what passes it.
+    /// Text that passes a test, and its description.
     Text(fn(&str) -> bool, &'static str),
     /// A list of such texts, which may be empty.
     Texts(fn(&str) -> bool, &'static str),
@@ -137,8 +137,8 @@ const SEGMENT: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 const HEADER: &str = "visible ASCII characters without spaces, or empty";
 const FILE: &str = "the path of a file that exists, or empty";
 
-/// What the setting of this full name may be.
-pub(super) fn of(key: &str) -> Option<&'static Allowed> {
+/// Returns the allowed values of the setting with this full name.
+pub(super) fn allowed_for(key: &str) -> Option<&'static Allowed> {
     TABLE.iter().find(|(name, _)| *name == key).map(|(_, allowed)| allowed)
 }
 
@@ -164,12 +164,12 @@ impl Allowed {
         }
     }
 
-    /// Whether a value of the environment is taken as it is; others are read as TOML.
+    /// Returns true if a variable is used as text; others are read as TOML.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Word(_) | Self::Text(..))
     }
 
-    /// The sentence after "must be".
+    /// The description after "must be".
     pub(super) fn sentence(&self) -> String {
         let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {

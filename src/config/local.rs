@@ -1,5 +1,5 @@
-//! Secrets a development machine makes for itself: once, each in a file of `data_dir` that only its owner reads.
-//! Whoever starts beside it, or next time, finds the same ones.
+//! Secrets that a development machine creates for itself: once, each in a file of `data_dir` that only its
+//! owner can read. Later and concurrent starts use the same ones.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -15,21 +15,21 @@ use toml::Value;
 use super::fault::LocalSecretFault;
 use super::{AuthorityMode, Environment, Settings, limits};
 
-/// How a secret is made from chance.
+/// Makes a secret from random bytes.
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`, and in development gives every secret that is not set the value kept there, made when
-    /// it is first wanted. Production has all of them already.
+    /// Creates `data_dir`. In development sets every missing secret to the value kept there, created when it is
+    /// first needed. Production has all of them already.
     ///
     /// # Errors
-    /// When `data_dir` cannot be written to, or a file there does not hold a secret.
+    /// If `data_dir` cannot be written to, or a file there does not hold a secret.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
-        // It holds the database and the secrets: nobody else reads it.
+        // It holds the database and the secrets: nobody else may read it.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
         made.map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
-        close_to_others(&dir);
+        restrict_to_owner(&dir);
         if self.environment == Environment::Production {
             return Ok(self);
         }
@@ -38,7 +38,7 @@ impl Settings {
         })?;
         fill(&mut self.secrets.contact_password, "secrets.contact_password", &dir, short)?;
         fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
-        // A remote authority gives these; the simulator takes any, the key as a UUID.
+        // A remote authority issues these; the simulator accepts any, the key as a UUID.
         if self.authority.mode == AuthorityMode::Sandbox {
             fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
             fill(&mut self.authority.api_secret, "authority.api_secret", &dir, long)?;
@@ -53,13 +53,13 @@ impl Settings {
     }
 }
 
-/// Takes the files of an earlier version from the eyes of others; new ones are made so.
-fn close_to_others(dir: &Path) {
+/// Restricts files of an earlier version to their owner; new files are created so.
+fn restrict_to_owner(dir: &Path) {
     for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
         let path = dir.join(name);
         let is_open = fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
         if is_open && let Err(error) = fs::set_permissions(&path, Permissions::from_mode(0o600)) {
-            tracing::warn!(%error, file = %path.display(), "a file of the service can be read by others");
+            tracing::warn!(%error, file = %path.display(), "failed to restrict a file to its owner");
         }
     }
 }
@@ -78,7 +78,7 @@ fn uuid(chance: [u8; 32]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
-/// Sets a secret that is not set, from the file of its name: `encryption_key` for `secrets.encryption_key`.
+/// Sets a missing secret from the file of its name: `encryption_key` for `secrets.encryption_key`.
 fn fill(
     secret: &mut SecretString,
     key: &'static str,
@@ -90,11 +90,12 @@ fn fill(
     }
     let path = dir.join(key.rsplit('.').next().unwrap_or(key));
     let mut chance = [0; 32];
-    aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoChance)?;
-    let kept = kept(&path, dir, || make(chance))
+    aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoRandomness)?;
+    let read_or_create = read_or_create(&path, dir, || make(chance))
         .map_err(|reason| LocalSecretFault::Unusable { path: path.clone(), reason })?;
-    let text = kept.trim();
-    let allowed = limits::of(key).filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
+    let text = read_or_create.trim();
+    let allowed =
+        limits::allowed_for(key).filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
     if let Some(allowed) = allowed {
         return Err(LocalSecretFault::NotAllowed { path, key, allowed: allowed.sentence() });
     }
@@ -102,8 +103,9 @@ fn fill(
     Ok(())
 }
 
-/// What the file holds. A new one appears whole or not at all, and of two makers the first one wins.
-fn kept(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+/// Returns the content of the file. A new file appears complete or not at all, and the first of two writers
+/// wins.
+fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         read => return read,
@@ -124,7 +126,7 @@ mod tests {
     use crate::config::tests::{from_environment, production};
 
     #[test]
-    fn secrets_are_made_once_and_kept() {
+    fn secrets_are_created_once_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("new");
         let load = || {
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_set_is_not_made() {
+    fn a_configured_secret_is_not_created() {
         let dir = tempfile::tempdir().unwrap();
         let settings = from_environment(&[
             ("EINVOICE__DATA_DIR", dir.path().to_str().unwrap()),
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_secret_that_was_spoilt_is_named_and_not_replaced() {
+    fn a_corrupt_secret_file_is_named_and_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("encryption_key");
         let load =
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn many_who_start_at_once_find_the_same_secret() {
+    fn concurrent_starts_use_the_same_secret() {
         let dir = tempfile::tempdir().unwrap();
         let load =
             || from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())]).with_local_secrets();
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn production_makes_no_secret() {
+    fn production_creates_no_secret() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("new");
         let mut pairs = production();

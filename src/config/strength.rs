@@ -1,12 +1,12 @@
-//! Keys and passwords that anybody would try first. It finds what was typed for want of something better; what looks
-//! random need not be.
+//! Detects keys and passwords that anybody would try first, such as typed placeholders. It cannot prove that a
+//! secret is random.
 
-/// Different bytes that a key of 32 random bytes never falls below in practice.
+/// 32 random bytes practically always have at least this many different values.
 const DISTINCT_BYTES_MIN: usize = 10;
 const DISTINCT_CHARS_MIN: usize = 5;
-/// Characters beside well-known words that make a secret of its own.
+/// Characters besides well-known words that make a secret strong enough.
 const OTHER_CHARS_MIN: usize = 12;
-/// What such secrets are made of.
+/// Words of such secrets.
 const WORDS: [&str; 28] = [
     "password",
     "passwort",
@@ -38,12 +38,13 @@ const WORDS: [&str; 28] = [
     "prod",
 ];
 
-/// Whether the bytes of a key follow a pattern.
+/// Returns true if the bytes of a key follow a pattern.
 pub(super) fn is_patterned(key: &[u8]) -> bool {
     distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
 }
 
-/// Whether a secret is short of characters, a sequence, or well-known words with little beside them.
+/// Returns true if a secret has few different characters, is a sequence, or consists of well-known words with
+/// little else.
 pub(super) fn is_guessable(secret: &str) -> bool {
     if distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
         return true;
@@ -64,7 +65,8 @@ fn distinct(bytes: &[u8]) -> usize {
     seen.len()
 }
 
-/// Whether three of four steps lead to the same or a neighbouring byte, as in `aabbcc` and `1234567890`.
+/// Returns true if three of four steps lead to the same or a neighbouring byte, as in `aabbcc` and
+/// `1234567890`.
 fn is_sequence(bytes: &[u8]) -> bool {
     let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
     let small = bytes.windows(2).filter(is_small).count();
@@ -72,7 +74,7 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn is_made_of_words(letters: &str) -> bool {
-    // Ends of the beginnings that words make up.
+    // Ends of the prefixes that consist of words.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_tries_first_is_found_and_what_chance_made_is_not() {
+    fn guessable_secrets_are_found_and_random_ones_are_not() {
         for secret in [
             "aaaaaaaaaaaaaaaa",
             "abababababababab",

@@ -1,4 +1,4 @@
-//! Tests of the settings as a whole: what is read, from where, and what is said about what cannot be used.
+//! Tests of the settings as a whole: sources, precedence, and the sentences about faults.
 
 use std::io::Write as _;
 
@@ -22,18 +22,18 @@ pub(super) fn from_environment(pairs: &[(&str, &str)]) -> Settings {
     Settings::load(None, variables(pairs)).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-pub(super) fn said_of_environment(pairs: &[(&str, &str)]) -> String {
+pub(super) fn faults_of_environment(pairs: &[(&str, &str)]) -> String {
     Settings::load(None, variables(pairs)).unwrap_err().to_string()
 }
 
-/// What is said of a file, which is called FILE.
+/// Returns the fault of a file, with FILE for its name.
 fn said_of_file(text: &str) -> String {
     let file = file(text);
     let said = Settings::load(Some(file.path()), variables(&[])).unwrap_err().to_string();
     said.replace(&file.path().display().to_string(), "FILE")
 }
 
-/// Every full name of a settings text.
+/// Returns every full name of a settings text.
 fn keys(text: &str) -> Vec<String> {
     let table: Table = text.parse().unwrap();
     let of_section = |(name, value): (String, toml::Value)| match value {
@@ -119,9 +119,9 @@ fn a_list_is_written_as_toml_and_replaces_the_one_below() {
     ]);
     assert_eq!(settings.webhooks.retry_schedule_s, [0, 1, 2]);
     assert_eq!(settings.allowed_networks(), ["10.0.0.0/8".parse::<AllowedNetwork>().unwrap()]);
-    let said = said_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
+    let said = faults_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
     insta::assert_snapshot!(said, @"`webhooks.retry_schedule_s` (from the variable EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S) must be a list of one or more whole numbers from 0 to 2678400, such as [0, 5, 300], not \"0,1\"");
-    assert!(said_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[]")]).contains("one or more"));
+    assert!(faults_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[]")]).contains("one or more"));
 }
 
 #[test]
@@ -134,14 +134,14 @@ fn loopback_may_be_called_in_development_unless_networks_are_named() {
 }
 
 #[test]
-fn calls_at_once_are_one_at_least_and_ten_thousand_at_most() {
+fn max_concurrent_calls_is_between_one_and_ten_thousand() {
     const NAME: &str = "EINVOICE__AUTHORITY__MAX_CONCURRENT_CALLS";
     assert_eq!(from_environment(&[]).authority.max_concurrent_calls, 64);
     for (text, calls) in [("1", 1), ("10000", 10_000)] {
         assert_eq!(from_environment(&[(NAME, text)]).authority.max_concurrent_calls, calls);
     }
     for text in ["0", "10001", "-1", "many"] {
-        let said = said_of_environment(&[(NAME, text)]);
+        let said = faults_of_environment(&[(NAME, text)]);
         assert!(said.contains("must be a whole number from 1 to 10000"), "{said}");
     }
 }
@@ -161,7 +161,7 @@ fn a_variable_may_be_empty() {
     let settings = Settings::load(Some(file.path()), variables(&pairs)).unwrap();
     assert_eq!(settings.authority.api_key.expose_secret(), "");
     assert_eq!(settings.authority.extra_ca_file, None);
-    assert!(said_of_environment(&[("EINVOICE__HTTP__BIND", "")]).contains("not \"\""));
+    assert!(faults_of_environment(&[("EINVOICE__HTTP__BIND", "")]).contains("not \"\""));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
 
 #[test]
 fn an_unknown_variable_is_named_with_its_key() {
-    insta::assert_snapshot!(said_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, bodies_bytes_max, bodies_bytes_per_account_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, trusted_proxies");
+    insta::assert_snapshot!(faults_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has bind, bodies_bytes_max, bodies_bytes_per_account_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, trusted_proxies");
     for (name, key) in [
         ("EINVOICE__HTP__BIND", "`htp.bind`"),
         ("EINVOICE__ENVIROMENT", "`enviroment`"),
@@ -193,7 +193,7 @@ fn an_unknown_variable_is_named_with_its_key() {
         ("EINVOICE__HTTP__", "`http.`"),
         ("EINVOICE__", "``"),
     ] {
-        let said = said_of_environment(&[(name, "1")]);
+        let said = faults_of_environment(&[(name, "1")]);
         assert!(said.starts_with(&format!("{key} (from the variable {name}) is not a setting")), "{said}");
     }
 }
@@ -226,7 +226,7 @@ fn a_value_that_is_not_allowed_is_named_with_what_is() {
         ),
     ] {
         let name = format!("EINVOICE__{name}");
-        let said = said_of_environment(&[(&name, value)]);
+        let said = faults_of_environment(&[(&name, value)]);
         assert!(said.contains(&format!("(from the variable {name}) must be {sentence}")), "{said}");
     }
 }
@@ -269,7 +269,7 @@ fn a_secret_that_is_not_allowed_is_not_repeated() {
         ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"hunter2\"]"),
         ("EINVOICE__SECRETS__CONTACT_PASSWORD", "hunter2"),
     ] {
-        let said = said_of_environment(&[(name, value)]);
+        let said = faults_of_environment(&[(name, value)]);
         assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
     }
 }

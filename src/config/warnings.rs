@@ -1,5 +1,4 @@
-//! What a deployment should know of its settings although the program starts with them: shown by `config check`, and
-//! logged at each start.
+//! Warnings about settings that the program starts with: shown by `config check`, and logged at each start.
 
 use secrecy::ExposeSecret;
 
@@ -7,7 +6,7 @@ use super::deployment::is_protected;
 use super::{AuthorityMode, Environment, LogLevel, Settings};
 
 impl Settings {
-    /// Sentences about settings that leave something open.
+    /// Returns sentences about settings that leave something open.
     pub fn warnings(&self) -> Vec<String> {
         let mut found = match self.environment {
             Environment::Development => self.warnings_of_development(),
@@ -54,10 +53,10 @@ impl Settings {
         let mut found: Vec<_> =
             lifted.map(|(name, _)| format!("`rate_limit.{name}` is 0: there is no limit")).collect();
         if self.is_metrics_open() {
-            found.push("`/metrics` is open to whoever reaches `http.bind`".to_owned());
+            found.push("`/metrics` is open to everybody who reaches `http.bind`".to_owned());
         }
         if self.checkpoints.file.is_none() {
-            let what = "whoever can write to the database can rewrite the event log unnoticed";
+            let what = "anybody who can write to the database can rewrite the event log unnoticed";
             found.push(format!("`checkpoints.file` is not set: {what}"));
         }
         if self.log.level == LogLevel::Off {
@@ -66,7 +65,7 @@ impl Settings {
         found
     }
 
-    /// Whether other machines can read `/metrics` without a key.
+    /// Returns true if other machines can read `/metrics` without a key.
     pub(super) fn is_metrics_open(&self) -> bool {
         self.metrics.public && !self.http.bind.ip().is_loopback()
     }
@@ -83,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_of_development_and_a_whole_production_leave_nothing_open() {
+    fn default_development_and_complete_production_settings_give_no_warning() {
         assert_eq!(from_environment(&[]).warnings(), [""; 0]);
         assert_eq!(with(&[]), [""; 0]);
     }
 
     #[test]
-    fn what_production_leaves_open_is_named() {
+    fn open_production_settings_are_warned_about() {
         let found = with(&[
             ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
             ("EINVOICE__RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
@@ -102,15 +101,15 @@ mod tests {
         insta::assert_snapshot!(found.join("\n"), @r"
         `rate_limit.requests_per_s` is 0: there is no limit
         `rate_limit.failed_auth_per_min` is 0: there is no limit
-        `/metrics` is open to whoever reaches `http.bind`
-        `checkpoints.file` is not set: whoever can write to the database can rewrite the event log unnoticed
+        `/metrics` is open to everybody who reaches `http.bind`
+        `checkpoints.file` is not set: anybody who can write to the database can rewrite the event log unnoticed
         `log.level` is off: neither failures nor failed sign-ins leave a trace
         `secrets.encryption_keys` still opens sealed secrets: run `einvoice secrets reseal`, then remove them
         ");
     }
 
     #[test]
-    fn what_development_leaves_open_is_named() {
+    fn open_development_settings_are_warned_about() {
         let found = from_environment(&[
             ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
             ("EINVOICE__SANDBOX__BIND", "0.0.0.0:9000"),

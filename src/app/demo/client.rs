@@ -1,4 +1,4 @@
-//! A client that shows each exchange: what was asked, the status, the message. Keys are not shown.
+//! A client that prints each exchange: the request, the status, the message. Keys are not printed.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ pub(super) struct Client {
     address: SocketAddr,
 }
 
-/// What came back.
+/// A response.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: Value,
@@ -25,7 +25,7 @@ impl Client {
         Ok(Self { http: http.map_err(|error| StartError::Demo(error.to_string()))?, address })
     }
 
-    /// Makes a call and shows it.
+    /// Makes a request and prints the exchange.
     pub(super) async fn call(
         &self,
         (method, path): (Method, &str),
@@ -49,7 +49,7 @@ impl Client {
     }
 }
 
-/// The sentence of an answer: Submit has it under `data`.
+/// The sentence of a response: Submit has it under `data`.
 fn said(body: &Value) -> &str {
     let text = |field: &str| body.get(field).and_then(Value::as_str);
     text("message").or_else(|| text("data")).unwrap_or_default()

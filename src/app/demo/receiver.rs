@@ -1,4 +1,4 @@
-//! A webhook endpoint on loopback that keeps what it is sent, signature and all.
+//! A webhook endpoint on loopback that keeps its requests, including signatures.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
 use crate::app::error::StartError;
 
-/// A notification as it came in.
+/// A notification as received.
 #[derive(Debug, Clone)]
 pub(super) struct Received {
     pub(super) id: String,

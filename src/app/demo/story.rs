@@ -1,4 +1,5 @@
-//! The story: each exchange with what must come back, then what the receiver and the authority must know.
+//! The steps of the demo: each exchange with the expected response, then the expected state of the receiver and
+//! the authority.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use crate::app::demo::buyer;
 use crate::app::demo::client::{Answer, Client};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
-use crate::app::first_start::{Accounts, BUSINESS_ID, SERVICE_ID, invoice};
+use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, invoice};
 use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::webhook::{Message, Secret};
 
 /// How long the notifications may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const INVOICE_NO: &str = "DEMO0001";
-/// What a receiver takes as present.
+/// The tolerance of a receiver for timestamps.
 const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// The events of the story, in their order.
+/// The expected events, in order.
 const EVENTS: [&str; 11] = [
     "invoice.created",
     "invoice.status-updated",
@@ -51,7 +52,7 @@ pub(super) struct Story {
 impl Story {
     pub(super) fn begin(
         address: SocketAddr,
-        accounts: &Accounts,
+        accounts: &DemoAccounts,
         authority: Arc<State>,
     ) -> Result<Self, StartError> {
         Ok(Self {
@@ -64,7 +65,7 @@ impl Story {
         })
     }
 
-    pub(super) async fn tell(&self) -> Result<(), StartError> {
+    pub(super) async fn run(&self) -> Result<(), StartError> {
         let secret = self.set_up_webhook().await?;
         let irn = self.create_and_approve().await?;
         let buyer = self.onboard_buyer().await?;
@@ -109,7 +110,8 @@ impl Story {
         Ok(())
     }
 
-    /// The buyer's acknowledgement is the receipt: confirmed again, the authority says so in its own words.
+    /// The buyer's acknowledgement is the receipt: when it is confirmed again, the authority says so in its own
+    /// words.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
         self.taxpayer((Method::PATCH, &receipt), None, 200).await?;
@@ -138,7 +140,7 @@ impl Story {
         Ok(())
     }
 
-    /// The authority must have signed once, whatever happened on the way.
+    /// The authority must have signed exactly once.
     fn check_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let sheet = self.authority.invoice(irn);
         let sheet =

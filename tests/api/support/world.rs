@@ -221,7 +221,7 @@ impl World {
 
 async fn serve(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>) {
     let application = Application::build(&settings).await.unwrap();
-    let sandbox = application.house().sandbox.as_ref().unwrap();
+    let sandbox = application.app().sandbox.as_ref().unwrap();
     let (root, authority) = (sandbox.base_url(), Arc::clone(sandbox.state()));
     tell.send((application.address(), root, authority, application.handle())).unwrap();
     application.run_until_stopped().await.unwrap();

@@ -1,4 +1,4 @@
-//! The authority of this process: the client of the settings, or the embedded simulator and a client of it.
+//! The connection to the authority: a client of the remote one, or the embedded simulator with a client of it.
 
 use std::fs;
 use std::path::Path;
@@ -12,19 +12,19 @@ use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::config::{AuthorityMode, Settings};
 use crate::domain::kernel::clock::SharedClock;
 
-/// Of the embedded simulator, until `/sandbox/seed` says another.
+/// The seed of the embedded simulator until `/sandbox/seed` changes it.
 const SEED: u64 = 1;
 
-/// The way to the authority, and what comes with it.
-pub(super) struct Upstream {
+/// The client of the authority, its key file, and the simulator if it is embedded.
+pub(super) struct AuthorityConnection {
     pub(super) authority: Authority,
-    /// Without keys the provisional QR codes stay.
+    /// Without keys QR codes stay provisional.
     pub(super) keys: Option<CryptoKeys>,
     pub(super) sandbox: Option<Sandbox>,
 }
 
-impl Upstream {
-    pub(super) async fn reach(settings: &Settings, clock: &SharedClock) -> Result<Self, StartError> {
+impl AuthorityConnection {
+    pub(super) async fn connect(settings: &Settings, clock: &SharedClock) -> Result<Self, StartError> {
         let sandbox = match settings.authority.mode {
             AuthorityMode::Sandbox => {
                 Some(start_sandbox(settings, settings.sandbox.bind.to_string(), SEED).await?)
@@ -37,8 +37,11 @@ impl Upstream {
     }
 }
 
-/// A client of a remote authority; none where the authority is embedded in another process.
-pub(super) fn remote(settings: &Settings, clock: &SharedClock) -> Result<Option<Authority>, StartError> {
+/// Returns a client of a remote authority; `None` if the authority is embedded in another process.
+pub(super) fn remote_client(
+    settings: &Settings,
+    clock: &SharedClock,
+) -> Result<Option<Authority>, StartError> {
     match settings.authority.mode {
         AuthorityMode::Sandbox => Ok(None),
         AuthorityMode::Remote => client(settings, None, clock).map(Some),
@@ -74,7 +77,7 @@ pub(super) async fn start_sandbox(
     started.await.map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
 }
 
-/// The platform's keys for QR codes; the simulator has its own.
+/// Returns the authority's keys for QR codes; the simulator has its own.
 fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<CryptoKeys>, StartError> {
     let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
         (_, Some(path)) => {
@@ -116,7 +119,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().display().to_string();
         let clock: SharedClock = Arc::new(SystemClock);
-        for (variable, said) in [
+        for (variable, expected) in [
             (
                 "EXTRA_CA_FILE",
                 format!("the file {path} of authority.extra_ca_file holds no readable PEM certificate"),
@@ -136,8 +139,8 @@ mod tests {
             ];
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let settings = Settings::load(None, pairs.into_iter()).unwrap();
-            let error = Upstream::reach(&settings, &clock).await.err().unwrap();
-            assert_eq!(error.to_string(), said);
+            let error = AuthorityConnection::connect(&settings, &clock).await.err().unwrap();
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

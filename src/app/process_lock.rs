@@ -1,5 +1,5 @@
-//! Whether this process is the only one that serves an embedded database. Then the leases it finds there are of
-//! a process that has died, and what that was at can go on at once instead of when the leases end.
+//! A lock file that shows that this process alone serves an embedded database. Leases found there then belong to a dead
+//! process, and their work can continue at once instead of after they expire.
 
 use std::fs::File;
 
@@ -12,14 +12,14 @@ use crate::store::lanes::leases;
 
 const LOCK_FILE: &str = "serve.lock";
 
-/// Held for as long as the process serves; the system lets go of it however the process ends.
-pub(super) struct Sole {
+/// Held while the process serves; the operating system releases it however the process ends.
+pub(super) struct ProcessLock {
     _lock: File,
 }
 
-impl Sole {
-    /// None where others may serve the same database.
-    pub(super) async fn claim(settings: &Settings, store: &Store) -> Result<Option<Self>, StartError> {
+impl ProcessLock {
+    /// Returns `None` if other processes may serve the same database.
+    pub(super) async fn acquire(settings: &Settings, store: &Store) -> Result<Option<Self>, StartError> {
         if !settings.database.url.expose_secret().is_empty() {
             return Ok(None);
         }

@@ -1,0 +1,199 @@
+//! The actors that run for the life of the process: dispatchers of runs and deliveries, periodic work, and the janitor.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::Addr;
+use jiff::SignedDuration;
+
+use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
+use crate::actors::clock_watch::{ClockActor, ClockWatch};
+use crate::actors::delivery::{DeliveryDeps, WebhookActors};
+use crate::actors::dispatch::{DispatcherActor, Duty, Isolation};
+use crate::actors::inbound::PullActor;
+use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
+use crate::actors::outage::{Crier, OutageActor, Watch};
+use crate::actors::pipeline::{Gear, PipelineActors};
+use crate::actors::reconciliation::ReconcilerActor;
+use crate::actors::reference::SnapshotActor;
+use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask};
+use crate::actors::supervision::{ActorKind, watchdog};
+use crate::actors::sweeper::{Broom, SweeperActor};
+use crate::actors::verification::{Verifier, VerifierActor};
+use crate::actors::{delivery as delivery_pool, pipeline};
+use crate::app::composition::BuildContext;
+use crate::store::lanes::LaneKind;
+
+/// How often the janitor runs.
+const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
+/// How long an actor that gave up stays down before it may restart: the window of its restart budget.
+const RESTART_PAUSE: Duration = Duration::from_mins(1);
+/// Concurrent endpoints of a process.
+const MAX_ENDPOINTS: usize = 2_048;
+/// Lanes claimed at a time. Runs are claimed in turns between taxpayers, a part of the statement for each.
+const RUNS_PER_CLAIM: usize = 32;
+const ENDPOINTS_PER_CLAIM: usize = 256;
+
+/// Periodic actors that are started before the rest.
+pub(super) struct PeriodicActors {
+    pub(super) snapshot: Addr<SnapshotActor>,
+    pub(super) transit: Addr<PullActor>,
+    pub(super) reconciler: Addr<ReconcilerActor>,
+}
+
+/// The actors that run for the life of the process.
+pub(super) struct BackgroundActors {
+    pub(super) runs: Arc<PipelineActors>,
+    pub(super) endpoints: Arc<WebhookActors>,
+    pub(super) key_usage: Arc<KeyUsage>,
+    _dispatchers: [Addr<DispatcherActor>; 2],
+    _snapshot: Addr<SnapshotActor>,
+    _transit: Addr<PullActor>,
+    _reconciler: Addr<ReconcilerActor>,
+    _sweeper: Addr<SweeperActor>,
+    _clock_watch: Addr<ClockActor>,
+    _outages: Addr<OutageActor>,
+    _key_usage_actor: Addr<KeyUsageActor>,
+    _checkpoints: Option<Addr<CheckpointActor>>,
+    _verifier: Addr<VerifierActor>,
+    _janitor: Addr<Janitor>,
+}
+
+impl BackgroundActors {
+    pub(super) fn start(
+        context: &BuildContext<'_>,
+        gear: Gear,
+        delivery: &Arc<DeliveryDeps>,
+        periodic: PeriodicActors,
+        checkpointer: Option<Checkpointer>,
+    ) -> Self {
+        let BuildContext { settings, store, clock, tree, arbiters, wakers, .. } = context;
+        let isolation = Isolation::default();
+        let duty = |kind, concurrency_max, claim_max, wake: &Arc<_>| Duty {
+            kind,
+            owner: context.owner.clone(),
+            lease: context.lease,
+            concurrency_max,
+            claim_max,
+            wake: Arc::clone(wake),
+            isolation: isolation.clone(),
+        };
+        let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &wakers.runs);
+        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
+        let endpoints = duty(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &wakers.endpoints);
+        let (endpoint_dispatcher, endpoints) =
+            delivery_pool::dispatcher(Arc::clone(delivery), endpoints, tree, arbiters);
+        let key_usage = Arc::<KeyUsage>::default();
+        let key_usage_actor =
+            KeyUsageActor::start(Arc::clone(&key_usage), (store.clone(), clock.clone()), tree, arbiters);
+        let sweeper = Broom { store: store.clone(), clock: clock.clone() };
+        let clock_watch = ClockWatch { store: store.clone(), clock: clock.clone(), lease: context.lease };
+        let tasks = janitor_tasks(context, &runs, &endpoints);
+        Self {
+            _dispatchers: [
+                run_dispatcher.start(tree, arbiters, ActorKind::Pipeline),
+                endpoint_dispatcher.receiving(&wakers.pool).start(tree, arbiters, ActorKind::Webhook),
+            ],
+            runs,
+            endpoints,
+            key_usage,
+            _snapshot: periodic.snapshot,
+            _transit: periodic.transit,
+            _reconciler: periodic.reconciler,
+            _sweeper: sweeper.start(tree, arbiters),
+            _clock_watch: clock_watch.start(tree, arbiters),
+            _outages: context.outages(),
+            _key_usage_actor: key_usage_actor,
+            _checkpoints: context.checkpoints(checkpointer),
+            _verifier: context.verifier().start(tree, arbiters),
+            _janitor: janitor::start(tree, arbiters, JANITOR_INTERVAL, tasks),
+        }
+    }
+}
+
+impl BuildContext<'_> {
+    /// Starts periodic checkpoints, unless the interval is 0 (on demand only).
+    fn checkpoints(&self, checkpointer: Option<Checkpointer>) -> Option<Addr<CheckpointActor>> {
+        let every_s = self.settings.checkpoints.every_s;
+        let every = Duration::from_secs(every_s);
+        let checkpointer = checkpointer.filter(|_| every_s > 0)?;
+        Some(checkpointer.start(every, &self.tree, &self.arbiters))
+    }
+
+    fn verifier(&self) -> Verifier {
+        let entity_id = &self.settings.authority.entity_id;
+        Verifier {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            authority: self.authority.clone(),
+            clock: self.clock.clone(),
+            entity_id: (!entity_id.is_empty()).then(|| entity_id.clone()),
+            owner: self.owner.clone(),
+            lease: self.lease,
+        }
+    }
+
+    /// Starts the detection of outages and their notifications.
+    fn outages(&self) -> Addr<OutageActor> {
+        let clear_after = i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
+        let watch = Watch {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            quiet: SignedDuration::from_secs(clear_after),
+        };
+        let crier = Crier {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            owner: self.owner.clone(),
+            lease: self.lease,
+        };
+        OutageActor::start((watch, self.authority.clone()), crier, &self.tree, &self.arbiters)
+    }
+}
+
+/// The janitor's tasks: passivates idle actors, restarts actors that gave up after a pause, and reports actors that
+/// spend too long on one batch.
+fn janitor_tasks(
+    context: &BuildContext<'_>,
+    runs: &Arc<PipelineActors>,
+    endpoints: &Arc<WebhookActors>,
+) -> Vec<PeriodicTask> {
+    let settings = context.settings;
+    let (idle, active_max) = (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
+    let (taxpayers, runs, endpoints) =
+        (Arc::clone(&context.taxpayers), Arc::clone(runs), Arc::clone(endpoints));
+    let tree = context.tree.clone();
+    let external_timeout = Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
+    vec![
+        Box::new(move |now: Instant| {
+            taxpayers.registry().passivate_idle(now, idle, active_max);
+            runs.passivate_idle(now, JANITOR_INTERVAL, active_max);
+            endpoints.passivate_idle(now, idle, active_max);
+            taxpayers.registry().allow_restart(now, RESTART_PAUSE);
+            runs.allow_restart(now, RESTART_PAUSE);
+            endpoints.allow_restart(now, RESTART_PAUSE);
+        }),
+        Box::new(move |now| {
+            watchdog::scan(&tree, |kind| watchdog_limits(kind, external_timeout), now);
+        }),
+    ]
+}
+
+/// Returns how long an actor may spend on one batch. A batch may wait for one external call and retry it once; calls to
+/// the authority may also wait as long in its queue.
+fn watchdog_limits(kind: ActorKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
+    match kind {
+        ActorKind::Pipeline => watchdog::WatchdogLimits {
+            busy_after: external_timeout.saturating_mul(2),
+            stuck_after: external_timeout.saturating_mul(5),
+        },
+        ActorKind::Webhook => watchdog::WatchdogLimits {
+            busy_after: external_timeout,
+            stuck_after: external_timeout.saturating_mul(3),
+        },
+        ActorKind::Taxpayer | ActorKind::Reference | ActorKind::Inbound | ActorKind::Janitor => {
+            watchdog::WatchdogLimits::default()
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! The composition root: builds store, authority and actors from the settings. `App` owns every part, because dropping
+//! one would stop it; `close` stops them in order.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use sandbox::Sandbox;
+use secrecy::ExposeSecret;
+
+use crate::actors::delivery::{DeliveryDeps, TokenCache};
+use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
+use crate::actors::key_usage::KeyUsage;
+use crate::actors::pipeline::Gear;
+use crate::actors::pipeline::backlog::Backlog;
+use crate::actors::pipeline::door::Pipeline;
+use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule as ReconcilerSchedule};
+use crate::actors::reference::Snapshot;
+use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
+use crate::actors::taxpayer::TaxpayerDeps;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::wake::Wakers;
+use crate::app::authority_connection::{AuthorityConnection, retry_policy};
+use crate::app::background_actors::{BackgroundActors, PeriodicActors};
+use crate::app::checkpoint::checkpointer;
+use crate::app::error::StartError;
+use crate::app::process_lock::ProcessLock;
+use crate::authority::{Authority, CryptoKeys};
+use crate::config::{Environment, Settings};
+use crate::domain::events::endpoint_health::CircuitPolicy;
+use crate::domain::kernel::clock::{SharedClock, SystemClock, new_id};
+use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::reference::catalog::SharedCatalog;
+use crate::store::db::connections::{PoolSettings, Store};
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::Vault;
+use crate::store::lanes::leases;
+use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
+
+/// Bytes read of an endpoint's response.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a command-line call waits for a busy SQLite database.
+const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
+
+/// The parts of a running process.
+pub struct App {
+    pub store: Store,
+    pub authority: Authority,
+    pub catalog: SharedCatalog,
+    pub clock: SharedClock,
+    pub tree: Tree,
+    pub taxpayers: Arc<TaxpayerHandle>,
+    pub pipeline: Arc<Pipeline>,
+    pub inbound: Arc<Inbound>,
+    pub reconciliations: Arc<Reconciliations>,
+    pub webhook_urls: AddressPolicy,
+    pub delivery: Arc<DeliveryDeps>,
+    pub sandbox: Option<Sandbox>,
+    arbiters: Arc<Arbiters>,
+    background: BackgroundActors,
+    /// The name of this process in its leases.
+    owner: String,
+    _process_lock: Option<ProcessLock>,
+}
+
+/// The parts that most actors are built from.
+pub(super) struct BuildContext<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) store: Store,
+    pub(super) clock: SharedClock,
+    pub(super) authority: Authority,
+    pub(super) taxpayers: Arc<TaxpayerHandle>,
+    pub(super) wakers: Wakers,
+    pub(super) tree: Tree,
+    pub(super) arbiters: Arc<Arbiters>,
+    /// The name of this process in its leases.
+    pub(super) owner: String,
+    pub(super) lease: Duration,
+}
+
+/// Opens the database of the settings and brings its schema up to date.
+pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
+    open_with(settings, &pool_settings(settings)).await
+}
+
+/// The same for a command-line call. It waits longer for the database, because a running service may be writing.
+pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
+    open_with(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) }).await
+}
+
+async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
+    let opened = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await;
+    let store = opened.map_err(|source| open_error(settings, source))?;
+    store.migrate().await.map_err(|source| open_error(settings, source))?;
+    Ok(store)
+}
+
+/// Names the database without the credentials of its URL.
+fn open_error(settings: &Settings, source: StoreError) -> StartError {
+    StartError::Database { place: settings.database_place(), source }
+}
+
+fn pool_settings(settings: &Settings) -> PoolSettings {
+    let database = &settings.database;
+    PoolSettings {
+        writers_max: database.writer_connections_max,
+        readers_max: database.reader_connections_max,
+        lock_timeout: Duration::from_secs(database.lock_timeout_s),
+        statement_timeout: Duration::from_secs(database.statement_timeout_s),
+        idle_in_transaction_timeout: Duration::from_secs(database.idle_in_transaction_timeout_s),
+        ..PoolSettings::default()
+    }
+}
+
+/// Opens the database of the settings without migrating it.
+pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
+    let (url, pools) = (settings.database_url(), pool_settings(settings));
+    let opened = Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await;
+    opened.map_err(|source| open_error(settings, source))
+}
+
+fn vault(settings: &Settings) -> Result<Vault, StartError> {
+    let secrets = &settings.secrets;
+    let old = secrets.encryption_keys.iter().map(ExposeSecret::expose_secret);
+    Ok(Vault::new(secrets.encryption_key.expose_secret())?.with_old(old)?)
+}
+
+impl App {
+    pub async fn build(settings: &Settings) -> Result<Self, StartError> {
+        assert_unwinding().map_err(StartError::Panics)?;
+        install_hook();
+        let clock: SharedClock = Arc::new(SystemClock);
+        let store = open_store(settings).await?;
+        let process_lock = ProcessLock::acquire(settings, &store).await?;
+        let AuthorityConnection { authority, keys, sandbox } =
+            AuthorityConnection::connect(settings, &clock).await?;
+        let tree = Tree::new(clock.clone());
+        let arbiters = Arc::new(Arbiters::start(std::thread::available_parallelism().map_or(1, Into::into)));
+        let wakers = Wakers::default();
+        let taxpayer_deps = taxpayer_deps(settings, &store, &clock, &wakers);
+        let taxpayers =
+            Arc::new(TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, command_limits(settings)));
+        let context = BuildContext {
+            settings,
+            store,
+            clock,
+            authority,
+            taxpayers,
+            wakers,
+            tree,
+            arbiters,
+            owner: new_id().to_string(),
+            lease: Duration::from_secs(settings.cluster.lease_s),
+        };
+        let pipeline = context.pipeline();
+        let catalog = SharedCatalog::default();
+        let snapshot = context.reference_snapshot(&catalog);
+        let fresh_for = snapshot.begin(sandbox.is_some()).await?;
+        let webhook_urls = webhook_addresses(settings);
+        let delivery = Arc::new(context.delivery(&webhook_urls)?);
+        let gear = context.gear(&pipeline, keys, &delivery);
+        let inbound = context.inbound();
+        let reconciliations = reconciliations(settings, &context.store, &context.clock);
+        let (tree, arbiters) = (&context.tree, &context.arbiters);
+        let snapshot = snapshot.start(tree, arbiters, fresh_for);
+        let transit = context.transit_poller(&inbound).await?.start(tree, arbiters);
+        let reconciler = context.reconciler(&reconciliations).await?.start(tree, arbiters);
+        let checkpointer = checkpointer(settings, &context.store, &context.clock)?;
+        let periodic = PeriodicActors { snapshot, transit, reconciler };
+        let background = BackgroundActors::start(&context, gear, &delivery, periodic, checkpointer);
+        let BuildContext { store, clock, authority, taxpayers, tree, arbiters, owner, .. } = context;
+        Ok(Self {
+            store,
+            authority,
+            catalog,
+            clock,
+            tree,
+            taxpayers,
+            pipeline: Arc::new(pipeline),
+            inbound,
+            reconciliations,
+            webhook_urls,
+            delivery,
+            sandbox,
+            arbiters,
+            background,
+            owner,
+            _process_lock: process_lock,
+        })
+    }
+
+    /// Returns the recorded uses of API keys that are not written yet.
+    pub(super) fn key_usage(&self) -> Arc<KeyUsage> {
+        Arc::clone(&self.background.key_usage)
+    }
+
+    /// Stops the parts in order. Work in flight may finish within `drain_max`; queued work stays in the database.
+    pub async fn close(self, drain_max: Duration) {
+        self.background.runs.close();
+        self.delivery.close();
+        let taxpayers = self.taxpayers.registry();
+        let ends_at = Instant::now() + drain_max;
+        let left = || ends_at.saturating_duration_since(Instant::now());
+        let drained = self.background.runs.drain(left()).await
+            & self.background.endpoints.drain(left()).await
+            & taxpayers.drain(left()).await;
+        if !drained {
+            tracing::warn!("some work did not finish in time; it will continue at the next start");
+        }
+        self.background.endpoints.close();
+        taxpayers.close();
+        self.arbiters.stop();
+        if !self.arbiters.join().await {
+            tracing::warn!("the actor threads did not stop cleanly");
+        }
+        if let Err(error) = release_leases(&self.store, &self.owner).await {
+            tracing::warn!(%error, "failed to release leases; they will expire");
+        }
+        self.store.close().await;
+        if let Some(sandbox) = self.sandbox {
+            sandbox.stop().await;
+        }
+    }
+}
+
+impl BuildContext<'_> {
+    fn pipeline(&self) -> Pipeline {
+        Pipeline {
+            taxpayers: Arc::clone(&self.taxpayers),
+            store: self.store.clone(),
+            authority: self.authority.clone(),
+            waiters: self.wakers.waiters.clone(),
+            backlog: Backlog::new(self.store.clone(), self.authority.clone(), self.clock.clone()),
+        }
+    }
+
+    fn reference_snapshot(&self, catalog: &SharedCatalog) -> Snapshot {
+        Snapshot {
+            store: self.store.clone(),
+            authority: self.authority.clone(),
+            catalog: catalog.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
+    fn gear(&self, pipeline: &Pipeline, keys: Option<CryptoKeys>, delivery: &DeliveryDeps) -> Gear {
+        Gear {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            authority: self.authority.clone(),
+            keys,
+            retry: retry_policy(self.settings),
+            clock: self.clock.clone(),
+            pace: Arc::clone(&pipeline.backlog.pace),
+            incidents: Arc::clone(&delivery.incidents),
+        }
+    }
+
+    fn inbound(&self) -> Arc<Inbound> {
+        Arc::new(Inbound::new(
+            self.store.clone(),
+            Arc::clone(&self.taxpayers),
+            self.authority.clone(),
+            self.settings.accounts.verification,
+        ))
+    }
+
+    /// Returns the poller of the authority's transit list. Its first poll is due at once.
+    async fn transit_poller(&self, inbound: &Arc<Inbound>) -> Result<Pull, StartError> {
+        let schedule = PullSchedule {
+            every: Duration::from_secs(self.settings.authority.pull_every_s),
+            owner: self.owner.clone(),
+            lease: self.lease,
+        };
+        let poller = Pull::new(Arc::clone(inbound), self.clock.clone(), schedule);
+        poller.appoint().await?;
+        Ok(poller)
+    }
+
+    /// Returns the reconciler. Its first round is due at once.
+    async fn reconciler(&self, reconciliations: &Arc<Reconciliations>) -> Result<Reconciler, StartError> {
+        let schedule = ReconcilerSchedule { owner: self.owner.clone(), ..reconciler_schedule(self.settings) };
+        let reconciler = Reconciler::new(
+            (self.store.clone(), self.clock.clone()),
+            Arc::clone(&self.taxpayers),
+            self.authority.clone(),
+            schedule,
+            Arc::clone(reconciliations),
+        );
+        reconciler.appoint().await?;
+        Ok(reconciler)
+    }
+
+    fn delivery(&self, urls: &AddressPolicy) -> Result<DeliveryDeps, StartError> {
+        let webhooks = &self.settings.webhooks;
+        let timeout = Duration::from_secs(webhooks.timeout_s);
+        Ok(DeliveryDeps {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
+            tokens: TokenCache::default(),
+            schedule: Schedule::new(
+                webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect(),
+            ),
+            circuit: CircuitPolicy {
+                open_after: Duration::from_secs(webhooks.circuit_open_after_s),
+                probe_interval_max: Duration::from_secs(webhooks.circuit_probe_max_s),
+                disable_after: Duration::from_secs(webhooks.disable_after_s),
+            },
+            max_concurrent: webhooks.max_concurrent_per_endpoint,
+            wakeups: self.wakers.couriers.clone(),
+            is_closing: AtomicBool::new(false),
+            clock: self.clock.clone(),
+            incidents: Arc::default(),
+        })
+    }
+}
+
+/// Releases the leases of work that was in flight when the actor threads, and their connections, stopped. It did not
+/// end the process, so the next start does not count it as a crash.
+async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
+    store.renew_writers().await?;
+    leases::release_owned_by(store, owner).await
+}
+
+/// The addresses that webhooks may be sent to.
+fn webhook_addresses(settings: &Settings) -> AddressPolicy {
+    let wants_ports = settings.environment == Environment::Production;
+    AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
+}
+
+/// The dependencies of taxpayer actors.
+pub(super) fn taxpayer_deps(
+    settings: &Settings,
+    store: &Store,
+    clock: &SharedClock,
+    wakers: &Wakers,
+) -> TaxpayerDeps {
+    TaxpayerDeps {
+        store: store.clone(),
+        clock: clock.clone(),
+        wakers: wakers.clone(),
+        deadlines: deadlines(settings),
+        verification: settings.accounts.verification,
+    }
+}
+
+/// The deadline of each invoice category.
+fn deadlines(settings: &Settings) -> DeadlinePolicy {
+    let given = &settings.deadlines;
+    DeadlinePolicy {
+        b2b: Duration::from_hours(given.b2b_h),
+        b2c: Duration::from_hours(given.b2c_h),
+        b2g: Duration::from_hours(given.b2g_h),
+        offset: settings.authority.utc_offset,
+    }
+}
+
+pub(super) fn reconciliations(
+    settings: &Settings,
+    store: &Store,
+    clock: &SharedClock,
+) -> Arc<Reconciliations> {
+    Arc::new(Reconciliations::new(store.clone(), clock.clone(), settings.authority.utc_offset))
+}
+
+/// The schedule of reconciliations; its owner is a new name.
+pub(super) fn reconciler_schedule(settings: &Settings) -> ReconcilerSchedule {
+    let rhythm = match settings.reconcile.every_s {
+        0 => Rhythm::OnDemand,
+        every_s => Rhythm::Every(Duration::from_secs(every_s)),
+    };
+    ReconcilerSchedule {
+        rhythm,
+        days: settings.reconcile.days,
+        zone: settings.authority.utc_offset,
+        owner: new_id().to_string(),
+        lease: Duration::from_secs(settings.cluster.lease_s),
+    }
+}
+
+fn command_limits(settings: &Settings) -> AdmissionLimits {
+    AdmissionLimits {
+        per_key_max: settings.taxpayers.commands_per_taxpayer_max,
+        process_max: settings.taxpayers.commands_max,
+        ..AdmissionLimits::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn open_failure(url: String) -> String {
+        let variable = ("EINVOICE__DATABASE__URL".to_owned(), url);
+        let key = (
+            "EINVOICE__SECRETS__ENCRYPTION_KEY".to_owned(),
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".into(),
+        );
+        let settings = Settings::load(None, [variable, key].into_iter()).unwrap();
+        open_store(&settings).await.unwrap_err().to_string()
+    }
+
+    #[actix_web::test]
+    async fn a_database_that_cannot_be_opened_is_named_without_its_password() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("nowhere").join("einvoice.db");
+        let expected = format!("the database {} cannot be opened", file.display());
+        assert_eq!(open_failure(format!("sqlite://{}", file.display())).await, expected);
+        let server = open_failure("postgres://user:s3cret@127.0.0.1:9/einvoice".to_owned()).await;
+        assert_eq!(server, "the database 127.0.0.1:9/einvoice cannot be opened");
+    }
+}
