@@ -22,7 +22,7 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its key. Accounts are made on the command line alone.
+/// Adds an integrator with its key. Accounts are created on the command line only.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -47,7 +47,7 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Gives an integrator another key; the old one is refused at once.
+/// Replaces an integrator's key. The old one is refused at once.
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,
@@ -59,7 +59,7 @@ pub async fn replace_integrator_key(
     tx.commit().await
 }
 
-/// A change of the keys of an account: who makes it, why and when.
+/// A change of the keys of an account, with its author, reason and time.
 #[derive(Debug, Clone)]
 pub struct KeyChange {
     pub owner: KeyOwner,
@@ -68,7 +68,7 @@ pub struct KeyChange {
     pub now: Timestamp,
 }
 
-/// How many keys were taken back.
+/// The number of revoked keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revocation {
     pub revoked: u64,
@@ -86,7 +86,7 @@ impl KeyChange {
     }
 }
 
-/// Gives an integrator or an operator a new key, with its entry in the audit; none where there is no such account.
+/// Rotates the key of an integrator or an operator and audits it. Returns `None` if there is no such account.
 pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Result<Option<()>, StoreError> {
     let tx = store.begin().await?;
     if !lock(&tx, change.owner).await? {
@@ -99,8 +99,8 @@ pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Resul
     Ok(Some(()))
 }
 
-/// Takes all keys of an account back and, where it is wanted, those of an integrator's taxpayers, with an entry in the
-/// audit; none where there is no such account.
+/// Revokes all keys of an account, optionally with those of an integrator's taxpayers, and audits it. Returns
+/// `None` if there is no such account.
 pub async fn revoke_keys(
     store: &Store,
     change: KeyChange,
@@ -137,7 +137,7 @@ async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
     })
 }
 
-/// A page of the accounts of a kind with their keys, in the order of their ids, and how many there are.
+/// Loads a page of the accounts of a kind with their keys, by id, and the total.
 pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHolder>, u64), StoreError> {
     let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
         KeyKind::Operator => {
@@ -166,7 +166,7 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
     Ok(found.map(|row| IntegratorId(row.id)))
 }
 
-/// Whether any integrator exists: a database without one is new.
+/// True if any integrator exists; a database without one is new.
 pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }

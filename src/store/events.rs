@@ -1,4 +1,4 @@
-//! The event log: appended to in the transaction of the change, read in the order of its numbers.
+//! The event log: appended in the transaction of the change, read in order.
 
 pub mod checkpoint_file;
 pub mod event_row;
@@ -23,10 +23,10 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
-/// Bytes of the events of a part of the feed.
+/// The maximum size in bytes of the events on a page of the feed.
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
-/// The end of a taxpayer's log.
+/// The head of a taxpayer's log.
 pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<LogHead, StoreError> {
     let last = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -36,7 +36,7 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
     Ok(last.map_or_else(LogHead::default, |event| LogHead { sequence: event.sequence, hash: event.hash }))
 }
 
-/// The ends of these taxpayers' logs; taxpayers without events are left out.
+/// The heads of these taxpayers' logs, without those that have no events.
 pub async fn heads(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -47,8 +47,7 @@ pub async fn heads(
     chain_heads(store, &given, last, json(&taxpayers)).await
 }
 
-/// The events with these numbers, one a taxpayer, with the hashes that they have now; those that are not there are left
-/// out.
+/// Loads the present hash of one event of each taxpayer. Missing events are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -86,7 +85,7 @@ pub async fn append(tx: &Transaction, events: &[Event]) -> Result<(), StoreError
     Ok(())
 }
 
-/// The events of a taxpayer after a number, in order.
+/// Loads the events of a taxpayer after a sequence, in order.
 pub async fn owned_by_after(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -103,8 +102,8 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// A part of the feed: at most so many events after a number, and whether there are more. An event may be as
-/// large as the invoice it carries; of many large ones fewer come.
+/// Loads a page of the feed: up to `limit` events after a sequence, and whether there are more. Events can be
+/// as large as their invoices, so a page may hold fewer.
 pub async fn part_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -127,7 +126,7 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// How many of the first events stay below the size of a part; one always does.
+/// The number of first events that fit on a page; at least one.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -135,20 +134,6 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     });
     let (fit, all) = sums.fold((0, 0), |(fit, all), sum| (fit + usize::from(sum <= PART_BYTES_MAX), all + 1));
     fit.max(all.min(1))
-}
-
-/// The events with these numbers.
-pub async fn owned_by_with_sequences(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    sequences: Vec<i64>,
-) -> Result<Vec<Event>, StoreError> {
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::Sequence.is_in(sequences))
-        .all(store.reader())
-        .await?;
-    rows.into_iter().map(Event::try_from).collect()
 }
 
 /// Returns the sequence of the event at a position; for a moment past the last event, one beyond the log.
@@ -178,7 +163,7 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Of these IRNs, by any of their spellings, those of which an event of this kind tells.
+/// Returns those of these IRNs, in any spelling, that have an event of this kind.
 pub async fn irns_told_of(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -201,7 +186,8 @@ pub async fn irns_told_of(
     Ok(told.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// Whether a command has left an event: how an interrupted commit is told from one that never was.
+/// True if one of these commands has written an event. Distinguishes an interrupted commit from one that
+/// never happened.
 pub async fn any_of_commands(
     tx: &Transaction,
     taxpayer: TaxpayerId,

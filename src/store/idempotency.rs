@@ -1,6 +1,6 @@
-//! Keys of requests that were carried out. The row is written in the transaction of the change, so there is
-//! none without the other, and its primary key decides who was first; nothing is written when a request
-//! begins, so a process that dies locks nobody out. An expired row is as good as none.
+//! Idempotency keys of processed requests. The row is written in the transaction of the change, so neither
+//! exists without the other, and its primary key decides which request was first. Nothing is written when a
+//! request begins, so a crash locks nobody out. An expired row counts as absent.
 
 pub mod idempotency_row;
 
@@ -15,24 +15,24 @@ use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::idempotency_row::{Column, Entity, Model};
 
-/// What is known of a key that is taken.
+/// A stored idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     pub fingerprint: String,
-    /// None where the answer held a secret and was not kept.
+    /// None if the response held a secret and was not stored.
     pub answer: Option<StoredResponse>,
 }
 
-/// A key that a command has taken, with the answer that is to be given again.
+/// A key taken by a command, with the response for repeats.
 #[derive(Debug, Clone)]
 pub struct KeyEntry {
     pub claim: IdempotencyClaim,
-    /// None where no command of a taxpayer's books stands behind it.
+    /// None if no taxpayer command produced it.
     pub command_id: Option<CommandId>,
     pub answer: Option<StoredResponse>,
 }
 
-/// What is known of a claim's key, if it is taken.
+/// Finds the key of a claim, if it is taken.
 pub async fn find(
     store: &Store,
     claim: &IdempotencyClaim,
@@ -49,7 +49,7 @@ pub async fn find(
     Ok(Some(StoredKey { fingerprint: row.fingerprint, answer }))
 }
 
-/// The ids among these claims' whose keys are taken.
+/// Returns the ids of those claims whose keys are taken.
 pub(crate) async fn taken(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
@@ -68,7 +68,7 @@ pub(crate) async fn taken(
     Ok(rows.all(tx).await?)
 }
 
-/// Takes the keys of these entries; a duplicate when somebody has taken one of them since.
+/// Takes the keys of these entries. Fails with a duplicate if one was taken since.
 pub(crate) async fn keep(
     store: &Store,
     tx: &Transaction,
@@ -110,7 +110,8 @@ fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     })
 }
 
-/// Takes a key for an answer that changed no books. Whoever took it meanwhile keeps it.
+/// Takes a key for a response without a taxpayer command. If another request took it meanwhile, that one
+/// stays.
 pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[entry], now).await {
@@ -120,7 +121,8 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// Whether one of these commands took its key: how an interrupted commit is told from one that never was.
+/// True if one of these commands took its key. Distinguishes an interrupted commit from one that never
+/// happened.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
@@ -137,7 +139,7 @@ pub(crate) async fn any_of_commands(
     Ok(found.is_some())
 }
 
-/// Deletes expired keys, the oldest first and so many at most; whether there may be more.
+/// Deletes expired keys, oldest first, up to a limit. Returns whether there may be more.
 pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let mut oldest = Entity::find()
         .select_only()

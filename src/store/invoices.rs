@@ -35,7 +35,7 @@ pub struct InvoiceNames {
 }
 
 impl InvoiceNames {
-    /// Adds a `unique_no`; `None` when no invoice can have it.
+    /// Adds a `unique_no`; `None` if no invoice can have it.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
             UniqueNoType::PortalId => self.ids.push(text.parse().ok()?),
@@ -47,7 +47,7 @@ impl InvoiceNames {
         Some(())
     }
 
-    /// The finders, few names of each kind together.
+    /// The queries, each with a few identifiers of every kind.
     fn finders(&self, taxpayer: TaxpayerId) -> Vec<Vec<Select<Entity>>> {
         let mut ids = portions(&self.ids);
         let mut numbers = portions(&self.numbers);
@@ -73,7 +73,7 @@ fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
     Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
 }
 
-/// The invoices of a taxpayer that have any of these names.
+/// Loads the invoices of a taxpayer with any of these identifiers.
 pub async fn owned_by_with_names(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -114,7 +114,7 @@ pub async fn owned_by_with_id(
         .transpose()
 }
 
-/// Writes invoices as they are now, new and changed ones alike.
+/// Writes the current state of invoices, new and changed ones alike.
 pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
     for chunk in portions(invoices) {
         let rows = chunk.iter().map(|invoice| Model::from(*invoice).into_active_model());
@@ -128,7 +128,7 @@ pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreEr
     Ok(())
 }
 
-/// The columns an update may change; the others are what the invoice is known by.
+/// The columns that an update can change. The others identify the invoice.
 const CHANGING: [Column; 20] = [
     Column::Category,
     Column::InvoiceType,
@@ -152,7 +152,7 @@ const CHANGING: [Column; 20] = [
     Column::SearchText,
 ];
 
-/// Adds entries to the payment ledger.
+/// Appends entries to the payment ledger.
 pub async fn post(tx: &Transaction, entries: &[payment_row::Model]) -> Result<(), StoreError> {
     for chunk in portions(entries) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);

@@ -1,9 +1,9 @@
-//! Lanes: one row per serialised thing (a taxpayer's books, a pipeline run, a webhook endpoint). The row is
-//! the law: whoever writes locks it or holds its epoch. Leases run by the database's clock only, so that
-//! replicas need not agree on the time. Nothing here knows what a lane is for.
+//! Lanes: one row for each serialised thing, such as a taxpayer, a pipeline run or a webhook endpoint. A
+//! writer locks the row or holds its epoch. Leases use the database's clock only, so replicas need not agree
+//! on the time. This module is independent of what a lane serialises.
 //!
-//! A lane whose holder gives it back has no lease. One that is left with a lease that is over was held by a process that
-//! ended, and is counted for it when it is claimed (`crashes`).
+//! A released lane has no lease. An expired lease means that the process of its holder crashed; the next
+//! claim counts it (`crashes`).
 
 pub mod abandoned;
 pub mod clock_setback;
@@ -24,19 +24,19 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql;
 
-/// What a lane serialises.
+/// The kind of thing that a lane serialises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaneKind {
     Taxpayer,
     Run,
     Endpoint,
-    /// What one replica does for all.
+    /// The transit poller, which one replica runs for all.
     Pull,
-    /// Outages of the authority, and who is told of them.
+    /// Outages of the authority and their notifications.
     Outage,
-    /// The comparison of our ledger with the authority's, which one replica does for all.
+    /// The reconciliation with the authority, which one replica runs for all.
     Reconciliation,
-    /// A taxpayer that the authority is to be asked about.
+    /// A taxpayer to be verified with the authority.
     Verification,
 }
 
@@ -64,7 +64,8 @@ impl LaneKind {
     }
 }
 
-/// A lane that is ours until its lease ends or another takes it; every write with it checks the epoch.
+/// A claimed lane, until its lease expires or another process claims it. Every write under it checks the
+/// epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     pub kind: LaneKind,
@@ -72,26 +73,26 @@ pub struct Lease {
     pub epoch: i64,
 }
 
-/// A lane that is ours now, and what its last holder left.
+/// A claimed lane and the state that its last holder left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedLane {
     pub lease: Lease,
-    /// Processes that ended while they held it, one after the other.
+    /// Consecutive process crashes while the lane was held.
     pub crashes: u32,
-    /// The one thing that was worked on then, where that was written down.
+    /// The single piece of work that the last holder had recorded.
     pub working_on: Option<String>,
 }
 
-/// How long a lane is held back after one end of a process, in microseconds; after `n` of them `n * n` times as long.
+/// The backoff after a process crash, in microseconds; after `n` crashes it is `n * n` times as long.
 const CRASH_BACKOFF_US: i64 = 15_000_000;
 
-/// The lease of a lane that nobody holds and that is taken up apart from the others (`crashes`).
+/// The lease of a lane without a holder that is claimed in isolation (`crashes`).
 pub(super) const ABANDONED: i64 = 0;
 
-/// The gate of a lane that is not woken by new work, only by its time.
+/// The mark of a lane that new work does not wake.
 pub const PARKED: &str = "parked";
 
-/// Locks a lane for the rest of the transaction and returns its version, one higher than before.
+/// Locks a lane for the rest of the transaction and increments its version. Returns the new version.
 pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
     let statement = Query::insert()
         .into_table("lanes")
@@ -108,7 +109,7 @@ pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, St
     Ok(row.try_get("", "version")?)
 }
 
-/// Locks a lane for the rest of the transaction without counting as a write to what it serialises.
+/// Locks a lane for the rest of the transaction without incrementing its version.
 pub async fn lock_unversioned(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
@@ -120,7 +121,7 @@ pub async fn lock_unversioned(tx: &Transaction, kind: LaneKind, key: &str) -> Re
     Ok(())
 }
 
-/// Makes lanes due now, creating those that do not exist.
+/// Makes lanes due now. Creates missing ones.
 pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
     if keys.is_empty() {
         return Ok(());
@@ -137,8 +138,9 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
     Ok(())
 }
 
-/// Makes a lane due now because there is new work for it, creating it if it does not exist; one that is parked stays
-/// so until its time. Whether somebody holds it, who sees the new work before giving it back: it is locked from now on.
+/// Makes a lane due now because of new work. Creates it if it is missing; a parked one keeps its time.
+/// Returns whether it is held: the lane is locked from now on, so its holder sees the new work before it
+/// releases it.
 pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
     let now = sql::now(tx.get_database_backend());
     let is_parked =
@@ -156,7 +158,7 @@ pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, S
     Ok(row.try_get_by_index(0)?)
 }
 
-/// Makes a lane ours in the transaction that gives it new work, if its last holder gave it back and it is not parked.
+/// Claims a lane in the transaction that adds its work, if it is released and not parked.
 pub async fn claim_if_idle(
     tx: &Transaction,
     kind: LaneKind,
@@ -181,8 +183,8 @@ pub async fn claim_if_idle(
     row.map(|row| Ok(Lease { kind, key: key.to_owned(), epoch: row.try_get("", "epoch")? })).transpose()
 }
 
-/// Takes over lanes that are due and that nobody holds, the longest due first. Each time that a process ends with one
-/// of them, it waits longer for the next: the wait is written before the work begins.
+/// Claims lanes that are due and free, the longest due first. After each process crash a lane waits longer;
+/// the wait is written before the work begins.
 pub async fn claim(
     store: &Store,
     kind: LaneKind,
@@ -199,17 +201,12 @@ pub async fn claim(
     let claimed = execute(store, kind, &statement).await?;
     for one in claimed.iter().filter(|one| is_quarantined(one.crashes)) {
         let (kind, lane, crashes) = (kind.as_str(), &one.lease.key, one.crashes);
-        tracing::warn!(
-            kind,
-            lane,
-            crashes,
-            "processes ended one after the other at this work; it was held back"
-        );
+        tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
     }
     Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 
-/// Makes lanes ours that a query finds free; those that another is taking at this moment are passed over.
+/// Claims the lanes that a query selects. Skips those that another process is claiming.
 pub(super) async fn claim_where(
     store: &Store,
     (kind, owner, lease): (LaneKind, &str, Duration),
@@ -236,7 +233,8 @@ async fn execute(
         .collect()
 }
 
-/// The lanes are found once and before: else `PostgreSQL` may look for them again for each lane that there is.
+/// Selects the lanes once, in a materialised expression. Otherwise PostgreSQL may repeat the selection for
+/// each lane.
 fn claim_statement(
     backend: DbBackend,
     (kind, owner, lease): (LaneKind, &str, Duration),
@@ -257,8 +255,8 @@ fn claim_statement(
         .to_owned()
 }
 
-/// How often a process ended with a lane, once somebody takes it over: whoever held it last and still lives has only
-/// lost its lease.
+/// The crashes of a lane once it is claimed. A last holder that is still alive only lost its lease, which is
+/// not a crash.
 fn crashes(owner: &str) -> Expr {
     let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
@@ -268,7 +266,7 @@ fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
     free(kind, now).order_by("next_due_at", sea_orm::Order::Asc).limit(limit).to_owned()
 }
 
-/// The lanes of a kind that are due and that nobody holds, whether their last holder gave them back or not.
+/// The lanes of a kind that are due and free, whether released or abandoned.
 pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
@@ -279,19 +277,19 @@ pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
         .to_owned()
 }
 
-/// Whether a lane of this kind is due and free: what a dispatcher asks before it takes the writer.
+/// True if a lane of this kind is due and free. A dispatcher checks this before it takes the writer.
 pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> {
     let probe = due(kind, &sql::now(store.backend()), 1);
     Ok(store.reader().query_one(&probe).await?.is_some())
 }
 
-/// Locks a lane we hold for the rest of the transaction; stale when another has taken it.
+/// Locks a held lane for the rest of the transaction. Fails with `Stale` if another process claimed it.
 pub async fn fence(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement = update_held(lease).value("version", Expr::col("version").add(1_i64)).to_owned();
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Prolongs a lease that is still ours.
+/// Renews a lease that is still held.
 pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Result<(), StoreError> {
     let until = later(&sql::now(store.backend()), by);
     let statement = update_held(lease)
@@ -303,12 +301,12 @@ pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Resul
     tx.commit().await
 }
 
-/// Gives a lane back; it is due again after `delay`, or not by itself.
+/// Releases a lane. It is due again after `delay`, or only on new work.
 pub async fn release(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> Result<(), StoreError> {
     release_at(tx, lease, delay, None).await
 }
 
-/// Gives a lane back, which from then on stands at a gate.
+/// Releases a lane that waits for a step.
 pub async fn release_at(
     tx: &Transaction,
     lease: &Lease,
@@ -322,7 +320,7 @@ pub async fn release_at(
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Gives a lane back that may be what ended a process: it is taken up apart from the others.
+/// Releases a lane that may have crashed a process. It is claimed in isolation.
 pub async fn release_isolated(
     tx: &Transaction,
     lease: &Lease,

@@ -1,5 +1,6 @@
-//! The database, SQLite or PostgreSQL. One set of migrations and one set of queries serve both. Each aggregate has its
-//! rows beside its queries. A finder takes the owner of what it finds; a writer takes the transaction it is part of.
+//! The database, SQLite or PostgreSQL. Both share the migrations and the queries; `db::sql` holds the SQL
+//! that differs. Each aggregate has its rows beside its queries. A finder takes the owner of what it finds; a
+//! writer takes its transaction.
 //!
 //! | Concept | Module |
 //! |---|---|

@@ -15,7 +15,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::runs::run_row::{Column, Entity, Model};
 
-/// A taxpayer's runs for these IRNs.
+/// Loads a taxpayer's runs for these IRNs.
 pub async fn owned_by_with_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -41,13 +41,13 @@ pub async fn owned_by_with_id(
     Entity::find_by_id((taxpayer.0, id.to_string())).one(connection).await?.map(Run::try_from).transpose()
 }
 
-/// A run, whose ever it is: for operators.
+/// Loads a run of any taxpayer, for operators.
 pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Run::try_from).transpose()
 }
 
-/// Which runs are asked for.
+/// The filter of runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter {
     pub state: Option<RunState>,
@@ -55,7 +55,7 @@ pub struct RunFilter {
     pub taxpayer_id: Option<TaxpayerId>,
 }
 
-/// A page of runs of all taxpayers, newest first, and how many there are.
+/// Loads a page of the runs of all taxpayers, newest first, and the total.
 pub async fn page(store: &Store, filter: RunFilter, page: Page) -> Result<(Vec<Run>, u64), StoreError> {
     let mut found = Entity::find();
     if let Some(state) = filter.state {
@@ -70,7 +70,7 @@ pub async fn page(store: &Store, filter: RunFilter, page: Page) -> Result<(Vec<R
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Writes runs as they are now, new and changed ones alike.
+/// Writes the current state of runs, new and changed ones alike.
 pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     if runs.is_empty() {
         return Ok(());
@@ -84,7 +84,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What a run changes; the rest is what it is known by.
+/// The columns that a run changes. The others identify it.
 const CHANGING: [run_row::Column; 15] = [
     Column::State,
     Column::Document,
@@ -103,7 +103,7 @@ const CHANGING: [run_row::Column; 15] = [
     Column::UpdatedAt,
 ];
 
-/// Notes in the log that a step's call begins.
+/// Logs the beginning of a step's call.
 pub async fn begin_step(
     tx: &Transaction,
     run: &Run,
@@ -125,7 +125,7 @@ pub async fn begin_step(
     Ok(())
 }
 
-/// Completes the log of a step's call.
+/// Logs the outcome of a step's call.
 pub async fn end_step(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -144,7 +144,7 @@ pub async fn end_step(
     Ok(())
 }
 
-/// The last call of a run, where its outcome was never written down.
+/// The last call of a run, if its outcome was never recorded.
 pub async fn unfinished_attempt(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! Databases for tests: a SQLite file of its own and, where `EINVOICE_TEST_POSTGRES` names a server, a
-//! PostgreSQL database of its own.
+//! Databases for tests: an SQLite file and, if `EINVOICE_TEST_POSTGRES` names a server, a PostgreSQL
+//! database.
 
 use std::io::Write as _;
 use std::sync::Once;
@@ -15,21 +15,21 @@ use crate::store::db::vault::{KEY_LEN, Vault};
 
 static SKIPPED: Once = Once::new();
 
-/// A database that is gone with this value.
+/// A database that is removed with this value.
 pub(crate) struct TestStore {
     pub(crate) store: Store,
     pub(crate) url: String,
     _directory: TempDir,
 }
 
-/// A fresh database of each kind there is.
+/// A fresh database of each available kind.
 pub(crate) async fn stores() -> Vec<TestStore> {
     let mut stores = vec![open(None).await];
     if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
         stores.push(open(Some(&server)).await);
     } else {
         SKIPPED.call_once(|| {
-            // The harness captures what is printed, not what is written here.
+            // The test harness captures `print`, but not direct writes.
             let line = "SKIPPED: the PostgreSQL half of the tests of the store: EINVOICE_TEST_POSTGRES names no server\n";
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });

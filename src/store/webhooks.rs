@@ -1,5 +1,5 @@
-//! Webhook endpoints and their signing secrets. The secrets are sealed on the way in and opened only for
-//! the delivery that signs with them.
+//! Webhook endpoints and their signing secrets. Secrets are sealed when stored and opened only to sign a
+//! delivery.
 
 pub mod attempt_row;
 pub mod crashed_deliveries;
@@ -35,7 +35,7 @@ use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
-/// Replaced secrets that sign along at most: a signature header has an end.
+/// The maximum number of replaced secrets that still sign, since the size of a signature header is limited.
 const OVERLAPPING_MAX: usize = 10;
 
 pub async fn owned_by(
@@ -45,12 +45,13 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// Whom a notification is for, as one query finds it. Not for `Debug`: the secrets are open.
+/// An endpoint with its settings and state, loaded by one query. It has no `Debug`, since the secrets are
+/// open.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
-    /// What signs at this moment, the newest first.
+    /// The secrets that sign at present, newest first.
     pub secrets: Vec<String>,
-    /// How its ERP takes notifications; where nothing was set, signed JSON without more.
+    /// The ERP settings; by default plain signed JSON.
     pub integration: Integration,
     pub failing: Option<FailureStreak>,
     pub is_replaying: bool,
@@ -71,7 +72,7 @@ static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Whom notifications of these taxpayers are for; those without an endpoint are left out.
+/// Loads the endpoints of these taxpayers. Taxpayers without one are left out.
 pub async fn recipients(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -99,7 +100,7 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     Ok(LoadedEndpoint { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying })
 }
 
-/// Whom notifications of a taxpayer are for.
+/// Loads the endpoint of a taxpayer.
 pub async fn recipient(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -108,7 +109,7 @@ pub async fn recipient(
     Ok(recipients(store, &[taxpayer], now).await?.remove(&taxpayer))
 }
 
-/// How an endpoint has fared, and the endpoint.
+/// Loads an endpoint with its failure streak.
 pub async fn with_failing(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -123,7 +124,7 @@ fn failing(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
     row.failing.as_deref().map(|text| at.json(text)).transpose()
 }
 
-/// Notes how an endpoint fares, unless somebody has changed it since it was read.
+/// Writes the failure streak of an endpoint, unless the endpoint changed since it was read.
 pub async fn set_failing(
     tx: &Transaction,
     endpoint: &Endpoint,
@@ -138,7 +139,8 @@ pub async fn set_failing(
     Ok(())
 }
 
-/// Writes an endpoint as it is now; a new one starts with this secret. Who puts one into service trusts it again.
+/// Writes the current state of an endpoint; a new one starts with this secret. Enabling an endpoint clears
+/// its failure streak.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -178,7 +180,7 @@ pub async fn save(
     Ok(())
 }
 
-/// A replaced secret, and until when it signs along, in microseconds since 1970.
+/// A replaced secret, and until when it still signs, in microseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
 struct ReplacedSecret {
     sealed: String,
@@ -193,7 +195,7 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreErr
     Ok(previous)
 }
 
-/// The list of replaced secrets with each sealed by the current key; none where all are already.
+/// Seals each replaced secret with the current key; `None` if all already are.
 pub(super) fn reseal_previous(
     vault: &Vault,
     taxpayer: &str,
@@ -211,8 +213,8 @@ pub(super) fn reseal_previous(
     Ok(is_changed.then(|| json(&previous)))
 }
 
-/// Replaces the signing secret, and with it the public key, where it has one; the old one signs along until `overlap_until`, as each before it does until its
-/// own moment.
+/// Replaces the signing secret and the public key, if any. The old secret still signs until `overlap_until`;
+/// earlier ones keep their own end.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

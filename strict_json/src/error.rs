@@ -1,8 +1,8 @@
-//! Reasons why a text is not read: the text as a whole, or one of its keys.
+//! The reasons why a text is not read: faults of the text or of one of its keys.
 
 use serde_json::Error;
 
-/// A text that gives no value.
+/// The text yields no value.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     /// Line and column count from 1, columns in bytes.
@@ -12,17 +12,17 @@ pub enum JsonError {
     TooDeep { max: usize },
     #[error("it has more values than a text of its length may have")]
     TooManyValues,
-    /// Only where the caller does not collect such faults itself.
+    /// Only if the caller does not collect such faults itself.
     #[error("the key {path} is {}", kind.reason())]
     Key { path: String, kind: KeyErrorKind },
-    /// Well-formed, but not of the type that was asked for.
+    /// Well-formed, but not of the requested type.
     #[error("{0}")]
     Shape(Error),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyErrorKind {
-    /// The object has the key already. The first value is kept.
+    /// The object has this key already. The first value is kept.
     Duplicate,
     /// The key begins with a private token of `serde_json`. The member is left out.
     Reserved,
@@ -44,7 +44,7 @@ pub enum PathSegment<'s> {
     Index(usize),
 }
 
-/// A key that must not be there. The path ends at the key itself and is put together only where it is asked for.
+/// A forbidden key. Its path ends at the key itself and is built on demand.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyError<'f> {
     pub kind: KeyErrorKind,

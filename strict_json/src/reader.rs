@@ -1,5 +1,5 @@
-//! Builds a value from the events of a parser. Depth and memory are counted before anything is kept, so no text
-//! takes more of either than its limits say. The stack of open containers lives on the heap.
+//! Builds a value from parser events. Depth and memory are counted before anything is kept, so no text
+//! exceeds its limits. The stack of open containers is on the heap.
 
 use std::borrow::Cow;
 
@@ -9,62 +9,62 @@ use serde_json::{Map, Value};
 
 use crate::error::{JsonError, KeyError, KeyErrorKind, PathSegment};
 
-/// `serde_json` gives keys that begin so a meaning of their own.
+/// `serde_json` gives keys with this prefix a meaning of their own.
 const PRIVATE_TOKEN: &str = "$serde_json::private::";
 
-/// The depth of a request is the usual one of JSON parsers. A document that was accepted is stored, sent and fetched
-/// inside a few more containers and has to stay readable there. Values are dropped, compared and written
-/// recursively; so many levels fit the smallest stack many times over.
+/// The usual depth limit of JSON parsers. An accepted document is stored, sent and fetched inside a few more
+/// containers and must stay readable there. Values are dropped, compared and written recursively; this many
+/// levels fit the smallest stack many times over.
 const REQUEST_DEPTH_MAX: usize = 128;
 const DEPTH_MAX: usize = 192;
 
 /// Invoices take six to ten bytes of memory for each byte of text. `[0,0,…]` takes up to 40, `[{"a":0},…]` takes 90.
 const MEMORY_PER_BYTE: usize = 16;
-/// Every text may take so much, however short it is.
+/// Memory that every text may use, however short it is.
 const MEMORY_FREE: usize = 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const VALUE_BYTES: usize = size_of::<Value>();
 const KEY_BYTES: usize = size_of::<String>();
-/// A node of the tree that holds an object's members has this many places and is at least about half full.
+/// A node of an object's tree has this many slots and is at least about half full.
 const NODE_PLACES: usize = 11;
 const NODE_FILLED_MIN: usize = 6;
 const NODE_BYTES: usize = NODE_PLACES * (VALUE_BYTES + KEY_BYTES) + 16;
-/// The smallest piece of memory that an allocator hands out.
+/// The smallest allocation.
 const TEXT_BYTES_MIN: usize = 16;
 
-/// How much a text may take.
+/// The limits for reading a text.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonLimits {
-    /// Objects and arrays inside each other.
+    /// The maximum nesting of objects and arrays.
     depth_max: usize,
-    /// Bytes of memory for each byte of text; without it memory is not counted.
+    /// The maximum bytes of memory for each byte of text; `None` does not count memory.
     memory_per_byte: Option<usize>,
 }
 
 impl JsonLimits {
     /// The body of a request.
     pub const REQUEST: Self = Self { depth_max: REQUEST_DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
-    /// An answer to a call of ours.
+    /// The response to one of our calls.
     pub const ANSWER: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
-    /// Text that this service wrote: it was counted when it came in.
+    /// Text that this service wrote; it was counted when it came in.
     pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: None };
 
-    /// The most memory that reading a text takes, in bytes.
+    /// The maximum memory for reading a text, in bytes.
     pub fn memory_max(self, text: &[u8]) -> usize {
         let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_FREE);
         self.memory_per_byte.map_or(usize::MAX, of_text)
     }
 }
 
-/// Reads an answer to a call of ours. A key that is sent twice or reserved makes it unreadable.
+/// Reads a response to one of our calls. A duplicate or reserved key makes it unreadable.
 pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     typed(text, JsonLimits::ANSWER)
 }
 
-/// Reads text that this service wrote itself, such as a column of its database. Its depth was bounded and its keys
-/// were checked when it came in; the search for the token costs next to nothing, a second reading costs most of a GET.
+/// Reads text that this service wrote, such as a column of its database. Its depth and keys were checked when
+/// it came in. The search for the token is nearly free; a second check would take most of the time of a GET.
 pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     if text.contains(PRIVATE_TOKEN) {
         typed(text.as_bytes(), JsonLimits::TRUSTED)
@@ -82,7 +82,7 @@ fn typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T, Json
     refused.map_or_else(|| exact(text), Err)
 }
 
-/// Reads a text that was checked before. The value that [`read`] makes loses the spelling of numbers.
+/// Reads a text that was checked before. The value of [`read`] loses the spelling of numbers.
 #[expect(clippy::disallowed_methods, reason = "the text has no private token, and its depth is bounded")]
 fn exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let mut json = serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
@@ -100,8 +100,8 @@ fn path(fault: &KeyError<'_>) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
-/// Reads one JSON text, with or without a byte order mark. Each key that must not be there is passed to `on_fault`,
-/// in the order of the text; then the value is for reports only. Numbers keep their digits.
+/// Reads one JSON text, with or without a byte order mark. Passes each forbidden key to `on_fault`, in the
+/// order of the text; the value is then fit for reports only. Numbers keep their digits.
 pub fn read(
     text: &[u8],
     limits: JsonLimits,
@@ -138,7 +138,7 @@ fn syntax(error: &JsonSyntaxError) -> JsonError {
     JsonError::Syntax { message: error.message().to_owned(), line: start.line + 1, column: start.column + 1 }
 }
 
-/// An array or an object whose end has not been read.
+/// An array or object whose end has not been read.
 #[derive(Debug)]
 pub(crate) enum Container {
     Array(Vec<Value>),
@@ -154,7 +154,7 @@ pub(crate) struct Members {
 }
 
 impl Container {
-    /// The step to the value that is being read.
+    /// The path segment of the value that is being read.
     pub(crate) fn step(&self) -> PathSegment<'_> {
         match self {
             Self::Array(items) => PathSegment::Index(items.len()),
@@ -196,7 +196,7 @@ impl Builder {
 
     fn add_number(&mut self, digits: &str) -> Result<(), JsonError> {
         self.take_memory(digits.len().max(TEXT_BYTES_MIN))?;
-        // Every number of the grammar is a number of `serde_json`: it is kept as text.
+        // Every number of the grammar is valid in `serde_json`, which keeps it as text.
         self.add(Value::Number(digits.parse().map_err(JsonError::Shape)?))
     }
 
@@ -205,7 +205,7 @@ impl Builder {
         self.add(Value::String(text.into_owned()))
     }
 
-    /// Notes the key of the next value. A key with a fault keeps its place in the path, its value is dropped.
+    /// Records the key of the next value. A forbidden key stays in the path, but its value is dropped.
     fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyErrorKind>, JsonError> {
         self.take_memory(key.len().max(TEXT_BYTES_MIN))?;
         let Some(Container::Object(members)) = self.open.last_mut() else { return Ok(None) };
@@ -386,7 +386,8 @@ mod tests {
     fn the_depth_is_bounded_and_takes_no_stack() {
         let deepest = |limits, depth| read(nested(depth).as_bytes(), limits, |_| {});
         assert!(deepest(JsonLimits::REQUEST, 128).is_ok() && deepest(JsonLimits::ANSWER, 192).is_ok());
-        // What was accepted stays readable inside the containers that it is kept in, and is dropped.
+        // An accepted text stays readable inside the containers that it is stored in, and can be
+        // dropped.
         let kept: Value = from_trusted(&nested(192)).unwrap();
         assert_eq!(from_trusted::<Value>(&kept.to_string()).unwrap(), kept);
         for (limits, depth) in
@@ -405,7 +406,7 @@ mod tests {
             assert!(matches!(read(JsonLimits::REQUEST), Err(JsonError::TooManyValues)), "{item}");
             assert!(read(JsonLimits::TRUSTED).is_ok(), "{item}");
         }
-        // A short one may be as dense as it likes.
+        // A short text may be as dense as it likes.
         for item in ["0,", "{\"a\":0},"] {
             assert!(read(of(item, 1_000).as_bytes(), JsonLimits::REQUEST, |_| {}).is_ok(), "{item}");
         }

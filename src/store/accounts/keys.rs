@@ -1,5 +1,5 @@
-//! API keys, known by the SHA-256 of their text. Every request asks here, so a key that was replaced, revoked or has
-//! expired is refused at once on every replica.
+//! API keys, stored as the SHA-256 of their text. Each request is checked here, so a replaced, revoked or
+//! expired key is refused at once on every replica.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,20 +20,20 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
-/// How old the last use that is written may be before it is written again.
+/// A use is recorded again only after this time.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
-/// A valid key, as a request finds it.
+/// A valid key, as found for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidKey {
     pub owner: KeyOwner,
     pub scope: KeyScope,
     pub hash: String,
-    /// Whether this use of it is worth writing down.
+    /// True if this use must be recorded.
     pub is_use_due: bool,
 }
 
-/// The account that a key opens at this moment, if any.
+/// Finds the account of a key that is valid now.
 pub async fn valid(
     store: &Store,
     kind: KeyKind,
@@ -57,13 +57,13 @@ pub async fn valid(
     }))
 }
 
-/// Whether an account has a key.
+/// True if the account has a key.
 pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
     let found = Entity::find().filter(of(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
     Ok(found.is_some())
 }
 
-/// The keys of these accounts of one kind, the newest first, expired ones among them.
+/// Loads the keys of these accounts of one kind, newest first, including expired ones.
 pub async fn of_accounts(
     store: &Store,
     kind: KeyKind,
@@ -84,8 +84,8 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Gives an account a new key. Those it has end at once or, where the terms say so, after an overlap; the caller
-/// holds the lock of the account, so that of two rotations the second one sees the key of the first.
+/// Adds a key to an account. Existing keys end at once or after the overlap of the terms. The caller holds
+/// the lock of the account, so a second rotation sees the key of the first.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -123,12 +123,12 @@ pub async fn rotate(
     Ok(())
 }
 
-/// Takes all keys of an account back. Returns how many there were.
+/// Revokes all keys of an account. Returns their number.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
     Ok(Entity::delete_many().filter(of(owner)).exec(tx).await?.rows_affected)
 }
 
-/// Takes back all keys of the taxpayers that an integrator onboarded. Returns how many there were.
+/// Revokes all keys of the taxpayers that an integrator onboarded. Returns their number.
 pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
@@ -143,7 +143,7 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
     Ok(deleted.rows_affected)
 }
 
-/// Writes that these keys were used at about this moment. Rows that somebody else has locked are passed over.
+/// Records that these keys were used at about this time. Skips rows locked by others.
 pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in portions(hashes) {
@@ -216,7 +216,7 @@ mod tests {
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
             assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
-            // The end of a replaced key is never moved on.
+            // The end of a replaced key is never postponed.
             rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);

@@ -1,5 +1,5 @@
-//! Taxpayers. A `_key` column holds the text without its case: what must be unique. Of tax numbers the normal form is
-//! unique, but for those that several taxpayers had already when this became a rule: they are marked as shared.
+//! Taxpayers. A `_key` column holds a text without case, for uniqueness. Tax numbers are unique by normal
+//! form, except for those that several taxpayers shared before this rule: these are marked as shared.
 
 use sea_orm::entity::prelude::*;
 
@@ -20,7 +20,8 @@ pub struct Model {
     pub email: String,
     pub email_key: String,
     pub tin: String,
-    /// Empty where the tax number has no letters and digits, as none has that was onboarded since.
+    /// Empty if the tax number has no letters or digits; only taxpayers from before that rule have such a
+    /// number.
     pub tin_normal: String,
     pub tin_shared: bool,
     pub phone: Option<String>,

@@ -21,23 +21,23 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 
-/// The taxpayers that a tax number on a document names.
+/// The taxpayers with the tax number of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TinHolder {
     Nobody,
     One(Box<Taxpayer>),
-    /// Several had it in different spellings before it was unique.
+    /// Several have it in different spellings, from before it was unique.
     Several(Vec<TaxpayerId>),
 }
 
-/// Taxpayers that are named where several share a tax number.
+/// The maximum number of taxpayers listed for a shared tax number.
 const HOLDERS_MAX: u64 = 10;
 
 fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// A taxpayer for its own sake: its actor's, or its own key's.
+/// Loads a taxpayer for its own actor or key.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -72,7 +72,7 @@ pub async fn owned_by_with_service_id(
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// None also where several of the integrator's share it.
+/// Returns `None` also if several of the integrator's taxpayers share the number.
 pub async fn owned_by_with_tin(
     store: &Store,
     integrator: IntegratorId,
@@ -84,13 +84,13 @@ pub async fn owned_by_with_tin(
     if found.len() == 1 { found.pop().map(Taxpayer::try_from).transpose() } else { Ok(None) }
 }
 
-/// The taxpayer to whom the authority gave a service id, whoever onboarded it.
+/// Loads the taxpayer with a service id of the authority, of any integrator.
 pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
     let same = Column::ServiceIdKey.eq(caseless(service_id));
     Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
 }
 
-/// The taxpayers that have a tax number, in whichever spelling.
+/// Loads the taxpayers with a tax number, in any spelling.
 pub async fn with_tin(store: &Store, tin: &str) -> Result<TinHolder, StoreError> {
     let Some(normal) = normal_form::tin(tin) else { return Ok(TinHolder::Nobody) };
     let same = Entity::find().filter(Column::TinNormal.eq(normal)).order_by_asc(Column::Id);
@@ -105,7 +105,7 @@ pub async fn with_tin(store: &Store, tin: &str) -> Result<TinHolder, StoreError>
     }
 }
 
-/// A page of an integrator's taxpayers, newest first, whose name, TIN or email contains a text.
+/// Loads a page of an integrator's taxpayers, newest first, whose name, TIN or email contains the text.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -130,7 +130,7 @@ pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Cont
     rows.into_iter().map(Contact::try_from).collect()
 }
 
-/// The contact persons of several taxpayers, by taxpayer.
+/// Loads the contact persons of several taxpayers.
 pub async fn contacts_of_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -147,7 +147,7 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// What another taxpayer has already, as faults of Create Taxpayer's fields.
+/// Returns values that another taxpayer has already, as faults of the fields of Create Taxpayer.
 pub async fn taken(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -201,7 +201,7 @@ pub async fn add(
     Ok(())
 }
 
-/// Writes a taxpayer as it is now. Its tax number never changes.
+/// Writes the current state of a taxpayer. The tax number never changes.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
     let mut row = Model::from(taxpayer).into_active_model().reset_all();
     row.tin_shared = NotSet;
@@ -209,17 +209,18 @@ pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Which taxpayers an operator asks for.
+/// The filter of the operators' list of taxpayers.
 #[derive(Debug, Default)]
 pub struct TaxpayerFilter {
     pub verification: Option<VerificationStatus>,
-    /// Only those whose tax number others have too.
+    /// Only taxpayers that share their tax number.
     pub sharing_tin: bool,
-    /// Only those with this tax number, in whichever spelling.
+    /// Only taxpayers with this tax number, in any spelling.
     pub tin: Option<String>,
 }
 
-/// A page of the taxpayers of all integrators, newest first; with each, whether others have its tax number too.
+/// Loads a page of the taxpayers of all integrators, newest first, each with whether it shares its tax
+/// number.
 pub async fn page(
     store: &Store,
     filter: TaxpayerFilter,
@@ -240,7 +241,7 @@ pub async fn page(
     Ok((rows.into_iter().map(shown).collect::<Result<_, StoreError>>()?, total))
 }
 
-/// How many taxpayers there are, by how far their verification has come.
+/// Counts the taxpayers by verification status.
 pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationStatus, i64)>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
@@ -254,14 +255,13 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 
-/// How many taxpayers have a tax number that another one has too.
+/// Counts the taxpayers that share a tax number.
 pub async fn count_sharing_tin(store: &Store) -> Result<i64, StoreError> {
     let count = Entity::find().filter(Expr::col(Column::TinShared)).count(store.reader()).await?;
     Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// Every taxpayer there is, for the audit.
-/// So many taxpayers after an id, in the order of their ids.
+/// Loads ids of all taxpayers after an id, in order, up to a limit. Used to verify logs.
 pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()

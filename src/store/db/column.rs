@@ -1,5 +1,5 @@
-//! How columns become values: moments in microseconds, words, JSON texts. What does not parse is a
-//! corrupt row, reported with its table and id.
+//! Converts columns to values: timestamps in microseconds, words, JSON texts. A value that does not parse is
+//! a corrupt row, reported with table and id.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::store::db::error::StoreError;
 
-/// Names a row in errors about its columns.
+/// Identifies a row in errors about its columns.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRef<I: Display> {
     pub(crate) table: &'static str,
@@ -24,7 +24,7 @@ impl<I: Display> RowRef<I> {
         StoreError::Corrupt { table: self.table, id: self.id.to_string(), reason: reason.to_string() }
     }
 
-    /// A column whose text has a form: a word, a number, a date.
+    /// Parses a text column, such as a word, a number or a date.
     pub(crate) fn parse<T>(&self, text: &str) -> Result<T, StoreError>
     where
         T: FromStr,
@@ -51,24 +51,24 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The columns of a table that goes by a short name, each named after both: of tables that are joined.
+/// The columns of an aliased table, each named `alias_column`, for joins.
 pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
     let columns =
         C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// A counter as a column holds it.
+/// A counter as stored in a column.
 pub(crate) fn count(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// What a text is known by where case does not matter.
+/// The form of a text for comparison without case.
 pub(crate) fn caseless(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// A pattern for texts that contain this one; what LIKE would take for wildcards stands for itself.
+/// A LIKE pattern for texts that contain this one. Wildcards in the text are escaped.
 pub(crate) fn contains(text: &str) -> LikeExpr {
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     LikeExpr::new(format!("%{escaped}%")).escape('\\')

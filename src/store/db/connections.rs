@@ -1,5 +1,5 @@
-//! The open database: transactions that write, queries that read, and the shapes that their statements share. A commit
-//! is on the disk when it returns (SQLite: synchronous FULL).
+//! The open database: write transactions, and a reader pool for queries. A commit is on disk when it returns
+//! (SQLite: synchronous FULL).
 
 use std::sync::Arc;
 
@@ -16,13 +16,14 @@ use crate::store::db::vault::Vault;
 pub use crate::store::db::group_commit::Transaction;
 pub use crate::store::db::pool::{Pool, PoolSettings};
 
-/// Rows a statement writes at most, so that its values stay below what both databases bind.
+/// The maximum number of rows in a statement, so that its values stay below the bind limits of both
+/// databases.
 const ROWS_PER_STATEMENT: usize = 256;
-/// Statements of up to so many rows come in every size, larger ones in multiples of it: each size is a prepared
-/// statement of its own on each connection, and those of many rows are large.
+/// Larger statements come in multiples of this size only. Each size is a prepared statement of its own on
+/// each connection, and those with many rows are large.
 const ROWS_STEP: usize = 64;
 
-/// The portions in which rows are written and names are looked up, a statement each.
+/// Splits rows or keys into the portions of one statement each.
 pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -37,9 +38,9 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// Lets one process at a time migrate. The number means nothing; it is ours alone.
+/// Serialises migrations between processes. The number is arbitrary and used for nothing else.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
-/// A write that changes nothing but this row.
+/// The row that the health check updates.
 const HEALTH_ROW: &str = "health";
 
 /// The open database.
@@ -58,12 +59,12 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the database of a URL: `sqlite://path`, made if it is missing, or `postgres://…`.
+    /// Opens the database of a URL: `sqlite://path`, created if it is missing, or `postgres://…`.
     pub async fn open(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, true).await
     }
 
-    /// Opens a database that must be there already.
+    /// Opens a database that exists already.
     pub async fn open_existing(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, false).await
     }
@@ -80,8 +81,8 @@ impl Store {
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
 
-    /// Brings the schema up to date, in one transaction: a process that dies in it leaves nothing half done, and
-    /// of several that start together one does it.
+    /// Migrates the schema in one transaction. A crash leaves nothing half done, and of several processes
+    /// that start together one migrates.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let tx = self.begin().await?.unlimited();
         if self.backend() == DbBackend::Postgres {
@@ -92,17 +93,17 @@ impl Store {
         tx.commit().await
     }
 
-    /// Starts a transaction that writes.
+    /// Begins a write transaction.
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         self.writer.begin().await
     }
 
-    /// Replaces connections for writing that may have ended with the thread that opened them.
+    /// Replaces write connections that may have ended with the thread that opened them.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
     }
 
-    /// For queries.
+    /// The pool for queries.
     pub fn reader(&self) -> &Pool {
         &self.reader
     }
@@ -119,7 +120,7 @@ impl Store {
         self.writer.backend()
     }
 
-    /// Fails unless the database answers queries and commits a write: a disk without room answers everything else.
+    /// Checks that the database answers queries and commits a write. A full disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {
         let statement = Query::insert()
             .into_table("counters")
@@ -141,7 +142,7 @@ impl Store {
         let (reader, writer) = tokio::join!(self.reader.close(), self.writer.close());
         for closed in [reader.map_err(StoreError::from), writer] {
             if let Err(error) = closed {
-                tracing::warn!(%error, "a database pool did not close cleanly");
+                tracing::warn!(%error, "failed to close a database pool");
             }
         }
     }
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
     use crate::store::testing::stores;
 
-    /// sqlx compiles the loading of extensions in; nothing may turn it on.
+    /// sqlx is built with extension loading; nothing may enable it.
     #[tokio::test]
     async fn sqlite_loads_no_extension() {
         let test = &stores().await[0];

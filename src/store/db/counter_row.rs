@@ -1,4 +1,4 @@
-//! Where the next portal id of each kind comes from.
+//! The next portal id of each kind.
 
 use sea_orm::entity::prelude::*;
 

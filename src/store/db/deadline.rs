@@ -1,8 +1,8 @@
-//! Time limits on this side of the connection. PostgreSQL ends a statement that takes too long by itself (`pool`), but a
-//! connection that has fallen silent answers nothing at all: so no call on a database is awaited without a limit.
+//! Deadlines on our side of the connection. PostgreSQL ends a slow statement by itself (`pool`), but a dead
+//! connection never answers, so every call has a deadline.
 //!
-//! A driver's future or transaction that is given up returns its connection in a task, which it can start inside a
-//! runtime only. The thread of an actor drops what it holds after its runtime has ended: see `InRuntime`.
+//! An abandoned future or transaction of the driver returns its connection in a task, which it can start
+//! inside a runtime only. An actor's thread drops its values after its runtime has ended: see `InRuntime`.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,13 +14,13 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How long after a call was given up the connections of its pool are tested before they are used again.
+/// How long the connections of a pool are tested before use after a call was abandoned.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
 
-/// How long calls may take.
+/// The deadlines of calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadlines {
-    /// One call: a statement, or the start or end of a transaction. The wait for a connection is part of it.
+    /// One call: a statement, or the begin or end of a transaction, including the wait for a connection.
     pub(crate) call: Duration,
     /// All statements of one transaction.
     pub(crate) transaction: Duration,
@@ -69,7 +69,8 @@ impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// When the database last answered, and when a call was last given up, in milliseconds since the opening.
+    /// When the database last answered and when a call was last abandoned, in milliseconds since the pool
+    /// was opened.
     answered_at: AtomicU64,
     doubted_at: AtomicU64,
 }
@@ -85,7 +86,8 @@ impl Liveness {
         }
     }
 
-    /// True once a connection has brought no answer within its deadline: the others are taken for silent too.
+    /// True once a connection gave no answer within its deadline. The others are then considered dead
+    /// too.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::Relaxed)
     }
@@ -94,7 +96,7 @@ impl Liveness {
         self.is_silent.store(true, Ordering::Relaxed);
     }
 
-    /// True for a while after a call was given up: its connection may be silent.
+    /// True for a while after a call was abandoned: its connection may be dead.
     pub(crate) fn is_doubted(&self) -> bool {
         let doubted_at = self.doubted_at.load(Ordering::Relaxed);
         doubted_at != u64::MAX && self.now().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
@@ -104,7 +106,7 @@ impl Liveness {
         self.doubted_at.store(self.now(), Ordering::Relaxed);
     }
 
-    /// True if no call has been answered for so long.
+    /// True if no call was answered for this long.
     pub(crate) fn is_unanswered_for(&self, duration: Duration) -> bool {
         self.now().saturating_sub(self.answered_at.load(Ordering::Relaxed)) >= millis(duration)
     }
@@ -117,15 +119,15 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver within a limit. An elapsed limit says that the connection is silent, if it is one
-    /// that the database itself would have kept.
+    /// Awaits a call of the driver with a deadline. An elapsed deadline means that the connection is
+    /// dead, if the database itself would have ended the call earlier.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,
         runtime: &Handle,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
-        // Boxed here, so that what awaits it stays small.
+        // Boxed, so that the futures that await it stay small.
         self.answer(limit, InRuntime::new(Box::pin(call), runtime.clone()))
     }
 
@@ -152,15 +154,15 @@ impl Liveness {
     }
 }
 
-/// How long one call may take.
+/// The deadline of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
-    /// Whether the database would have ended the call before, had it been able to.
+    /// True if the database would have ended the call earlier.
     pub(crate) tells_silence: bool,
 }
 
-/// Marks the pool as doubted unless the call has come to its end.
+/// Marks the pool as doubted unless the call completed.
 struct GivenUp<'a> {
     liveness: &'a Liveness,
     is_over: bool,
@@ -174,13 +176,13 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// True for an error that the database reported itself.
+/// True for an error that the database reported.
 fn is_answer(error: &DbErr) -> bool {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
     matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))
 }
 
-/// True where no connection was free for as long as one waits for it.
+/// True if no connection became free in time.
 pub(crate) fn is_exhausted(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }

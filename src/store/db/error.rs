@@ -1,4 +1,4 @@
-//! What can go wrong between us and the database. Whether to try again follows from the variant.
+//! Errors of the database. The variant determines whether to retry.
 
 use sea_orm::sqlx::Error as SqlxError;
 use sea_orm::{DbErr, RuntimeErr};
@@ -6,19 +6,19 @@ use sea_orm::{DbErr, RuntimeErr};
 /// A failure of the store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The database cannot be reached, is locked or gave up: the same may work in a moment.
+    /// The database cannot be reached, is locked or gave up. A retry may succeed.
     #[error("the database is not available: {0}")]
     Unavailable(DbErr),
     /// A unique index refused the row.
     #[error("the row exists already: {0}")]
     Duplicate(String),
-    /// A row makes no sense: it was written by something else, or damaged.
+    /// The row is invalid: damaged, or written by something else.
     #[error("{table} row {id} is corrupt: {reason}")]
     Corrupt { table: &'static str, id: String, reason: String },
-    /// A commit failed and the database could not be asked whether it happened.
+    /// A commit failed and its outcome could not be determined.
     #[error("whether the commit happened is not known")]
     Unsettled,
-    /// Another owner has taken the lane: stop, and change nothing.
+    /// Another owner has claimed the lane: stop without changes.
     #[error("the lane was taken over by another owner")]
     Stale,
 }
@@ -32,12 +32,13 @@ impl From<DbErr> for StoreError {
     }
 }
 
-/// Classes of SQLSTATE with which PostgreSQL says that it has undone the transaction: integrity, a wrong state, rollback.
+/// Classes of SQLSTATE with which PostgreSQL reports a rolled-back transaction: integrity, invalid state,
+/// rollback.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
-/// SQLite's code of a database that another connection has locked; longer codes hold it in their last byte.
+/// SQLite's code for a database locked by another connection; extended codes hold it in their last byte.
 const SQLITE_BUSY: u32 = 5;
 
-/// The code that the database gave.
+/// The error code of the database.
 fn code(error: &DbErr) -> Option<String> {
     let (DbErr::Conn(RuntimeErr::SqlxError(cause))
     | DbErr::Exec(RuntimeErr::SqlxError(cause))
@@ -51,7 +52,7 @@ fn code(error: &DbErr) -> Option<String> {
     }
 }
 
-/// True if the database says that a failed commit left nothing.
+/// True if the database reports that a failed commit was rolled back.
 pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
     code(error).is_some_and(|code| ROLLED_BACK.iter().any(|class| code.starts_with(class)))
 }

@@ -1,6 +1,6 @@
-//! Transactions that write. PostgreSQL gives each a connection of its own. SQLite has one writer, and a commit waits
-//! for the disk: there, those who write at about the same time have their turns in one transaction, each behind a
-//! savepoint of its own, and are told that they have committed when the whole is on the disk (group commit).
+//! Write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and a commit
+//! waits for the disk. There, concurrent transactions join a commit group: they run one after another in one
+//! database transaction, each behind its own savepoint, and all complete when that is on disk (group commit).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,88 +18,88 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// From this age on the shared transaction takes nobody else in, so that the first do not wait for all.
-const SHARED_FOR: Duration = Duration::from_millis(20);
+/// A group of this age accepts no more members, so that its first members do not wait for all later ones.
+const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
-/// Begins transactions that write.
+/// Begins write transactions.
 #[derive(Clone)]
 pub(crate) struct WriterPool {
     pool: Pool,
-    /// Where transactions are shared.
-    place: Option<Arc<GroupSlot>>,
-    /// How long a database that another process writes to is waited for.
+    /// The current commit group; SQLite only.
+    slot: Option<Arc<GroupSlot>>,
+    /// How long to wait for a database that another process writes to.
     busy_wait: Duration,
 }
 
-/// Where the shared transaction is while there is one. Whoever has it locked has the turn; turns are given in the
-/// order in which they are asked for.
+/// The slot of the commit group. The holder of its lock runs; locks are granted in the order of requests.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
-/// The transaction in which all have their turns who write now.
+/// The database transaction that concurrent transactions share.
 pub(crate) struct CommitGroup {
     whole: DatabaseTransaction,
     watch: CallGuard,
     begun: Instant,
-    turns: u32,
-    /// The turn of whoever has not committed: undone before anything else is done.
+    members: u32,
+    /// The savepoint of a member that has not committed. It is rolled back before the next statement.
     open: Option<u32>,
-    /// Whether it is on the disk, once that is known.
+    /// The outcome of the commit, once known.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
-/// A transaction that writes. Dropped without a commit, it leaves nothing. Each of its statements has a deadline, and
-/// all of them have one together.
+/// A write transaction. Dropped without a commit, it is rolled back. Each of its statements has a deadline,
+/// and so does the whole.
 pub struct Transaction {
     kind: InRuntime<TransactionKind>,
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
-    /// PostgreSQL answers a commit after a failed statement with success, and has rolled back.
+    /// PostgreSQL answers a commit after a failed statement with success although it rolled back.
     has_failed: AtomicBool,
 }
 
 enum TransactionKind {
-    Alone(DatabaseTransaction),
-    Turn(OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>),
+    Dedicated(DatabaseTransaction),
+    Grouped(OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>),
 }
 
 impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration) -> Self {
-        let place = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
-        Self { pool, place, busy_wait }
+        let slot = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
+        Self { pool, slot, busy_wait }
     }
 
     /// Starts a transaction.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
-        let Some(place) = &self.place else {
+        let Some(slot) = &self.slot else {
             let options =
                 TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
             let (own, watch) = self.pool.begin(options).await?;
-            return Ok(Transaction::new(TransactionKind::Alone(own), self.pool.backend(), watch));
+            return Ok(Transaction::new(TransactionKind::Dedicated(own), self.pool.backend(), watch));
         };
-        let mut held = timeout(WAIT, Arc::clone(place).lock_owned()).await.map_err(|_| busy())?;
-        if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > SHARED_FOR) {
+        let mut held = timeout(WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy())?;
+        if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > GROUP_OPEN_FOR) {
             held = tokio::spawn(end(held)).await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
-            // It has its turn after all who wait for one now.
-            let last = Arc::clone(place).lock_owned();
+            // Queued behind all present waiters.
+            let last = Arc::clone(slot).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
-        let mut turn = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
-        turn.next().await?;
-        let watch = turn.watch.clone();
-        Ok(Transaction::new(TransactionKind::Turn(turn), self.pool.backend(), watch))
+        let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
+        group.next().await?;
+        let watch = group.watch.clone();
+        Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
     }
 
-    /// Executes one statement that commits by itself. PostgreSQL holds its locks for as long as it takes, however long
-    /// this process then takes to go on. After a failure it may have happened: for writes of which that is no matter.
+    /// Executes one statement with its own commit. PostgreSQL holds locks only during the statement,
+    /// however slow this process is. After an error the write may have happened, so use it only where
+    /// that does no harm.
     pub(crate) async fn query_one_alone(
         &self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, StoreError> {
-        if self.place.is_none() {
+        if self.slot.is_none() {
             return Ok(self.pool.query_one_raw(statement).await?);
         }
         let tx = self.begin().await?;
@@ -116,10 +116,10 @@ impl WriterPool {
         Ok(self.pool.renew().await?)
     }
 
-    /// Ends what is under way and closes the connections.
+    /// Ends the open group and closes the connections.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
-        if let Some(place) = &self.place
-            && let Ok(held) = timeout(WAIT, Arc::clone(place).lock_owned()).await
+        if let Some(slot) = &self.slot
+            && let Ok(held) = timeout(WAIT, Arc::clone(slot).lock_owned()).await
         {
             drop(end(held).await);
         }
@@ -128,8 +128,8 @@ impl WriterPool {
 }
 
 impl CommitGroup {
-    /// SQLite tells nobody when its lock is free, and another process may take it again and again: the lock is asked
-    /// for until the wait is over.
+    /// SQLite does not notify waiters of a free lock, and other processes can take it repeatedly. So the
+    /// lock is requested until the wait is over.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -141,45 +141,46 @@ impl CommitGroup {
             }
         };
         let outcome = watch::Sender::new(None);
-        Ok(Self { whole, watch, begun: Instant::now(), turns: 0, open: None, outcome })
+        Ok(Self { whole, watch, begun: Instant::now(), members: 0, open: None, outcome })
     }
 
-    /// Begins the next turn.
+    /// Opens the savepoint of the next member.
     async fn next(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
-        self.turns += 1;
-        self.open = Some(self.turns);
-        self.run("SAVEPOINT", self.turns).await
+        self.members += 1;
+        self.open = Some(self.members);
+        self.run("SAVEPOINT", self.members).await
     }
 
-    /// Counts what was done in this turn. Its savepoint ends with the whole.
+    /// Keeps the changes of the current member. Its savepoint ends with the group.
     fn keep(&mut self) {
         self.open = None;
     }
 
     async fn undo_open(&mut self) -> Result<(), StoreError> {
-        if let Some(turn) = self.open {
-            self.run("ROLLBACK TO", turn).await?;
+        if let Some(member) = self.open {
+            self.run("ROLLBACK TO", member).await?;
             self.open = None;
         }
         Ok(())
     }
 
-    /// Ends the last turn and with the first one's savepoint all others. It is there unless `SQLite` has given the
-    /// whole up by itself: what the first did is lost then, and a commit would only be that of the last.
+    /// Releases the first savepoint and with it all others. The savepoint is missing if SQLite has rolled
+    /// back by itself: then the changes of earlier members are lost, and the group must not commit.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.run("RELEASE", 1).await
     }
 
-    async fn run(&self, command: &str, turn: u32) -> Result<(), StoreError> {
-        let sql = format!("{command} turn_{turn}");
+    async fn run(&self, command: &str, member: u32) -> Result<(), StoreError> {
+        let sql = format!("{command} member_{member}");
         self.watch.call(Duration::MAX, self.whole.execute_unprepared(&sql)).await?;
         Ok(())
     }
 }
 
-/// Commits what was done in all turns and tells them. A task of its own, so that it is not dropped half way.
+/// Commits the group and informs its members. It runs as a task of its own, so that dropping a member does
+/// not cancel it.
 async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
         let result = match shared.complete().await {
@@ -198,47 +199,50 @@ impl Transaction {
         Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
     }
 
-    /// Lifts the deadlines, for a migration.
+    /// Lifts the deadlines, for migrations.
     pub(crate) fn unlimited(self) -> Self {
         let forever = Duration::from_hours(24);
         let deadlines = Deadlines { call: forever, transaction: forever };
         Self { ends_at: Instant::now() + forever, watch: self.watch.with(deadlines), ..self }
     }
 
-    /// Puts what was done on the disk.
+    /// Commits. The changes are on disk when it returns.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
-            Some(TransactionKind::Alone(own)) if self.has_failed.load(Ordering::Relaxed) => {
+            Some(TransactionKind::Dedicated(own)) if self.has_failed.load(Ordering::Relaxed) => {
                 own.rollback().await?;
                 Err(StoreError::Unavailable(given_up("a statement of the transaction has failed")))
             }
-            Some(TransactionKind::Alone(own)) => {
+            Some(TransactionKind::Dedicated(own)) => {
                 self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_failed)
             }
-            Some(TransactionKind::Turn(mut turn)) => {
-                turn.keep();
-                self.settled(turn).await
+            Some(TransactionKind::Grouped(mut group)) => {
+                group.keep();
+                self.settled(group).await
             }
             None => Err(StoreError::Unsettled),
         }
     }
 
-    /// Undoes what was done. What was read may be another's who had a turn before, so it holds when this has returned.
+    /// Rolls back. Reads may have seen changes of earlier members of the group, so it waits for their
+    /// commit.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
-            Some(TransactionKind::Alone(own)) => Ok(self.watch.call(Duration::MAX, own.rollback()).await?),
-            Some(TransactionKind::Turn(turn)) => self.settled(turn).await,
+            Some(TransactionKind::Dedicated(own)) => {
+                Ok(self.watch.call(Duration::MAX, own.rollback()).await?)
+            }
+            Some(TransactionKind::Grouped(group)) => self.settled(group).await,
             None => Ok(()),
         }
     }
 
-    /// Ends a turn and waits until what was done up to it is on the disk.
+    /// Leaves the group and waits for its commit.
     async fn settled(
         &self,
-        turn: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
+        group: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
     ) -> Result<(), StoreError> {
-        let mut outcome = turn.outcome.subscribe();
-        drop(turn);
+        let mut outcome = group.outcome.subscribe();
+        drop(group);
         let settled = timeout(self.watch.deadlines.call, outcome.wait_for(Option::is_some)).await;
         let settled = settled.ok().and_then(Result::ok).ok_or(StoreError::Unsettled)?;
         settled.clone().unwrap_or(Err(StoreError::Unsettled))
@@ -246,13 +250,13 @@ impl Transaction {
 
     fn database(&self) -> Result<&DatabaseTransaction, DbErr> {
         match self.kind.get() {
-            Some(TransactionKind::Alone(own)) => Ok(own),
-            Some(TransactionKind::Turn(turn)) => Ok(&turn.whole),
+            Some(TransactionKind::Dedicated(own)) => Ok(own),
+            Some(TransactionKind::Grouped(group)) => Ok(&group.whole),
             None => Err(given_up("the transaction has ended")),
         }
     }
 
-    /// What a migration needs, which goes beyond single statements.
+    /// The underlying transaction, for migrations, which need more than single statements.
     pub(crate) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
         self.database()
     }
@@ -302,12 +306,12 @@ fn given_up(reason: &str) -> DbErr {
     DbErr::Custom(reason.to_owned())
 }
 
-/// A commit that brought no answer, or none that says that it was undone, may have happened.
+/// A commit without an answer, or without an error that proves a rollback, may have happened.
 fn commit_failed(error: DbErr) -> StoreError {
     if is_rolled_back(&error) {
         return error.into();
     }
-    tracing::warn!(%error, "the outcome of a commit is not known");
+    tracing::warn!(%error, "the outcome of a commit is unknown");
     StoreError::Unsettled
 }
 
@@ -330,7 +334,7 @@ mod tests {
         tx.commit().await
     }
 
-    /// What a reader sees: what is on the disk.
+    /// What a reader sees, which is what is on disk.
     async fn names(store: &Store) -> Vec<String> {
         let statement = Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
         let rows = store.reader().query_all_raw(statement).await.unwrap();
@@ -338,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_of_many_leaves_what_it_committed_and_nothing_else() {
+    async fn each_transaction_leaves_exactly_what_it_committed() {
         for test in stores().await {
             let store = &test.store;
             let work = (0..60).map(|number| async move {
@@ -360,7 +364,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_row_that_is_refused_costs_only_its_own_transaction() {
+    async fn a_refused_row_fails_only_its_own_transaction() {
         for test in stores().await {
             let store = &test.store;
             let results = join_all(["a", "b", "a", "c"].map(|name| write(store, name))).await;
@@ -372,7 +376,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_who_goes_away_at_any_moment_takes_nobody_along() {
+    async fn a_dropped_transaction_affects_no_other() {
         for test in stores().await {
             let store = &test.store;
             for pause in (0..40).map(|step| Duration::from_micros(step * 50)) {
@@ -390,8 +394,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_told_of_a_commit_that_the_disk_had_no_room_for() {
-        // SQLite only: PostgreSQL has no such limit to set.
+    async fn a_commit_on_a_full_disk_is_never_reported_as_done() {
+        // SQLite only: PostgreSQL has no such limit.
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
@@ -416,7 +420,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_after_a_statement_that_failed_is_refused() {
-        // PostgreSQL only: it answers such a commit with success, and has rolled back.
+        // PostgreSQL only: it answers such a commit with success although it rolled back.
         for test in stores().await.into_iter().skip(1) {
             let tx = test.store.begin().await.unwrap();
             add(&tx, "lost").await.unwrap();
@@ -427,7 +431,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_who_wait_for_a_turn_share_a_commit() {
+    async fn concurrent_transactions_share_a_commit() {
         let test = stores().await.remove(0);
         let store = &test.store;
         let second = async {
@@ -444,10 +448,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_sqlite_gave_up_nobody_is_told_of_and_the_next_goes_on() {
+    async fn a_rollback_by_sqlite_fails_the_group_and_not_the_next() {
         let test = stores().await.remove(0);
         let store = &test.store;
-        // As SQLite does by itself when the disk fails.
+        // SQLite does this by itself when the disk fails.
         let given_up = async {
             let tx = store.begin().await.unwrap();
             tx.execute_unprepared("ROLLBACK").await.unwrap();
@@ -460,7 +464,7 @@ mod tests {
         assert!(names(store).await.contains(&"next".to_owned()));
         let tx = store.begin().await.unwrap();
         let twin = store.reader().execute_unprepared("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE").await;
-        assert!(twin.is_err(), "who has a turn has the database's lock from its start");
+        assert!(twin.is_err(), "a transaction holds the database lock from its start");
         tx.rollback().await.unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Portal ids, given out in blocks so that a write knows its ids before it begins and needs no answer from
-//! the database to go on. A block that was not used up is lost at a restart: ids are unique, not gapless.
+//! Portal ids, reserved in blocks, so that a write knows its ids before it begins. The rest of a block is
+//! lost at a restart: ids are unique, not gapless.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use tokio::sync::Mutex;
 use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 
-/// Ids taken from the database at once.
+/// The size of a block.
 const BLOCK: i64 = 256;
 
-/// What an id is for.
+/// The kind of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdKind {
     Integrator,
@@ -41,7 +41,7 @@ impl IdKind {
         }
     }
 
-    /// Accounts are few: their ids are taken one by one, so that they stay small and in order.
+    /// Accounts are few: their ids are taken singly, so that they stay small and ordered.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,
@@ -50,7 +50,7 @@ impl IdKind {
     }
 }
 
-/// Gives out portal ids. Take them before a transaction begins.
+/// Assigns portal ids. Reserve them before a transaction begins.
 #[derive(Clone)]
 pub struct Ids {
     writer: WriterPool,
@@ -67,7 +67,7 @@ impl Ids {
         Ok(self.take(kind, 1).await?.start)
     }
 
-    /// This many ids in a row.
+    /// Reserves consecutive ids.
     pub async fn take(&self, kind: IdKind, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let mut blocks = self.blocks.lock().await;
@@ -82,7 +82,7 @@ impl Ids {
         Ok(taken)
     }
 
-    /// Moves the counter on and returns where the block ends.
+    /// Advances the counter. Returns the end of the block.
     async fn reserve(&self, kind: IdKind, size: i64) -> Result<i64, StoreError> {
         let statement = Query::insert()
             .into_table("counters")

@@ -13,7 +13,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Rows before this page.
+    /// The number of rows before this page.
     pub(crate) fn offset(self) -> u64 {
         self.number.saturating_sub(1).saturating_mul(self.per_page)
     }
@@ -34,7 +34,7 @@ where
     Ok((rows.into_iter().map(T::try_from).collect::<Result<_, _>>()?, total))
 }
 
-/// The same, with the rows as they are.
+/// The same, without conversion of the rows.
 pub(crate) async fn load_rows<E>(
     store: &Store,
     select: Select<E>,

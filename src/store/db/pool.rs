@@ -1,10 +1,10 @@
-//! Pools of connections. SQLite has one connection that writes and a few that read and never wait for it (WAL).
-//! PostgreSQL has a pool for transactions and one for queries, so that transactions that wait for a lock leave queries
-//! alone.
+//! Connection pools. SQLite has one write connection and a few readers that never wait for it (WAL).
+//! PostgreSQL has a pool for transactions and one for queries, so that transactions waiting for a lock do not
+//! block queries.
 //!
-//! The sessions of PostgreSQL end what takes too long, and the sessions of clients that have gone (`session`). Where a
-//! connection of ours has fallen silent, its pool is replaced as a whole: the driver would wait for an answer before it
-//! gives up the place of such a connection, and its neighbours have fallen silent with it.
+//! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). If one of our
+//! connections is dead, its whole pool is replaced: the driver keeps the slot of a dead connection until it
+//! answers, and its neighbours are probably dead too.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -21,38 +21,38 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 
-/// How long to wait for a free connection, a turn or a locked database.
+/// How long to wait for a free connection, the commit group or a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
-/// Prepared statements of a connection. Each size in which rows are written is one.
+/// The prepared statements kept by a connection. Each batch size is one.
 const STATEMENTS_KEPT: usize = 256;
-/// PostgreSQL ends a statement at its own limit; an answer that is so much later will not come.
+/// PostgreSQL ends a statement at its own limit; an answer this much later will not come.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
-/// SQLite's answers depend on the disk alone.
+/// SQLite depends on the disk only.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
-/// A transaction may take as long as so many of its calls.
+/// The deadline of a transaction, in deadlines of its calls.
 const CALLS_A_TRANSACTION: u32 = 5;
-/// A connection that was idle for longer is tested before it is used: a firewall or a pooler may have dropped it.
+/// A connection that was idle for longer is tested before use: a firewall or a pooler may have dropped it.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
-/// How long a test waits for its answer.
+/// How long a test may take.
 const TEST_WAIT: Duration = Duration::from_secs(2);
-/// How long connections may take to say goodbye.
+/// How long closing the connections may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
 
-/// How a process uses its database.
+/// The pool settings of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolSettings {
-    /// Connections of PostgreSQL for transactions.
+    /// PostgreSQL connections for transactions.
     pub writers_max: u32,
-    /// Connections of PostgreSQL for queries.
+    /// PostgreSQL connections for queries.
     pub readers_max: u32,
     /// How long a statement waits for a lock.
     pub lock_timeout: Duration,
     /// How long a statement may take.
     pub statement_timeout: Duration,
-    /// How long a transaction may do nothing.
+    /// How long a transaction may be idle.
     pub idle_in_transaction_timeout: Duration,
-    /// How long an SQLite database that another process writes to is waited for.
+    /// How long to wait for an SQLite database that another process writes to.
     pub busy_wait: Duration,
 }
 
@@ -78,12 +78,12 @@ impl PoolSettings {
         Deadlines { call, transaction: call * CALLS_A_TRANSACTION }
     }
 
-    /// What each session of PostgreSQL is told as it opens.
+    /// The settings of each PostgreSQL session.
     ///
-    /// `jit`: compiling takes longer than any of our statements, and PostgreSQL takes the lists of JSON that we pass for
-    /// a hundred rows each. `enable_seqscan`: a plan that was made while a table was small goes through all of it, and a
-    /// connection keeps to its plans. The timeouts end what takes too long, and the `tcp_` ones notice a client whose
-    /// machine is gone, which would keep its locks for hours.
+    /// `jit` is off: compiling takes longer than our statements, and PostgreSQL estimates our JSON lists
+    /// at a hundred rows each. `enable_seqscan` is off: connections keep their plans, and a plan from
+    /// when a table was small scans all of it. The timeouts end slow statements; the `tcp_` settings
+    /// detect a dead client machine, whose session would keep its locks for hours.
     fn session(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
@@ -100,14 +100,14 @@ impl PoolSettings {
     }
 }
 
-/// Lifts the limits of the session for one transaction: migrations take the time they need.
+/// Lifts the session's limits for one transaction, since migrations take longer.
 pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
      SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Makes the options of a pool, whose connections tell these signs of life.
+/// Creates the options of a pool that reports to this liveness.
 type OptionsFactory = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
 
-/// Connections to a database, for queries. Clones are the same pool.
+/// Connections to a database, for queries. Clones share the pool.
 #[derive(Clone)]
 pub struct Pool(Arc<PoolInner>);
 
@@ -121,14 +121,14 @@ struct PoolInner {
     replacing: Mutex<()>,
 }
 
-/// The connections that were opened since the pool was last replaced.
+/// The connections opened since the pool was last replaced.
 #[derive(Clone)]
 struct Generation {
     connections: DatabaseConnection,
     liveness: Arc<Liveness>,
 }
 
-/// The limits of the calls of one transaction, and its connections' signs of life.
+/// The deadlines and the liveness of a transaction's connection.
 #[derive(Clone)]
 pub(crate) struct CallGuard {
     liveness: Arc<Liveness>,
@@ -141,7 +141,7 @@ impl CallGuard {
         &self.runtime
     }
 
-    /// Awaits a call on the connection, for `most` at most.
+    /// Awaits a call on the connection, for at most `most`.
     pub(crate) fn call<T>(
         &self,
         most: Duration,
@@ -152,14 +152,14 @@ impl CallGuard {
         self.liveness.watch(limit, &self.runtime, call)
     }
 
-    /// The same connection with other limits.
+    /// The same guard with other deadlines.
     pub(crate) fn with(self, deadlines: Deadlines) -> Self {
         Self { deadlines, ..self }
     }
 }
 
 impl Pool {
-    /// The writer's pool of the database of a URL, and the readers'.
+    /// Opens the pools of a database: the writer's and the readers'.
     pub(crate) async fn open(
         url: &str,
         settings: &PoolSettings,
@@ -219,8 +219,8 @@ impl Pool {
         self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
     }
 
-    /// No connection for as long as one waits, and no answer to anybody meanwhile: all are silent, or the driver
-    /// waits for the last answer of each before it gives up its place.
+    /// Detects a stuck pool: no connection became free and no call was answered meanwhile. Either all
+    /// connections are dead, or the driver waits for an answer on each.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
@@ -233,7 +233,7 @@ impl Pool {
     async fn connections(&self) -> Result<(DatabaseConnection, CallGuard), DbErr> {
         let mut current = self.current();
         if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
-            tracing::warn!("connections to the database do not answer; new ones take their place");
+            tracing::warn!("database connections do not answer; replacing the pool");
             current = Box::pin(self.replaced()).await?;
         }
         let Generation { connections, liveness } = current;
@@ -245,7 +245,7 @@ impl Pool {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts new connections in the place of silent ones. Those are given up in the background.
+    /// Replaces dead connections. The old ones are closed in the background.
     async fn replaced(&self) -> Result<Generation, DbErr> {
         let _one = self.0.replacing.lock().await;
         let old = self.current();
@@ -261,7 +261,8 @@ impl Pool {
         Ok(new)
     }
 
-    /// Replaces the connections of PostgreSQL. One that a thread opened ends with the runtime of that thread.
+    /// Replaces the PostgreSQL connections. A connection ends with the runtime of the thread that opened
+    /// it.
     pub(crate) async fn renew(&self) -> Result<(), DbErr> {
         if self.0.backend == DbBackend::Postgres {
             self.current().liveness.silent();
@@ -274,7 +275,7 @@ impl Pool {
         self.0.backend
     }
 
-    /// Closes the connections; those that do not answer are dropped.
+    /// Closes the connections. Those that do not answer are dropped.
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
         let closed = timeout(CLOSE_WAIT, self.current().connections.close()).await;
         closed.unwrap_or_else(|_| {
@@ -320,7 +321,7 @@ fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // Where SQLite gave a transaction up by itself, the driver goes on counting it.
+        // After SQLite rolls back by itself, the driver still counts the transaction.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
@@ -346,7 +347,7 @@ fn postgres(
                 if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
             })
         })
-        // The driver itself waits for its answer without a limit.
+        // The driver itself would wait without a limit.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {
@@ -357,7 +358,7 @@ fn postgres(
     options
 }
 
-/// Asks whether a connection still answers; the pool drops one for which this is an error.
+/// Tests whether a connection still answers. The pool drops it on an error.
 async fn test(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
     let answer = timeout(TEST_WAIT, connection.ping()).await;
     let answer = answer.unwrap_or_else(|_| {

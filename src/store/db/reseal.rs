@@ -1,6 +1,6 @@
-//! Seals again with the current encryption key what an older one has sealed. It works beside a running service: rows
-//! are read in batches, and a row is replaced only where nobody has changed it since it was read. What was done stays
-//! done, so a run that was cut short is simply started again.
+//! Seals all secrets again with the current encryption key. It runs beside a live service: rows are read in
+//! batches, and a row is replaced only if it has not changed since. An interrupted run can simply be
+//! repeated.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::store::db::vault::Vault;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
-/// Rows of one transaction, so that writers wait for none of them for long.
+/// Rows of one transaction. It is small, so that writers wait only briefly.
 const ROWS: i64 = 200;
-/// Between two batches.
+/// The pause between two batches.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Passes over a table in which rows change while they are resealed.
+/// The maximum number of passes over a table whose rows change meanwhile.
 const PASSES_MAX: u32 = 5;
-/// Owners that are named whose text does not open.
+/// The maximum number of reported owners whose text does not open.
 const NAMED_MAX: usize = 20;
 
-/// The sealed texts of a column.
+/// A column of sealed texts.
 struct SealedColumn {
     name: &'static str,
     table: &'static str,
@@ -32,7 +32,7 @@ struct SealedColumn {
     reseal: fn(&Vault, &str, &str) -> Result<Option<String>, StoreError>,
 }
 
-/// Every place where the database holds sealed texts.
+/// All columns of sealed texts.
 const SEALED: [SealedColumn; 4] = [
     SealedColumn {
         name: "webhook_secrets",
@@ -68,20 +68,20 @@ const SEALED: [SealedColumn; 4] = [
     },
 ];
 
-/// How it went with one kind of sealed texts.
+/// The result for one column of sealed texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
-    /// Rows that changed each time they were to be replaced.
+    /// Rows that changed each time they were about to be replaced.
     pub left: u64,
     pub unopened: u64,
-    /// The first owners whose text opens with no key.
+    /// The first owners whose text no key opens.
     pub unopened_owners: Vec<String>,
 }
 
-/// Reseals everything.
+/// Reseals all columns.
 pub async fn all(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
     let mut done = Vec::new();
     for texts in &SEALED {
@@ -90,7 +90,7 @@ pub async fn all(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
     Ok(done)
 }
 
-/// A row as it was read.
+/// A row as read.
 struct SealedRow {
     key: Value,
     id: String,
@@ -112,7 +112,7 @@ impl SealedColumn {
         }
     }
 
-    /// Goes through the table once.
+    /// Passes over the table once.
     async fn pass(&self, store: &Store) -> Result<ResealReport, StoreError> {
         let mut report = ResealReport {
             kind: self.name,
@@ -166,7 +166,7 @@ impl SealedColumn {
                 Ok(Some(text)) => replaced.push((row, text)),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(%error, table = self.table, "a sealed text does not open");
+                    tracing::warn!(%error, table = self.table, "failed to open a sealed text");
                     report.unopened += 1;
                     if report.unopened_owners.len() < NAMED_MAX {
                         report.unopened_owners.push(row.id.clone());
@@ -205,7 +205,7 @@ mod tests {
         STANDARD.encode([byte; 32])
     }
 
-    /// Rows as the first encryption key of the tests seals them; one was sealed by a key that is lost.
+    /// Adds rows sealed by the first encryption key of the tests; a lost key sealed one of them.
     async fn plant(store: &Store) {
         let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
         let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();

@@ -1,12 +1,12 @@
-//! Rows by any of several names. Each name has a query and so an index of its own, all of them in one statement:
-//! of one `OR` over many values `SQLite` may make a walk through everything its owner has.
+//! Finds rows by any of several identifiers, with one query and one index for each, combined in one
+//! statement. For a single `OR` over many values SQLite may scan all rows of the owner.
 
 use sea_orm::sea_query::{SelectStatement, UnionType};
 use sea_orm::{ConnectionTrait, EntityTrait, FromQueryResult, QueryTrait, Select};
 
 use crate::store::db::error::StoreError;
 
-/// The rows of all finders; a row that several of them find comes several times.
+/// Returns the rows of all finders. A row found by several is returned several times.
 pub(crate) async fn union_all<E: EntityTrait>(
     connection: &impl ConnectionTrait,
     finders: impl IntoIterator<Item = Select<E>>,
@@ -38,7 +38,7 @@ mod tests {
     use crate::store::invoices::invoice_row;
     use crate::store::testing::stores;
 
-    /// How `SQLite` goes about it, a line a step.
+    /// The plan of SQLite, one line a step.
     async fn plan<E: EntityTrait>(connection: &impl ConnectionTrait, finders: Vec<Select<E>>) -> Vec<String> {
         let mut statement = DbBackend::Sqlite.build(&union(finders).unwrap());
         statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);

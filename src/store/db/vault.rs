@@ -1,10 +1,10 @@
-//! Seals the secrets that the database keeps (AES-256-GCM), so that a copy of it reveals none. A sealed text is bound
-//! to its owner: moved to another row it does not open. It names the key that it was sealed with, so that keys can be
-//! replaced: the current key seals and opens, older ones only open.
+//! Seals stored secrets (AES-256-GCM), so that a copy of the database reveals none. A sealed text is bound to
+//! its owner and does not open in another row. It names its encryption key, so that keys can be rotated: the
+//! current key seals and opens, older ones only open.
 //!
-//! Each text has a key of its own, derived from the encryption key and a random salt of 32 bytes (HKDF-SHA256), so
-//! there is no limit to how many texts an encryption key may seal. The form is `v2.<key id>.<base64 of salt and
-//! ciphertext>`. Texts without a key id are of an earlier form, base64 of a nonce and the ciphertext.
+//! Each text has its own key, derived from the encryption key and a random salt of 32 bytes (HKDF-SHA256), so
+//! an encryption key may seal any number of texts. The format is `v2.<key id>.<base64 of salt and
+//! ciphertext>`. Texts without a key id have an earlier format: base64 of a nonce and the ciphertext.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, RandomizedNonceKey, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
@@ -18,13 +18,13 @@ use crate::store::db::error::StoreError;
 pub const KEY_LEN: usize = 32;
 const SALT_LEN: usize = 32;
 const FORM: &str = "v2.";
-/// Tells the keys derived here from any other use of the encryption key.
+/// Separates the keys derived here from other uses of the encryption key.
 const PURPOSE: &[u8] = b"einvoice sealed text v2";
 const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
 /// Bytes of a key id; its text is twice as long.
 const ID_LEN: usize = 4;
 
-/// Holds the deployment's encryption keys.
+/// The encryption keys of the deployment.
 pub struct Vault {
     current: EncryptionKey,
     old: Vec<EncryptionKey>,
@@ -41,18 +41,18 @@ struct EncryptionKey {
 }
 
 impl Vault {
-    /// Seals and opens with one key.
+    /// Creates a vault with one key, which seals and opens.
     pub fn new(key: &str) -> Result<Self, InvalidEncryptionKey> {
         Ok(Self { current: EncryptionKey::parse(key)?, old: Vec::new() })
     }
 
-    /// Opens with these keys too.
+    /// Adds keys that only open.
     pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, InvalidEncryptionKey> {
         let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })
     }
 
-    /// The id of the key that seals.
+    /// The id of the sealing key.
     pub fn key_id(&self) -> &str {
         &self.current.id
     }
@@ -88,7 +88,7 @@ impl Vault {
         opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
     }
 
-    /// The secret sealed with the current key; none where it is already.
+    /// Seals a secret with the current key; `None` if it already is.
     pub(crate) fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, StoreError> {
         let is_current = sealed
             .strip_prefix(FORM)
@@ -113,7 +113,7 @@ impl EncryptionKey {
         Ok(Self { id: hex::encode(&digest[..ID_LEN]), bytes })
     }
 
-    /// The key of one text.
+    /// Derives the key of one text.
     fn derived(&self, salt: &[u8]) -> Option<LessSafeKey> {
         let extracted = Salt::new(HKDF_SHA256, salt).extract(&self.bytes);
         let expanded = extracted.expand(&[PURPOSE], &AES_256_GCM).ok()?;
@@ -137,7 +137,7 @@ impl EncryptionKey {
     }
 }
 
-/// The nonce of a key that seals one text.
+/// A constant nonce: each key seals one text only.
 fn only_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
@@ -158,7 +158,7 @@ mod tests {
         Vault::new(&key(byte)).unwrap()
     }
 
-    /// A text as it was sealed before texts named their key.
+    /// A text sealed before texts named their key.
     fn sealed_in_the_first_form(byte: u8, owner: &str, secret: &str) -> String {
         let key = RandomizedNonceKey::new(&AES_256_GCM, &[byte; KEY_LEN]).unwrap();
         let mut sealed = secret.as_bytes().to_vec();

@@ -1,6 +1,6 @@
-//! The file that checkpoints are appended to. Whoever appends holds its lock and has first read what others appended,
-//! so processes may share a file. Each line is on the disk when `append` returns; a line that a crash cut short is
-//! removed before the next one.
+//! The file of checkpoints. A writer locks it and first reads what others appended, so processes can share a
+//! file. Each line is on disk when `append` returns; a line that a crash cut short is removed before the next
+//! one.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,7 @@ use crate::domain::events::checkpoint::{
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// Why a file of checkpoints cannot be used.
+/// Errors of a file of checkpoints.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointFileError {
     #[error("the file {} cannot be used", .path.display())]
@@ -25,13 +25,13 @@ pub enum CheckpointFileError {
     Line { path: PathBuf, line: u64, fault: CheckpointFault },
 }
 
-/// Checkpoints read one by one.
+/// Reads checkpoints one by one.
 pub struct CheckpointReader {
     path: PathBuf,
     file: BufReader<File>,
     key: CheckpointPublicKey,
     tail: CheckpointChain,
-    /// Where the last whole line ends.
+    /// The end of the last complete line.
     end: u64,
 }
 
@@ -57,7 +57,8 @@ impl CheckpointReader {
         })
     }
 
-    /// The next checkpoint; none at the end. A last line without an end is one that a crash cut short.
+    /// Reads the next checkpoint; `None` at the end. A last line without a line break was cut short by a
+    /// crash.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;
@@ -71,14 +72,14 @@ impl CheckpointReader {
         Ok(Some(accepted))
     }
 
-    /// The number and hash of the last line that was read.
+    /// The position after the last line read.
     pub fn tail(&self) -> &CheckpointChain {
         &self.tail
     }
 }
 
 impl CheckpointFile {
-    /// A file that is read and, where it is missing, made when it is first appended to.
+    /// Opens the file on first use and creates it on the first append.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
@@ -100,7 +101,7 @@ impl CheckpointFile {
         self.heads.get(&taxpayer)
     }
 
-    /// Reads what was appended since this was last asked.
+    /// Reads what was appended since the last call.
     pub fn catch_up(&mut self) -> Result<(), CheckpointFileError> {
         self.locked().map(drop)
     }
@@ -118,7 +119,7 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// The file, locked and read to its end, where it stands.
+    /// Returns the file, locked, and read to its end.
     fn locked(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
         let failed = |source| unusable(&path, source);

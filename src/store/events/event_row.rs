@@ -1,4 +1,4 @@
-//! The event log; data is the JSON text as it was hashed.
+//! Events; data is the JSON text as hashed.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Keys of requests that were carried out; the answer is sealed, and none is kept that held a secret.
+//! Idempotency keys. The response is sealed; none is stored if it held a secret.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Batches; items are JSON, and the counts are those of the items.
+//! Batches; items are JSON, counts are those of the items.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Batches and what became of their items.
+//! Batches and the results of their items.
 
 use sea_orm::{EntityTrait, IntoActiveModel};
 

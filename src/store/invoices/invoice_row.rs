@@ -1,5 +1,5 @@
-//! Invoices; customer, lines and extras are JSON, amounts are exact text. What lists filter by beside the rest is
-//! written, never read: the customer's number, and a text to search in.
+//! Invoices; customer, lines and extras are JSON, amounts are exact text. The customer's number and the
+//! search text exist for filters: written, never read.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -121,10 +121,11 @@ impl From<&Invoice> for Model {
     }
 }
 
-/// Bytes of a text to search in: an index holds it, and PostgreSQL takes at most 2,704 an entry.
+/// The maximum size in bytes of a search text: an index holds it, and PostgreSQL limits an entry to 2,704
+/// bytes.
 const SEARCH_BYTES_MAX: usize = 2_000;
 
-/// What an invoice is searched by: its names and its customer's, a line each, without case.
+/// The search text of an invoice: its identifiers and its customer's, one a line, without case.
 fn search_text(invoice: &Invoice) -> String {
     let customer = &invoice.customer;
     let lines = [

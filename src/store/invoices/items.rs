@@ -12,10 +12,11 @@ use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::invoices::item_row::{Column, Entity, Model};
 
-/// Values a query compares with at most: below what both databases bind, and an invoice has many lines.
+/// The maximum number of values in a query, below the bind limits of both databases. An invoice has many
+/// lines.
 const VALUES_PER_QUERY: usize = 5_000;
 
-/// Names of items, of which any may match.
+/// References to items; any of them may match.
 #[derive(Debug, Clone, Default)]
 pub struct ItemNames {
     pub ids: BTreeSet<ItemId>,
@@ -23,7 +24,7 @@ pub struct ItemNames {
     pub names: BTreeSet<String>,
 }
 
-/// The items that have any of these names, the oldest first.
+/// Loads the items with any of these identifiers, oldest first.
 pub async fn owned_by_with_names(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -59,7 +60,7 @@ async fn with_any(
     Ok(rows)
 }
 
-/// Writes items as they are now, new and changed ones alike.
+/// Writes the current state of items, new and changed ones alike.
 pub async fn save(
     tx: &Transaction,
     taxpayer: TaxpayerId,

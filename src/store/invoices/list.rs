@@ -1,6 +1,6 @@
-//! The list of a taxpayer's invoices: newest first, by page or from a place on, narrowed by filters. Every filter
-//! has an index that ends with the order of the list. A page is found in an index first, so that the rows
-//! before it are never read.
+//! The list of a taxpayer's invoices: newest first, by page or cursor, with filters. Every filter has an
+//! index that ends with the order of the list. A page is first found in an index, so the rows before it are
+//! never read.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -16,50 +16,49 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::dialect;
 use crate::store::invoices::invoice_row::{Column, Entity};
 
-/// Which invoices are listed; what is `None` narrows nothing.
+/// The filter of a list; `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InvoiceFilter {
     pub batch_no: Option<String>,
     pub status: Option<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
     pub category: Option<Category>,
-    /// Of the invoice date, both ends included.
+    /// Invoice date, both ends included.
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
-    /// The number that the customer was sent with.
+    /// The customer number as sent.
     pub customer_no: Option<String>,
-    /// A part of a number, an IRN, or the customer's number, name or tax number, in any case.
+    /// Part of a number, an IRN, or the customer's number, name or tax number, in any case.
     pub q: Option<String>,
     pub updated_since: Option<Timestamp>,
 }
 
-/// A place in the list: that of an invoice, after which the next one comes. It stays where it is however many
-/// invoices come before it.
+/// A cursor: the position after an invoice. It is stable while newer invoices are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
     pub created_at: Timestamp,
     pub id: InvoiceId,
 }
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageStart {
-    /// After so many invoices.
+    /// After this many invoices.
     At(u64),
     After(ListCursor),
 }
 
-/// A part of the list.
+/// A page of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvoicePage {
     pub invoices: Vec<Invoice>,
-    /// How many the filters let through in all.
+    /// The number of invoices that match the filter.
     pub total: u64,
-    /// Where the next part begins; none at the end.
+    /// The start of the next page; `None` at the end.
     pub next: Option<ListCursor>,
 }
 
-/// So many of a taxpayer's invoices, the newest first.
+/// Loads a page of a taxpayer's invoices, newest first.
 pub async fn owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -89,17 +88,18 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// How an index is gone through. SQLite knows nothing of how many rows a filter lets through and guesses badly;
-/// by then we know. PostgreSQL chooses by its own statistics.
+/// How to use an index. SQLite does not know the selectivity of a filter and guesses badly, while the count
+/// is known by now. PostgreSQL uses its own statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
-    /// Many rows match a range: newest first until there are enough of them, since to sort them all would take long.
+    /// Many rows match a range: walk from the newest until the page is full, since sorting them all would
+    /// be slow.
     is_by_order: bool,
-    /// Few rows match: all of them, sorted, since to look for them from the newest on would take long.
+    /// Few rows match: sort them all, since walking from the newest would be slow.
     is_sorted: bool,
 }
 
-/// Rows that are sorted rather than looked for.
+/// The maximum number of rows to sort.
 const SORTED_MAX: u64 = 10_000;
 
 impl IndexHint {
@@ -109,21 +109,21 @@ impl IndexHint {
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
 
-    /// A column that no index is to be chosen for, where it is hidden.
+    /// A column; hidden, no index is chosen for it.
     fn column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
     }
 }
 
 impl InvoiceFilter {
-    /// Whether one of them is for a single value, whose index is in the order of the list.
+    /// True if a filter matches a single value, whose index has the order of the list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()
     }
 }
 
-/// The ids of a part, found in an index alone.
+/// The ids of a page, found in an index alone.
 fn ids(condition: Condition, (start, limit): (PageStart, u64), reading: IndexHint) -> SelectStatement {
     let created_at = || IndexHint::column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();

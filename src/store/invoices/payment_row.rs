@@ -1,4 +1,4 @@
-//! The payment ledger: an entry a payment update, numbered by the event it caused.
+//! The payment ledger: one entry for each payment update, numbered by its event.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -43,7 +43,7 @@ impl TryFrom<Model> for LedgerEntry {
 }
 
 impl Model {
-    /// The entry of a posting; its number is that of the event it caused.
+    /// The entry of a posting, numbered by its event.
     pub fn of(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
         Self {
             taxpayer_id: invoice.taxpayer_id.0,

@@ -8,7 +8,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::invoices::payment_row::{Column, Entity};
 
-/// The entries of an invoice, in the order in which they were made.
+/// Loads the entries of an invoice, oldest first.
 pub async fn owned_by_of_invoice(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,6 +1,5 @@
-//! What happened to one invoice, from three logs: its events, the steps of its runs, the attempts at its
-//! deliveries. Only the newest of each are read, and of an event only its small fields, so that an invoice of any
-//! size and any length of life has an answer.
+//! The timeline of an invoice from three logs: its events, the steps of its runs, and its delivery attempts.
+//! Only the newest entries and the small fields of events are read, so the query is bounded for any invoice.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
@@ -20,7 +19,7 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// Read of each log: one more than is shown tells that there is more.
+/// Read from each log: one more than is shown, to detect that there are more.
 const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
 
 /// The timeline of a taxpayer's invoice.
@@ -35,7 +34,7 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::of(entries))
 }
 
-/// What is shown of an event; what is from its data is JSON text.
+/// The shown fields of an event. Those from its data are JSON text.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,
@@ -67,7 +66,7 @@ async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ti
     rows.into_iter().rev().map(|row| entry_of_event(taxpayer, row)).collect()
 }
 
-/// A field of an event's data as the JSON text it is there: a number keeps its digits.
+/// A field of an event's data as JSON text. Numbers keep their digits.
 fn field_of_data(backend: DbBackend, name: &str) -> Expr {
     Expr::cust(dialect(backend).json_member("data", name))
 }
@@ -167,7 +166,7 @@ fn entry_of_attempt(
     })
 }
 
-/// The fields that say something.
+/// The fields with a value.
 fn known<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     said.filter(|(_, value)| !value.is_null()).collect()

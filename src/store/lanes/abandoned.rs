@@ -1,5 +1,5 @@
-//! Lanes whose holder ended without giving them back, and those that are taken up apart from the others since a process
-//! ended with them before. Both have a lease that is over; a lane that was given back has none.
+//! Abandoned lanes, whose holder crashed, and isolated ones, whose work crashed a process before. Both have
+//! an expired lease; a released lane has none.
 
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
@@ -10,8 +10,8 @@ use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest};
 use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 
-/// Takes over one lane that is due and whose lease is over. One at a time: of two that are taken up at once, either may
-/// be what ends the process.
+/// Claims one due lane whose lease has expired. One at a time, since of two concurrent ones either could
+/// crash the process.
 pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
     let backend = store.backend();
     let values: [Value; 1] = [request.kind.as_str().into()];
@@ -23,8 +23,8 @@ pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Opti
     Ok(lanes::claim_where(store, (request.kind, request.owner, request.lease), free).await?.pop())
 }
 
-/// Makes a lane due now for a process that starts, creating it if it does not exist: but not one that the last process
-/// ended with, which waits for its time.
+/// Makes a lane due now for a starting process. Creates it if it is missing. A lane that the last process
+/// crashed with keeps its time.
 pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let now = sql::now(tx.get_database_backend());
     let known = OnConflict::columns(["kind", "key"])
@@ -41,7 +41,7 @@ pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> R
     Ok(())
 }
 
-/// The lanes without a living holder are few, and are found by their leases; many others may be due.
+/// Finds one abandoned lane by its lease: abandoned lanes are few, while many others may be due.
 fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let (now, open) = (dialect(backend).statement_clock(), fair_queue::not_blocked("abandoned", blocked));
     format!(
@@ -51,13 +51,13 @@ fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     )
 }
 
-/// Writes down the one thing that a lane is worked on from here, or that it is not worked on like that any more.
+/// Records the single piece of work in progress on a lane; `None` clears it.
 pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
     let statement = lanes::update_held(lease).value("working_on", what).to_owned();
     lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Notes that the ends of processes are counted elsewhere: with what the lane was worked on.
+/// Resets the crash count of a lane, once the crashes are counted with its work.
 pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement =
         lanes::update_held(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();
@@ -96,7 +96,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Claims as a process that ends at once.
+    /// Claims a lane as a process that crashes at once.
     async fn ends_with(store: &Store, owner: &str) -> Option<(String, u32, Option<String>)> {
         let taken = claim_one(store, &request(owner, OVER)).await.unwrap();
         tokio::time::sleep(Duration::from_millis(2)).await;

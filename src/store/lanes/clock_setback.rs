@@ -1,5 +1,5 @@
-//! Stored appointments after a clock was set back. They were made by the old clock, so each would wait longer than was
-//! meant, by as much as the clock was set back. Everything here may be done twice, and by several replicas at once.
+//! Repairs stored schedules after the clock was set back. They were made by the old clock and would wait
+//! longer by the difference. All repairs are idempotent and safe on several replicas at once.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, ABANDONED};
 
-/// The present moment of the database.
+/// The present time of the database.
 pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     let backend = store.backend();
     let sql = format!("SELECT {} AS present", dialect(backend).clock());
@@ -22,7 +22,7 @@ pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     RowRef { table: "clock", id: "now" }.moment(present)
 }
 
-/// Makes all lanes due now that wait for a later moment. Whoever has nothing to do yet waits again.
+/// Makes all waiting lanes due now. A lane without work waits again.
 pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     let now = sql::now(store.backend());
     let statement = Query::update()
@@ -36,7 +36,7 @@ pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     Ok(changed)
 }
 
-/// Ends leases that reach further than any that is given now: whoever lives has renewed his meanwhile.
+/// Expires leases that end later than any new lease. Live holders have renewed theirs meanwhile.
 pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
     let latest = lanes::later(&sql::now(store.backend()), longest);
     let statement = Query::update()
@@ -50,8 +50,7 @@ pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u6
     Ok(changed)
 }
 
-/// Has deliveries that wait for another attempt wait from now on for as long as was meant, where that was written at a
-/// moment that is still to come.
+/// Restores the intended delay of deliveries that wait for a retry and were written in the future.
 pub async fn restore_delivery_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
         WHERE state = 'pending' AND updated_at > $1";
@@ -77,7 +76,7 @@ mod tests {
 
     const ID: TaxpayerId = TaxpayerId(7);
     const LEASE: Duration = Duration::from_secs(30);
-    /// A clock that is set back by ten minutes finds what was written so much later than now.
+    /// A clock set back by ten minutes finds writes this far in the future.
     const SET_BACK: Duration = Duration::from_mins(10);
 
     #[tokio::test]

@@ -1,9 +1,9 @@
-//! Who is next: lanes are taken in leases between taxpayers, and each taxpayer's most urgent first. The taxpayers
-//! with something to do are gone through in a circle, from the one after whoever was last: one with a hundred
-//! thousand lanes waits as long for its next turn as one with a single lane.
+//! Fair claims: lanes are claimed round-robin between taxpayers, and by deadline within one. The round
+//! continues after the last taxpayer served. So a taxpayer with a hundred thousand lanes waits as long for
+//! its next claim as one with a single lane.
 //!
-//! A lane may stand at a gate, the name of what it needs next; what stands at a gate that is shut for its taxpayer
-//! is passed over where it is, so an outage costs no turn and changes no order.
+//! A lane can name the step that it needs next. Lanes whose step is blocked for their taxpayer are skipped
+//! and keep their order, so an outage costs them nothing.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,31 +16,31 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// Before the first taxpayer of the circle.
+/// Precedes the first taxpayer of a round.
 pub const START: i64 = -1;
-/// The taxpayer of lanes that belong to none.
+/// The taxpayer id of lanes without a taxpayer.
 const NOBODY: i64 = 0;
 
-/// A lane with something to do.
+/// A lane with work to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedLane {
     pub key: String,
     pub taxpayer_id: i64,
-    /// By when, in microseconds since 1970: the order within a taxpayer.
+    /// The deadline in microseconds since 1970; the order within a taxpayer.
     pub deadline: i64,
     pub step: Option<&'static str>,
 }
 
-/// A gate that is blocked.
+/// A blocked step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedStep {
     pub step: &'static str,
-    /// For whom; None where for everybody.
+    /// The affected taxpayers; `None` for all.
     pub taxpayers: Option<Vec<i64>>,
 }
 
 impl BlockedStep {
-    /// Whether this gate is no longer shut for somebody for whom it was, where these are shut now.
+    /// True if the step is no longer blocked for some of its taxpayers.
     pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
         let Some(now) = now.iter().find(|other| other.step == self.step) else { return true };
         match (&self.taxpayers, &now.taxpayers) {
@@ -50,7 +50,7 @@ impl BlockedStep {
         }
     }
 
-    /// The condition that a lane does not stand at it.
+    /// The condition that a lane does not wait for this step.
     fn is_not_blocked(&self, table: &str) -> String {
         let gate = format!("{table}.gate IS NULL OR {table}.gate <> '{}'", self.step);
         match &self.taxpayers {
@@ -64,26 +64,26 @@ impl BlockedStep {
     }
 }
 
-/// What a dispatcher asks for.
+/// A claim by a dispatcher.
 #[derive(Debug, Clone)]
 pub struct ClaimRequest<'a> {
     pub kind: LaneKind,
     pub owner: &'a str,
     pub lease: Duration,
     pub limit: usize,
-    /// The taxpayer that had the last turn.
+    /// The taxpayer that was served last.
     pub after: i64,
-    /// Gates that are blocked.
+    /// The blocked steps.
     pub blocked: &'a [BlockedStep],
     pub share: FairShare,
 }
 
-/// How many lanes one taxpayer may hold at a time, so that one whose lanes take long leaves room for the others.
-/// Lanes that belong to no taxpayer are not limited.
+/// The number of lanes that one taxpayer may hold at a time, so that slow lanes of one leave room for others.
+/// Lanes without a taxpayer are not limited.
 #[derive(Debug, Clone)]
 pub struct FairShare {
     pub max: usize,
-    /// What the dispatcher holds of each taxpayer.
+    /// The lanes that the dispatcher holds, by taxpayer.
     pub held: HashMap<i64, usize>,
 }
 
@@ -92,7 +92,7 @@ impl FairShare {
         Self { max: usize::MAX, held: HashMap::new() }
     }
 
-    /// How many more lanes the taxpayer may hold.
+    /// The number of further lanes that the taxpayer may hold.
     fn left(&self, taxpayer: i64) -> usize {
         if taxpayer == NOBODY {
             return usize::MAX;
@@ -111,21 +111,21 @@ impl FairShare {
     }
 }
 
-/// A lane that is ours now.
+/// A claimed lane and its taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaxpayerLease {
     pub taxpayer_id: i64,
     pub lease: Lease,
 }
 
-/// Lanes that are ours now, in the order of their leases, and who had the last.
+/// The claimed lanes in the order of the round, and the last taxpayer served.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClaimedLanes {
     pub leases: Vec<TaxpayerLease>,
     pub last: Option<i64>,
 }
 
-/// Makes lanes due now, creating those that do not exist.
+/// Makes lanes due now. Creates missing ones.
 pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
     if lanes.is_empty() {
         return Ok(());
@@ -161,7 +161,7 @@ pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> 
     Ok(())
 }
 
-/// Takes over lanes whose turn it is.
+/// Claims the next lanes of the round.
 pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
     let taxpayers = round_robin(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
@@ -170,7 +170,7 @@ pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedL
     Ok(ClaimedLanes { leases, last: Some(last) })
 }
 
-/// The next taxpayers with something to do, from the one after the last on and round again.
+/// The next taxpayers with work, after the last one served and then from the start.
 async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
     let mut found = taxpayers(store, request, (request.after, i64::MAX), request.limit).await?;
     if found.len() < request.limit && request.after > START {
@@ -180,7 +180,7 @@ async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i6
     Ok(found)
 }
 
-/// Goes from taxpayer to taxpayer by the index: no lane is looked at that is not its taxpayer's first.
+/// Steps from taxpayer to taxpayer by the index, reading one lane of each.
 async fn taxpayers(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -207,7 +207,7 @@ async fn taxpayers(
     rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
 }
 
-/// The first lanes of each of these taxpayers, as many of each as it takes to fill the limit and as its share allows.
+/// The most urgent lanes of these taxpayers, enough of each to fill the limit within its share.
 async fn most_urgent(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -230,7 +230,7 @@ async fn most_urgent(
     rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
 }
 
-/// Each taxpayer's first, then each one's second, and so on.
+/// Takes the first lane of each taxpayer, then the second of each, and so on.
 fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     let mut leases: HashMap<i64, usize> = HashMap::new();
     let mut numbered: Vec<_> = lanes
@@ -241,12 +241,12 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
             (*turn, lane)
         })
         .collect();
-    // Stable: within a turn the order of the circle stays.
+    // A stable sort keeps the order of the taxpayers.
     numbered.sort_by_key(|(turn, _)| *turn);
     numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
 }
 
-/// Of these lanes those that are still free.
+/// Claims those of these lanes that are still free.
 async fn claim_free(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -263,14 +263,14 @@ async fn claim_free(
     Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
-/// Whether a lane is due, was given back by whoever held it last, and stands at no gate that is blocked.
+/// The condition that a lane is due, released, and not blocked.
 fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = not_blocked("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
-/// Whether a lane of a table of lanes stands at no gate that is blocked, with its `AND`.
+/// The condition that a lane is not blocked, with its `AND`.
 pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();
     for gate in blocked {
@@ -284,7 +284,7 @@ fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>
     Statement::from_sql_and_values(store.backend(), sql, values)
 }
 
-/// Makes lanes due now that stand at one of these gates and were to wait longer, unless it is shut for them still.
+/// Makes lanes due now that wait for one of these steps, unless it is still blocked for them.
 pub async fn make_due_now(
     store: &Store,
     kind: LaneKind,
@@ -308,7 +308,7 @@ pub async fn make_due_now(
     tx.commit().await
 }
 
-/// How many lanes of each taxpayer are due.
+/// The number of due lanes of each taxpayer.
 pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
     let due = free(store.backend(), &[]);
     let sql = format!(
@@ -319,7 +319,7 @@ pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i6
     rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
 }
 
-/// How many lanes of a taxpayer are due and have less time than this.
+/// The number of due lanes of a taxpayer with an earlier deadline.
 pub async fn more_urgent(
     store: &Store,
     kind: LaneKind,
@@ -336,7 +336,7 @@ pub async fn more_urgent(
     Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
 }
 
-/// How many processes hold lanes of a kind.
+/// The number of processes that hold lanes of a kind.
 pub async fn workers(store: &Store, kind: LaneKind) -> Result<u64, StoreError> {
     let held = Query::select()
         .expr_as(Expr::col("owner").count_distinct(), "workers")
@@ -376,7 +376,7 @@ mod tests {
         BlockedStep { step, taxpayers: taxpayers.map(<[i64]>::to_vec) }
     }
 
-    /// Takes `limit` lanes after whoever was last; their keys.
+    /// Claims `limit` lanes after a taxpayer. Returns their keys.
     async fn taken(
         store: &Store,
         (limit, after): (usize, i64),

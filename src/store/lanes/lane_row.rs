@@ -1,4 +1,4 @@
-//! Lanes: one row per serialised thing.
+//! Lanes: one row for each serialised thing.
 
 use sea_orm::entity::prelude::*;
 
@@ -14,7 +14,7 @@ pub struct Model {
     pub lease_until: Option<i64>,
     pub next_due_at: Option<i64>,
     pub version: i64,
-    /// Whose turn it is when the lane is due; 0 is nobody's.
+    /// The taxpayer for fair claims; 0 for none.
     pub taxpayer_id: i64,
     pub deadline: i64,
     pub gate: Option<String>,

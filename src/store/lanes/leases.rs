@@ -1,4 +1,4 @@
-//! Many lanes at once: a statement for all of them.
+//! Operations on many lanes at once, in one statement each.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// Whether a lane is a given one and still held with its epoch. No column of what is given is compared by itself:
-/// `SQLite` would make an index of such a one and then go through all lanes that there are. The plus keeps both databases
-/// from looking among all lanes that are held.
+/// True for a lane of the list that is still held with its epoch. Both operators avoid bad plans: SQLite
+/// would index a bare column of the list and scan all lanes, and without the plus both databases would search
+/// all held lanes.
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// How a lane is given back: when it is due again, or not by itself, and at which gate it stands until then.
+/// How to release a lane: when it is due again, if by time, and the step that it waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,
@@ -27,8 +27,8 @@ pub struct LaneRelease {
     pub gate: Option<&'static str>,
 }
 
-/// Locks those of these lanes that we hold for the rest of the transaction, and tells which. In the order of their keys,
-/// so that of two who report none waits for the other while it is waited for.
+/// Locks those of these lanes that are still held, for the rest of the transaction, and returns them. Locks
+/// are taken in the order of keys, so that two writers cannot deadlock.
 pub async fn fence_all(
     tx: &Transaction,
     kind: LaneKind,
@@ -43,7 +43,7 @@ pub async fn fence_all(
         .collect()
 }
 
-/// Gives back lanes that are fenced in this transaction.
+/// Releases lanes that are fenced in this transaction.
 pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[LaneRelease]) -> Result<(), StoreError> {
     if rests.is_empty() {
         return Ok(());
@@ -61,8 +61,8 @@ pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[LaneRelease]
     Ok(())
 }
 
-/// Prolongs those of these leases that are still ours. Lanes that somebody has locked come one by one: who waits for
-/// one holds no other, since what is locked in one transaction with it may come in any order.
+/// Renews those of these leases that are still held. Locked lanes are renewed one by one, without other
+/// locks: a transaction may lock lanes in any order, and this must not deadlock with it.
 pub async fn renew(
     store: &Store,
     kind: LaneKind,
@@ -86,18 +86,18 @@ pub async fn renew(
     Ok(())
 }
 
-/// How many lanes of a kind there are to do and in work.
+/// The lanes of a kind that are due, leased and held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneCount {
     pub kind: LaneKind,
     pub due: i64,
     pub leased: i64,
-    /// Held back, since processes ended with them one after the other.
+    /// Held back because processes crashed with them repeatedly.
     pub held_back: i64,
 }
 
-/// Counts the lanes of each kind that are due and that somebody holds: of those alone that have something to do, since
-/// most are of taxpayers and of runs that have ended.
+/// Counts the lanes of each kind that are due and leased. Only lanes with a due time are read, since most are
+/// of taxpayers and ended runs.
 pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
     let now = sql::now(store.backend());
     let number = |condition: Expr| {
@@ -127,8 +127,7 @@ pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], S
     Ok(counts)
 }
 
-/// Ends every lease: for a process that knows that no other works on this database. Those who held them have not given
-/// them back.
+/// Expires all leases, for a process that is alone on the database. Their holders count as crashed.
 pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
@@ -140,7 +139,7 @@ pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Gives back whatever this process holds when it ends in order: nothing of it was what ended it.
+/// Releases all lanes of this process at a clean shutdown. They do not count as crashed.
 pub async fn release_owned_by(store: &Store, owner: &str) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
@@ -171,8 +170,8 @@ fn prolong(backend: DbBackend, lease: Duration) -> String {
     )
 }
 
-/// What is given back is written over what is there, as `PostgreSQL` finds a lane by its name then and not among all of
-/// its kind. They are there, since they are fenced.
+/// Writes releases as an upsert: PostgreSQL then looks up each lane by key instead of scanning its kind. The
+/// lanes exist, since they are fenced.
 fn release(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect(backend).clock());
     let epoch = "CAST(given.value ->> 1 AS BIGINT)";
@@ -185,15 +184,15 @@ fn release(backend: DbBackend) -> String {
     )
 }
 
-/// Locks lanes that are given and still held, one after the other by their keys, which are what it finds. `PostgreSQL`
-/// looks each up by itself, whatever it takes the number of those given and of all lanes to be.
+/// Locks the held lanes of the list, one after another by key. PostgreSQL looks up each by itself, whatever
+/// it estimates for the list and the table.
 fn lock_given(backend: DbBackend, lock: &str) -> String {
     let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
     format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
 }
 
-/// The lanes of the second value, a list of JSON: the name and the epoch of each, and when it is due and its gate.
+/// The lanes of the second parameter, a JSON list: key, epoch, delay and step.
 fn given(backend: DbBackend) -> String {
     let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")

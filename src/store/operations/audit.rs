@@ -1,4 +1,5 @@
-//! The audit of security changes and operator actions. Rows are added and read; the database refuses anything else.
+//! The audit of security changes and operator actions. Rows are added and read; the database refuses updates
+//! and deletes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,10 +13,10 @@ use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit_row::{Column, Entity, Model};
 
-/// Which entries are asked for.
+/// The filter of audit entries.
 #[derive(Debug, Default)]
 pub struct AuditFilter {
-    /// The integrator that may read the entry.
+    /// The integrator that can read the entry.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub actor: Option<ActorKind>,
@@ -32,7 +33,7 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     Ok(())
 }
 
-/// A page of the entries that an integrator may read, newest first, and how many there are.
+/// Loads a page of the entries that an integrator can read, newest first, and the total.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -42,7 +43,7 @@ pub async fn page_owned_by(
     self::page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, page).await
 }
 
-/// A page of entries, newest first, and how many there are.
+/// Loads a page of entries, newest first, and the total.
 pub async fn page(
     store: &Store,
     filter: AuditFilter,
@@ -64,7 +65,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Those of these runs that an operator paused, and that none has moved since.
+/// Returns those of these runs whose last operator action was a pause.
 pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {
@@ -79,7 +80,7 @@ pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, Store
     Ok(held)
 }
 
-/// The emails of these operators, by their ids.
+/// The emails of these operators, by id.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
     let rows =
         operator_row::Entity::find().filter(operator_row::Column::Id.is_in(ids)).all(store.reader()).await?;

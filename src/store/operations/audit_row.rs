@@ -1,4 +1,4 @@
-//! The audit: who changed what. The database refuses to change or delete a row.
+//! Audit entries. The database refuses to change or delete a row.
 
 use sea_orm::entity::prelude::*;
 

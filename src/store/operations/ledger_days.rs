@@ -1,5 +1,5 @@
-//! Which invoices our ledger speaks of on a day: those that an event of the day tells of, and those with a run
-//! whose life touches it. The log says what happened; a run says what may have happened and is not known yet.
+//! The invoices of our ledger on a day: those with an event on that day, and those with a run during it. The
+//! log holds what happened; a run can have an effect that is not known yet.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
 use crate::store::runs::run_row;
 
-/// What tells that an invoice has gone somewhere with the authority, or was to.
+/// The events that show that an invoice was, or was to be, sent to the authority.
 const TELLING: [EventKind; 6] = [
     EventKind::InvoiceSubmitted,
     EventKind::InvoiceTransmitted,
@@ -25,7 +25,7 @@ const TELLING: [EventKind; 6] = [
     EventKind::PaymentStatusUpdated,
 ];
 
-/// The keys of the IRNs of a taxpayer's ledger from one moment to before another.
+/// The IRN keys of a taxpayer's ledger from `start` to before `end`.
 pub async fn irn_keys(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -57,7 +57,7 @@ pub async fn irn_keys(
     Ok(alive.into_iter().chain(told).collect())
 }
 
-/// Whether a taxpayer has had a run that moved since a moment.
+/// True if a run of the taxpayer changed since this time.
 pub async fn has_moved_since(
     store: &Store,
     taxpayer: TaxpayerId,

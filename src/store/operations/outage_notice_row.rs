@@ -1,4 +1,4 @@
-//! Who was told of which outage: the start and the end once each.
+//! Sent outage notifications: start and end once each.
 
 use sea_orm::entity::prelude::*;
 

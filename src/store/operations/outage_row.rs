@@ -1,4 +1,5 @@
-//! Outages of the authority. `open` is null once it is over; a unique index on it lets one be open at a time.
+//! Outages of the authority. `open` is null once an outage ended; a unique index on it allows one open
+//! outage.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -9,7 +10,7 @@ use crate::domain::outage::{AffectedOperation, NotificationProgress, Outage};
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::error::StoreError;
 
-/// What can be out.
+/// The only value of `open`.
 const AUTHORITY: &str = "authority";
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -31,7 +32,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// An affected operation as the column holds it, its moments in microseconds.
+/// An affected operation as stored, with times in microseconds.
 #[derive(Debug, Serialize, Deserialize)]
 struct AffectedColumn {
     operation: String,

@@ -1,5 +1,5 @@
-//! Outages of the authority, and who was told of them. Who changes an outage holds its lane; who was told stands in
-//! the transaction of the event, so that nobody is told twice.
+//! Outages of the authority and their notifications. A writer of an outage holds its lane. A notification is
+//! recorded in the transaction of its event, so nobody is notified twice.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ use crate::store::operations::outage_notice_row;
 use crate::store::operations::outage_row::{Column, Entity, Model};
 use crate::store::webhooks::webhook_row;
 
-/// One piece of news: of which outage, and which end of it.
+/// The start or the end of an outage.
 pub type OutageEvent = (OutageId, OutageEdge);
 
-/// How many taxpayers were told of each piece of news.
+/// The number of notified taxpayers for each start or end.
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
-/// The outage that is open, else the one that ended last.
+/// The open outage, or else the last one.
 pub async fn last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
     let found = Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
     found.one(connection).await?.map(Outage::try_from).transpose()
@@ -35,13 +35,13 @@ pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<
     Entity::find_by_id(id.to_string()).one(connection).await?.map(Outage::try_from).transpose()
 }
 
-/// The oldest outage of which somebody is still to be told: who hears of the next one has heard of its end.
+/// The oldest outage with notifications to send, so that the end of one precedes the start of the next.
 pub async fn to_tell(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
     let found = Entity::find().filter(Column::Telling.is_not_null()).order_by_asc(Column::StartedAt);
     found.one(connection).await?.map(Outage::try_from).transpose()
 }
 
-/// Writes an outage as it is now.
+/// Writes the current state of an outage.
 pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     let changing = [
         Column::Open,
@@ -58,7 +58,7 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The next taxpayers whose enabled events name a piece of news that they have not been told, in order.
+/// The next taxpayers, by id, whose enabled events include this notification and who have not received it.
 pub async fn untold(
     store: &Store,
     (outage, edge): OutageEvent,
@@ -73,7 +73,7 @@ pub async fn untold(
         .and_where(Expr::col("outage_id").eq(outage.to_string()))
         .and_where(Expr::col("edge").eq(edge.as_str()))
         .to_owned();
-    // The names are the elements of a JSON list.
+    // Event names are the elements of a JSON list.
     let named = contains(&format!("\"{}\"", edge.event()));
     let ids: Vec<i64> = webhook_row::Entity::find()
         .select_only()
@@ -89,7 +89,7 @@ pub async fn untold(
     Ok(ids.into_iter().map(TaxpayerId).collect())
 }
 
-/// Which of these pieces of news a taxpayer has been told.
+/// Returns those of these notifications that a taxpayer has received.
 pub async fn told_to(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -107,7 +107,7 @@ pub async fn told_to(
     rows.into_iter().map(|row| named(&row.outage_id, &row.edge)).collect()
 }
 
-/// Records what a taxpayer was told, and by which event of its log.
+/// Records notifications of a taxpayer with the sequence of their events.
 pub async fn record_told(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -129,12 +129,12 @@ pub async fn record_told(
     Ok(())
 }
 
-/// A page of outages, newest first, and how many there are.
+/// Loads a page of outages, newest first, and the total.
 pub async fn page(store: &Store, page: Page) -> Result<(Vec<Outage>, u64), StoreError> {
     page::load(store, Entity::find().order_by_desc(Column::Id), page).await
 }
 
-/// How many were told of these outages.
+/// Counts the notified taxpayers of these outages.
 pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts, StoreError> {
     let ids = outages.iter().map(|outage| outage.id.to_string());
     let rows: Vec<(String, String, i64)> = outage_notice_row::Entity::find()

@@ -1,4 +1,4 @@
-//! How far a list of the authority was read.
+//! The progress of reading a list of the authority.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,5 @@
-//! How far the authority's list of invoices in transit was read. One row, written by whoever holds the lane of
-//! the pull.
+//! The progress of reading the authority's list of invoices in transit: one row, written by the holder of the
+//! poller's lane.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
@@ -12,7 +12,7 @@ use crate::store::operations::pull_cursor_row::{Column, Entity, Model};
 
 const NAME: &str = "transit";
 
-/// When the list was last read to its end: its recent part, and all of it.
+/// When the list was last read completely: its recent part, and all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PullCursor {
     pub pulled_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! What a reconciliation found, numbered in the order it was found.
+//! Findings of a reconciliation, numbered in their order.
 
 use sea_orm::entity::prelude::*;
 

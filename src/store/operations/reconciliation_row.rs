@@ -1,4 +1,4 @@
-//! Reconciliations of taxpayers' days. Which of a day is the latest is written, never read back.
+//! Reconciliations of taxpayers' days. The mark of the latest one of a day is written, never read back.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

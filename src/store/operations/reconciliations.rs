@@ -1,6 +1,6 @@
-//! Reconciliations and what they found. Who holds the lane writes them; operators read them. One that is done takes
-//! the place of those before it of the same day: what it lists is what is listed now, and earlier ones of the timer
-//! that mended nothing go.
+//! Reconciliations and their findings. The holder of the lane writes them; operators read them. A completed
+//! one replaces earlier ones of the same day: its findings are the current ones, and earlier ones by the
+//! timer without repairs are deleted.
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +20,7 @@ use crate::store::db::page::{self, Page};
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 
-/// Which reconciliations are asked for.
+/// The filter of reconciliations.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReconciliationFilter {
     pub taxpayer_id: Option<TaxpayerId>,
@@ -31,7 +31,7 @@ fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
     Column::State.eq(state.as_str())
 }
 
-/// Writes one as it is now, new or changed.
+/// Writes the current state of a reconciliation.
 pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     Entity::insert(Model::from(one).into_active_model())
         .on_conflict(
@@ -55,7 +55,7 @@ const CHANGING: [Column; 10] = [
     Column::EndedAt,
 ];
 
-/// Writes one that is done with all it found, in the place of those before it.
+/// Writes a completed reconciliation with its findings, in place of earlier ones.
 pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
     save(tx, one).await?;
     let numbered: Vec<_> =
@@ -103,7 +103,7 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
     Ok(())
 }
 
-/// What is to be worked on next: what was tried least, the oldest first. What was interrupted rests meanwhile.
+/// The next one to process: the fewest attempts first, then the oldest. An interrupted one waits for `rest`.
 pub async fn next_open(
     store: &Store,
     now: Timestamp,
@@ -116,7 +116,7 @@ pub async fn next_open(
         .add(
             Condition::all()
                 .add(in_state(ReconciliationState::Interrupted))
-                // One that is still to come was interrupted by a clock that has been set back since.
+                // One in the future was interrupted before the clock was set back.
                 .add(
                     Condition::any()
                         .add(Column::EndedAt.lte(rested))
@@ -127,7 +127,7 @@ pub async fn next_open(
     found.one(store.reader()).await?.map(Reconciliation::try_from).transpose()
 }
 
-/// Whether any is in this state.
+/// True if any is in this state.
 pub async fn any_in(
     connection: &impl ConnectionTrait,
     state: ReconciliationState,
@@ -135,7 +135,7 @@ pub async fn any_in(
     Ok(Entity::find().filter(in_state(state)).one(connection).await?.is_some())
 }
 
-/// When the last one of a day that was done began.
+/// When the last completed one of a day began.
 pub async fn last_done(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -151,13 +151,13 @@ pub async fn last_done(
     Ok(found.map(Reconciliation::try_from).transpose()?.and_then(|one| one.started_at))
 }
 
-/// One of them, whose ever it is: for operators.
+/// Loads a reconciliation of any taxpayer, for operators.
 pub async fn with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Reconciliation>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Reconciliation::try_from).transpose()
 }
 
-/// A page of them, newest first, and how many there are.
+/// Loads a page of reconciliations, newest first, and the total.
 pub async fn page(
     store: &Store,
     filter: ReconciliationFilter,
@@ -179,7 +179,7 @@ fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
         .filter(finding::Column::ReconciliationId.eq(one.id.to_string()))
 }
 
-/// A page of what one found, in the order it was found.
+/// Loads a page of the findings, in order.
 pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result<Vec<Finding>, StoreError> {
     let rows = found_by(one)
         .order_by_asc(finding::Column::Number)
@@ -190,7 +190,7 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// How many findings of each kind are listed now, over all days.
+/// The number of listed findings of each kind, over all days.
 pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()
@@ -208,7 +208,7 @@ pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError>
     Ok(counted.into_tuple().all(store.reader()).await?)
 }
 
-/// When the last one of all was done.
+/// When the last one of all was completed.
 pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let found = Entity::find()
         .filter(in_state(ReconciliationState::Done))

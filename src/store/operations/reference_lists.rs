@@ -10,7 +10,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::reference_list_row::{Column, Entity, Model};
 
-/// Keeps a list as the authority served it.
+/// Stores a list as served by the authority.
 pub async fn save(
     store: &Store,
     list: ReferenceList,
@@ -28,7 +28,7 @@ pub async fn save(
     tx.commit().await
 }
 
-/// The catalog as it was last fetched, and since when its oldest list stands; `None` where one was never fetched.
+/// Loads the catalog and the fetch time of its oldest list; `None` if a list was never fetched.
 pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
     let mut catalog = Catalog::default();
     let mut oldest = None;
@@ -43,7 +43,7 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
     Ok((catalog, oldest.filter(|_| is_whole)))
 }
 
-/// Since when the oldest list stands; `None` before the first was fetched.
+/// The fetch time of the oldest list; `None` before the first fetch.
 pub async fn oldest(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()

@@ -1,4 +1,4 @@
-//! Documents of supplier invoices as they were at receipt; JSON.
+//! Documents of supplier invoices as received; JSON.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The supplier inbox, and the documents as they were at receipt.
+//! The supplier inbox, and the documents as received.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
     Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
 }
 
-/// A taxpayer's supplier invoices with these IRNs.
+/// Loads a taxpayer's supplier invoices with these IRNs.
 pub async fn owned_by_with_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -44,7 +44,7 @@ pub async fn owned_by_with_irn(
     Ok(owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?.pop())
 }
 
-/// A page of a taxpayer's inbox, newest first, and how many there are in all.
+/// Loads a page of a taxpayer's inbox, newest first, and the total.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -54,7 +54,7 @@ pub async fn page_owned_by(
     page::load(store, newest, page).await
 }
 
-/// Those of these IRNs that are in somebody's inbox, and nothing of whose: an invoice has one buyer.
+/// Returns those of these IRNs that are in any inbox: an invoice has one buyer.
 pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSet<String>, StoreError> {
     let mut received = HashSet::new();
     for chunk in portions(irn_keys) {
@@ -70,7 +70,7 @@ pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSe
     Ok(received)
 }
 
-/// The document as it was at receipt.
+/// The document as received.
 pub async fn document_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -82,7 +82,7 @@ pub async fn document_owned_by(
     found.map(|row| at.json(&row.document)).transpose()
 }
 
-/// Puts an invoice into its buyer's inbox, with its document.
+/// Adds an invoice with its document to its buyer's inbox.
 pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) -> Result<(), StoreError> {
     let row = Model::from(invoice);
     let document = supplier_document_row::Model {
@@ -95,7 +95,7 @@ pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) 
     Ok(())
 }
 
-/// Notes when an invoice of the inbox was acknowledged.
+/// Records the acknowledgement of an invoice.
 pub async fn acknowledge(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -1,4 +1,4 @@
-//! The log of a run's steps: a row an attempt, completed when its outcome is known.
+//! The log of a run's steps: one row for each attempt, completed when its outcome is known.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Deliveries that were under way when a process ended. One that was attempted alone is known; else each that may have
-//! been is counted, so that from then on it goes alone.
+//! Deliveries in flight when a process crashed. A delivery that was attempted in isolation is known.
+//! Otherwise each one that may have been in flight is counted and isolated from then on.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
@@ -15,9 +15,8 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Counts the end of a process for the delivery that was attempted alone, or, where there was none, for those that are
-/// due, the longest due first, at most `limit` of them. Returns the delivery that is quarantined by it. The lane of the
-/// endpoint is locked.
+/// Counts a process crash for the delivery attempted in isolation or, without one, for the first `limit` due
+/// deliveries. Returns the delivery that this quarantines. The caller holds the lane of the endpoint.
 pub async fn count_crash(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -53,7 +52,7 @@ async fn count_alone(
     Ok(Some((dead, kind)))
 }
 
-/// The attempt of which nothing is known but that the process ended in it.
+/// The attempt in which the process crashed; nothing else is known about it.
 fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     DeliveryAttempt {
         at: now,
@@ -65,7 +64,7 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Those that were counted before go alone, and none of them did.
+/// Skips deliveries counted before: they run in isolation, and none did.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -81,7 +80,7 @@ async fn count_due(
     Ok(())
 }
 
-/// The count of a delivery that is replayed.
+/// The crash count of a replayed delivery.
 pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
@@ -123,7 +122,7 @@ mod tests {
         dead.map(|(delivery, _)| delivery.sequence)
     }
 
-    /// The counts of all deliveries in the order of their events, and whether each still waits.
+    /// The crash counts of all deliveries by event, and whether each is pending.
     async fn counts(test: &TestStore) -> Vec<(i32, bool)> {
         use sea_orm::QueryOrder;
         let rows = Entity::find().order_by_asc(Column::Sequence).all(test.store.reader()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Deliveries and the log of their attempts, as they are written.
+//! Writes deliveries and the log of their attempts.
 
 use std::collections::HashSet;
 
@@ -37,7 +37,7 @@ pub async fn add(
     Ok(())
 }
 
-/// Writes what came of attempts: the deliveries as they are now, a log entry each, and who is first in line then.
+/// Writes the results of attempts: the deliveries, a log entry each, and the new chain heads.
 pub async fn record(
     tx: &Transaction,
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
@@ -89,10 +89,10 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
     }
 }
 
-/// The state is a literal: an index of the deliveries that wait is none for a state that the plan does not know yet.
+/// The state is a literal, since a partial index does not serve a parameter that the plan does not know.
 const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
-/// How many deliveries wait, over all taxpayers.
+/// The number of pending deliveries of all taxpayers.
 pub async fn count_pending(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
     let statement = Statement::from_string(connection.get_database_backend(), PENDING);
     let row = connection.query_one_raw(statement).await?;

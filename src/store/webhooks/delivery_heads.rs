@@ -1,6 +1,6 @@
-//! Who is first in line. Of one order key (an IRN) only the earliest delivery that waits can be next; it is marked, so
-//! that it is found however many wait behind it. Whoever adds deliveries, ends them or has them wait again holds the
-//! endpoint's lane: else one that is added while the one before it ends might be marked by neither.
+//! Chain heads. Of the deliveries with one order key (an IRN) only the earliest pending one can be next. It
+//! is marked, so that it is found however many wait behind it. Every writer of pending deliveries holds the
+//! endpoint's lane; otherwise two writers could leave a chain without a head.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Whether a delivery that is added is first in line: none waits before it, neither among those that are added with it
-/// nor in the database.
+/// True if a new delivery is a chain head: none pending precedes it, neither among the new ones nor in the
+/// database.
 pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
@@ -28,13 +28,13 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
 }
 
-/// Whether one that was attempted is first in line still: it was, and waits for another attempt.
+/// True if an attempted delivery is still a chain head: it was, and is pending.
 pub(crate) fn is_first_still() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
-/// Marks the first of each of these lines, where those before it have ended.
+/// Marks the head of each of these chains, once the earlier deliveries have ended.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
@@ -53,7 +53,7 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Marks the first of each of these lines of a taxpayer and no other, where some wait again before those that did.
+/// Recomputes the heads of these chains of a taxpayer, after earlier deliveries became pending again.
 pub(crate) async fn recompute(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -151,7 +151,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// The numbers of those that are first in line.
+    /// The sequences of the chain heads.
     async fn first(test: &TestStore, taxpayer: TaxpayerId) -> Vec<i64> {
         let found = Entity::find()
             .filter(Column::TaxpayerId.eq(taxpayer.0))

@@ -1,4 +1,4 @@
-//! Deliveries with their attempts, as integrators and operators read them, a page at a time.
+//! Deliveries with their attempts, as pages for integrators and operators.
 
 use std::collections::HashMap;
 
@@ -20,22 +20,22 @@ use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// The last attempts that are shown of a delivery; one that was replayed often has more.
+/// The maximum number of attempts shown of a delivery.
 const ATTEMPTS_SHOWN: i32 = 50;
 
-/// Which deliveries are asked for.
+/// The filter of deliveries.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
-    /// The name of an event; one that there is not finds nothing.
+    /// The name of an event; an unknown one matches nothing.
     pub event: Option<String>,
-    /// Of the invoice with this IRN, in any of its spellings; a text that is none finds nothing.
+    /// The IRN of the invoice, in any spelling; an invalid one matches nothing.
     pub irn: Option<String>,
     /// From this event on.
     pub since: Option<i64>,
 }
 
-/// A delivery, the name of its event and its last attempts.
+/// A delivery with its event name and last attempts.
 #[derive(Debug, Clone)]
 pub struct LoggedDelivery {
     pub delivery: Delivery,
@@ -43,7 +43,7 @@ pub struct LoggedDelivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-/// A page of a taxpayer's deliveries, the newest events first, and how many there are.
+/// Loads a page of a taxpayer's deliveries, newest events first, and the total.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -67,7 +67,7 @@ pub async fn page_owned_by(
     read(store, found.order_by_desc(Column::Sequence), page).await
 }
 
-/// The text, and the IRN that it spells as the books do.
+/// The text and the stored spellings of the IRN.
 async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
     let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
     let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
@@ -76,7 +76,7 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// The numbers of the events about these IRNs: the log of events has an index for them, deliveries have none.
+/// The sequences of the events about these IRNs. The event log has an index for them, deliveries have none.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
@@ -89,7 +89,7 @@ pub(crate) fn sequences_about(
         .to_owned()
 }
 
-/// A page of the dead letters of one taxpayer or of all, the newest first, and how many there are.
+/// Loads a page of dead letters of one taxpayer or of all, newest first, and the total.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -122,7 +122,7 @@ pub async fn dead_owned_by_with_id(
     Ok(found.filter(|delivery| delivery.state == DeliveryState::Dead))
 }
 
-/// A dead letter, whose ever it is.
+/// Loads a dead letter of any taxpayer.
 pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delivery>, StoreError> {
     let found = Entity::find()
         .filter(Column::State.eq(DeliveryState::Dead.as_str()))

@@ -1,5 +1,5 @@
-//! The deliveries that wait: which are next, and when the next one is. Only those that are first in line can be next
-//! (`delivery_line`); that is what keeps the order. What came of an attempt is written by `deliveries`.
+//! Pending deliveries: those due now, and when the next one is due. Only chain heads (`delivery_heads`) can
+//! be next, which keeps the order. `deliveries` writes the results of attempts.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,7 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// The deliveries that are due and first of their order key, the longest due first, each with its event; at most so
-/// many of each taxpayer.
+/// Loads the due chain heads of each taxpayer with their events, the longest due first, up to a limit each.
 pub async fn due_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -67,7 +66,7 @@ fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
     Ok((delivery, Event::try_from(event)?))
 }
 
-/// When the next delivery of each of these can be attempted; those that have none waiting are left out.
+/// When the next delivery of each taxpayer is due. Taxpayers without a pending one are left out.
 pub async fn next_due_owned_by_each(
     tx: &Transaction,
     taxpayers: &[TaxpayerId],
@@ -89,7 +88,7 @@ pub async fn next_due_owned_by_each(
     Ok(found)
 }
 
-/// Of these taxpayers those whose endpoint is in service, and whether a replay is under way there.
+/// Returns those of these taxpayers whose endpoint is active, and whether it has a running replay.
 pub async fn in_service(
     tx: &Transaction,
     taxpayers: &[TaxpayerId],
@@ -110,7 +109,7 @@ pub async fn in_service(
         .collect()
 }
 
-/// Makes due at once what waits for another attempt.
+/// Makes all deliveries that wait for a retry due now.
 pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
@@ -141,7 +140,7 @@ mod tests {
         queue_of(test, ID, irns).await
     }
 
-    /// Events of these IRNs, each with a delivery that is due at its number.
+    /// Adds events of these IRNs, each with a delivery that is due at its sequence.
     async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
         let (mut head, now) = (LogHead::default(), second(0));
         let event = |irn: &&str| {

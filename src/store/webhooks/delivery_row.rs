@@ -25,7 +25,7 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub attempts_before: i32,
-    /// Whether it waits and none of its order key waits before it.
+    /// True if it is pending and the first of its order key.
     pub is_first: bool,
     pub crashes: i32,
 }
@@ -56,7 +56,7 @@ impl TryFrom<Model> for Delivery {
 }
 
 impl Model {
-    /// Whether it is first in line is for `delivery_line` to say.
+    /// `delivery_heads` determines whether it is a chain head.
     pub fn of(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
             taxpayer_id: delivery.taxpayer_id.0,

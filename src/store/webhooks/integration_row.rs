@@ -1,4 +1,4 @@
-//! How taxpayers' ERP systems take notifications; what is secret is sealed.
+//! Integration settings of taxpayers' ERPs; secrets are sealed.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,5 @@
-//! How taxpayers' ERP systems take notifications. What authenticates a request is sealed as one text, bound to its
-//! taxpayer and its purpose; it is opened where there is any, and nowhere else.
+//! Integration settings of taxpayers' ERPs. Credentials are sealed as one text, bound to the taxpayer and
+//! their purpose. They are opened only when needed.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};
 
-/// What everybody may see of a taxpayer's integration; nothing is opened.
+/// Loads the public part of a taxpayer's integration. Nothing is opened.
 pub async fn kinds_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -26,7 +26,7 @@ pub async fn kinds_owned_by(
     Ok(found.map(IntegrationSummary::try_from).transpose()?.unwrap_or_default())
 }
 
-/// The networks of its own that a taxpayer's ERP may be called in.
+/// Loads the private networks that a taxpayer's ERP may be in.
 pub async fn networks_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -40,7 +40,7 @@ fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
     Ok(row.allowed_networks.as_deref().map(|text| at.json(text)).transpose()?.unwrap_or_default())
 }
 
-/// The whole of it, its secrets among it.
+/// Loads a whole integration, including its secrets.
 pub async fn owned_by(
     store: &Store,
     connection: &impl ConnectionTrait,
@@ -50,7 +50,7 @@ pub async fn owned_by(
     found.map(|row| open(store.vault(), row)).transpose()
 }
 
-/// Writes an integration as it is now.
+/// Writes the current state of an integration.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -93,7 +93,7 @@ pub async fn save(
     Ok(())
 }
 
-/// The integration of a row. Where requests do not authenticate themselves there is nothing to open.
+/// Opens the integration of a row. Without authentication there is nothing to open.
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = RowRef { table: "integrations", id: row.taxpayer_id };
     let SealedSettings { origin, auth } = match &row.settings {
@@ -116,20 +116,20 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The sealed text: the credentials and the origin they are for. The two are sealed together, so that neither a caller
-/// nor a change of the database can point the credentials at another host.
+/// The sealed text: credentials and their origin. They are sealed together, so that neither a caller nor a
+/// change of the database can redirect the credentials.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,
     auth: Auth,
 }
 
-/// Texts that were sealed before credentials had an origin hold the credentials alone: they are sent nowhere.
+/// Texts from before credentials had an origin hold credentials alone. They are sent nowhere.
 fn unsealed(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 
-/// Whose text the sealed settings of a taxpayer are.
+/// The owner under which the settings of a taxpayer are sealed.
 pub(crate) fn owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }

@@ -1,5 +1,5 @@
-//! Replays, and the batches in which they queue deliveries: each batch looks at a bounded part of the log, in
-//! the transaction that moves the replay's place on.
+//! Replays, and the batches in which they queue deliveries. Each batch processes a bounded part of the log,
+//! in the transaction that advances the replay.
 
 use std::collections::HashSet;
 
@@ -24,10 +24,10 @@ use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row;
 use crate::store::webhooks::replay_row::{Column, Entity, Model};
 
-/// Events that one batch looks at.
+/// The number of events in a batch.
 pub const BATCH: i64 = 250;
 
-/// The replays of a taxpayer that are not done, the oldest first.
+/// Loads the running replays of a taxpayer, oldest first.
 pub async fn open_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -41,7 +41,7 @@ pub async fn open_owned_by(
     rows.into_iter().map(Replay::try_from).collect()
 }
 
-/// The last replay that was asked for.
+/// Loads the newest replay.
 pub async fn latest_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -50,7 +50,7 @@ pub async fn latest_owned_by(
     found.one(connection).await?.map(Replay::try_from).transpose()
 }
 
-/// The replays that were asked for, the newest first, and how many there are.
+/// Loads a page of replays, newest first, and the total.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -69,8 +69,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Ends replays that are still under way. The endpoint's lane is locked before, as for a part of them, so that
-/// neither waits for the other in a circle.
+/// Cancels running replays. The caller has locked the endpoint's lane first, as for a batch, so that the two
+/// cannot deadlock.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -90,7 +90,7 @@ pub async fn cancel(
     Ok(())
 }
 
-/// Writes replays as they are now, new and changed ones alike.
+/// Writes the current state of replays, new and changed ones alike.
 pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError> {
     if replays.is_empty() {
         return Ok(());
@@ -105,7 +105,7 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     Ok(())
 }
 
-/// Queues the next part of a replay and moves its place on; of one that was cancelled meanwhile nothing.
+/// Queues the next batch of a replay and advances it. A replay that was cancelled meanwhile queues nothing.
 pub async fn queue(
     tx: &Transaction,
     replay: Replay,
@@ -132,8 +132,8 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next part pending again: up to which event, and how many. What has not been
-/// attempted since it was queued stays as it is.
+/// Makes the deliveries of the next batch pending again. Returns the last event and their number. Deliveries
+/// not attempted since they were queued stay as they are.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
@@ -171,8 +171,8 @@ async fn again(
     Ok((reached, rows.len()))
 }
 
-/// Adds deliveries for the events of the next part that have none and are of enabled names: up to which event,
-/// and how many. The log has no gaps, so a range of numbers bounds the work.
+/// Adds deliveries for enabled events of the next batch that have none. Returns the last event and their
+/// number. The log has no gaps, so a range of sequences bounds the work.
 async fn missing(
     tx: &Transaction,
     replay: &Replay,
@@ -210,7 +210,7 @@ async fn missing(
     Ok((reached, added.len()))
 }
 
-/// Those of these IRNs that have events a replay has still to come to: what is newer about them waits.
+/// Returns those of these IRNs that have events ahead of the replay. Their newer events wait.
 pub async fn irns_ahead(
     connection: &impl ConnectionTrait,
     replay: &Replay,

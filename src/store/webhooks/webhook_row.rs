@@ -1,4 +1,4 @@
-//! Webhook endpoints, one a taxpayer; secrets are sealed.
+//! Webhook endpoints, one for each taxpayer; secrets are sealed.
 
 use sea_orm::entity::prelude::*;
 
