@@ -1,6 +1,6 @@
-//! A call to the authority, read off the wire once.
+//! A call to the authority, parsed once.
 //!
-//! A body that is no JSON is null here; the operations that need one refuse it.
+//! A body that is no JSON is null; operations that need one refuse it.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,16 @@ pub(crate) struct Call {
     pub(crate) body: Value,
     pub(crate) api_key: String,
     pub(crate) api_secret: String,
-    /// The how-manieth call of this operation about this invoice, from 1; 0 until the gate has counted it.
+    /// The number of this call among those of its operation about its invoice, from 1; 0 until it is counted.
     pub(crate) nth: u32,
     /// The customer's access point does not answer.
     pub(crate) offline: bool,
-    /// The self health check says no.
+    /// The self health check fails.
     pub(crate) unhealthy: bool,
 }
 
 impl Call {
-    /// Nothing, where the authority has no such route.
+    /// Returns `None` if the authority has no such route.
     pub(crate) fn read(request: &HttpRequest, body: &[u8]) -> Option<Self> {
         let route = Route::find(request.method().as_str(), below_root(request)?)?;
         let query = Query::from_query(request.query_string()).map(Query::into_inner).unwrap_or_default();
@@ -42,7 +42,7 @@ impl Call {
         })
     }
 
-    /// The reference number it is about: of the path, else of the body.
+    /// The reference number in the path, or else in the body.
     pub(crate) fn irn(&self) -> Option<&str> {
         match &self.subject {
             Subject::Irn(irn) => Some(irn),

@@ -1,8 +1,7 @@
 //! The record of every call received, oldest first, bounded.
 //!
-//! A call is listed when it arrives, as `pending`, and its line is completed when its handling ends, however it
-//! ends: the `Recording` completes it when dropped. What was answered is recorded, not whether the caller was still
-//! there to read it.
+//! A call is listed as `pending` when it arrives. Its `Recording` completes the entry when dropped, however
+//! handling ends. The record shows the answer sent, even if the caller was gone.
 
 use std::{
     collections::VecDeque,
@@ -15,7 +14,7 @@ use serde::Serialize;
 use crate::clock;
 use crate::route::Operation;
 
-/// How many calls are remembered.
+/// The number of calls kept.
 pub(crate) const CALLS_MAX: usize = 100_000;
 
 /// How a call ended.
@@ -23,9 +22,9 @@ pub(crate) const CALLS_MAX: usize = 100_000;
 pub(crate) enum Ending {
     Pending,
     Answered(u16),
-    /// The connection was broken on purpose.
+    /// The connection was broken by a fault.
     Dropped,
-    /// Its handling was cut short, as by a stop.
+    /// Handling was cancelled, for example by a stop.
     Abandoned,
 }
 
@@ -34,24 +33,24 @@ pub(crate) enum Ending {
 pub struct CallRecord {
     pub method: String,
     pub path: String,
-    /// Absent for a path the authority does not know.
+    /// Absent for an unknown path.
     pub operation: Option<Operation>,
     pub irn: Option<String>,
     /// The HTTP status, or "pending", "dropped" or "abandoned".
     #[serde(rename = "status", serialize_with = "show_ending")]
     pub(crate) ending: Ending,
-    /// RFC 3339, UTC: when the call arrived.
+    /// RFC 3339, UTC: the time of arrival.
     pub at: String,
     pub duration_ms: u64,
 }
 
 impl CallRecord {
-    /// Whether the authority has it in hand.
+    /// True while the call is being handled.
     pub fn is_pending(&self) -> bool {
         self.ending == Ending::Pending
     }
 
-    /// The status answered; nothing when the caller got none.
+    /// The status of the answer; absent if there was none.
     pub fn status(&self) -> Option<u16> {
         match self.ending {
             Ending::Answered(status) => Some(status),
@@ -75,7 +74,7 @@ pub(crate) struct CallLog(Mutex<Lines>);
 
 #[derive(Default)]
 struct Lines {
-    /// The number of the first line still held.
+    /// The number of the first entry still kept.
     first: u64,
     records: VecDeque<CallRecord>,
 }
@@ -90,7 +89,7 @@ impl Lines {
         self.first + self.records.len() as u64 - 1
     }
 
-    /// A line, unless it was pushed out or cleared meanwhile.
+    /// Returns an entry, unless it was evicted or cleared.
     fn line(&mut self, number: u64) -> Option<&mut CallRecord> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get_mut(index)
@@ -103,7 +102,7 @@ impl Lines {
 }
 
 impl CallLog {
-    /// Lists a call that has just arrived.
+    /// Lists a call that has arrived.
     pub(crate) fn begin(&self, request: &Arrival<'_>) -> Recording<'_> {
         let line = self.lock().push(CallRecord {
             method: request.method.to_owned(),
@@ -130,7 +129,7 @@ impl CallLog {
     }
 }
 
-/// What is known of a call when it arrives.
+/// The details of a call at its arrival.
 pub(crate) struct Arrival<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,

@@ -1,6 +1,6 @@
-//! The one place that reads the wall clock.
+//! The only place that reads the wall clock.
 //!
-//! The simulator is the outside world, so its time is real; everything else here takes a time as an argument.
+//! The simulator is the outside world, so its time is real; other modules take the time as an argument.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
@@ -12,7 +12,7 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// The day of a moment, in UTC.
+/// Returns the day of a moment, in UTC.
 pub(crate) fn day(at: Timestamp) -> Date {
     at.to_zoned(TimeZone::UTC).date()
 }

@@ -1,18 +1,19 @@
 //! Amounts and probabilities as exact decimals.
 //!
-//! A JSON number is read from its own digits, never through a float. A number beyond 28 digits is no amount.
+//! A JSON number is read from its digits, never through a float. A number with more than 28 digits is no
+//! amount.
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
 
-/// What two sums may differ by: 0.01.
+/// The tolerance between two sums: 0.01.
 pub(crate) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 pub(crate) fn of_number(number: &Number) -> Option<Decimal> {
     of_text(number.as_str())
 }
 
-/// A number, or a text that holds one, as the report endpoint wants it.
+/// A number, or a text with one, as the report endpoint requires.
 pub(crate) fn of_text(text: &str) -> Option<Decimal> {
     Decimal::from_str_exact(text).ok().or_else(|| Decimal::from_scientific(text).ok())
 }
@@ -28,7 +29,7 @@ pub(crate) fn agree(left: Decimal, right: Decimal) -> bool {
     left.checked_sub(right).is_some_and(|gap| gap.abs() <= TOLERANCE)
 }
 
-/// A sum, or nothing when it leaves the range of a decimal.
+/// Returns the sum; `None` if it exceeds the range of a decimal.
 pub(crate) fn sum(mut amounts: impl Iterator<Item = Decimal>) -> Option<Decimal> {
     amounts.try_fold(Decimal::ZERO, Decimal::checked_add)
 }

@@ -1,4 +1,5 @@
-//! The dialects of the authority: some shapes and words are documented in two ways, and a client must read both.
+//! The dialects of the authority: some shapes and words are documented in two versions, and a client must read
+//! both.
 //!
 //! | | short | long |
 //! |---|---|---|

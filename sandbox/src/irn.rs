@@ -1,7 +1,7 @@
-//! The invoice reference number as the authority accepts it: `{invoice_no}-{service_id}-{YYYYMMDD}`.
+//! The invoice reference number in the form that the authority accepts: `{invoice_no}-{service_id}-{YYYYMMDD}`.
 //!
-//! Stricter than its users: the invoice number holds letters and digits only, the service id is eight hexadecimal
-//! characters, the last segment is a day of the calendar.
+//! Stricter than its users: the invoice number consists of letters and digits, the service id of eight
+//! hexadecimal characters, and the last segment is a calendar day.
 
 use jiff::civil::Date;
 
@@ -14,7 +14,7 @@ pub(crate) struct Irn<'a> {
 }
 
 impl<'a> Irn<'a> {
-    /// The parts, or which rule the text breaks.
+    /// Returns the parts, or the rule that the text breaks.
     pub(crate) fn parse(text: &'a str) -> Result<Self, &'static str> {
         let parts: Vec<&str> = text.split('-').collect();
         let [invoice_no, service_id, day] = parts[..] else {

@@ -1,8 +1,8 @@
-//! A simulator of the tax authority: real HTTP, real checks, and every fault a network can show, on demand.
+//! A simulator of the tax authority: real HTTP, real checks, and network faults on demand.
 //!
-//! It keeps one promise above all: an invoice is signed at most once, and it tells how often that was tried.
-//! It imports nothing of the service it stands beside. Deliberately absent: persistence (stop it and it forgets),
-//! transport security, and any opinion on how a client should retry.
+//! Its main guarantee: an invoice is signed at most once, and the number of attempts is visible. It imports
+//! nothing of the service. Deliberately absent: persistence (it forgets when it stops), TLS, and any opinion on
+//! how a client should retry.
 
 mod books;
 mod call;
@@ -14,7 +14,7 @@ mod decimal;
 mod dialect;
 mod document;
 mod faults;
-mod gate;
+mod handler;
 mod irn;
 mod latencies;
 mod lists;

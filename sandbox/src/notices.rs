@@ -1,7 +1,7 @@
-//! Telling the registered access points what happened to an invoice: `{ irn, message }`, unsigned.
+//! Notices to the registered access points about changes of an invoice: `{ irn, message }`, unsigned.
 //!
-//! Each access point has a queue of its own, so a slow one holds up nobody else, and its notices keep their order.
-//! A notice that is not taken is repeated twice and then given up: `pull` is there for the missed ones.
+//! Each access point has its own queue, so a slow one delays no other, and its notices keep their order. A
+//! failed notice is repeated twice and then dropped: `pull` serves missed ones.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -30,7 +30,7 @@ struct AccessPoint {
 
 pub(crate) struct Notices {
     access_points: Mutex<Vec<AccessPoint>>,
-    /// Where the queues are worked off, whatever thread registers an access point.
+    /// The runtime that works off the queues, whatever thread registers an access point.
     runtime: Handle,
 }
 
@@ -39,7 +39,7 @@ impl Notices {
         Self { access_points: Mutex::default(), runtime }
     }
 
-    /// Registers a URL; the same one again changes nothing.
+    /// Registers a URL; repeating it changes nothing.
     pub(crate) fn register(&self, url: &str) -> Result<(), String> {
         let parsed = reqwest::Url::parse(url).map_err(|error| format!("url: {error}"))?;
         let mut access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl Notices {
         access_points.iter().map(|access_point| access_point.url.clone()).collect()
     }
 
-    /// Forgets every access point; what is queued is still delivered.
+    /// Removes every access point; queued notices are still delivered.
     pub(crate) fn clear(&self) {
         self.access_points.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -68,7 +68,7 @@ impl Notices {
         for access_point in access_points.iter() {
             let notice = Notice { irn: irn.to_owned(), message: message.to_owned() };
             if access_point.queue.send(notice).is_err() {
-                // Its URL may hold the right to send notices: it is not logged.
+                // The URL may contain a secret token: it is not logged.
                 tracing::warn!(irn, "nobody works off the notices of an access point");
             }
         }

@@ -1,4 +1,4 @@
-//! The envelope of every answer, and what a refusal says.
+//! The envelope of every answer, and the words of refusals.
 //!
 //! Success is `{ code, data, message }`; failure is `{ code, data: null, message, error }`, where `error` comes in
 //! the several forms the authority is known for. Nothing here knows HTTP libraries.
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 
-/// What a duplicate and a busy authority both say, word for word.
+/// The words of a duplicate and of a busy authority alike.
 pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
 
-/// An answer before a fault spoils it.
+/// An answer before a fault changes it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reply {
+pub(crate) struct AuthorityReply {
     pub(crate) status: u16,
     pub(crate) body: Value,
     /// Seconds, for the header Retry-After.
     pub(crate) retry_after_s: Option<u64>,
 }
 
-impl Reply {
+impl AuthorityReply {
     pub(crate) fn success(status: u16, data: &Value) -> Self {
         let body = json!({ "code": status, "data": data, "message": "success" });
         Self { status, body, retry_after_s: None }
@@ -30,7 +30,7 @@ impl Reply {
     }
 }
 
-/// How the `error` member of a failure looks.
+/// The form of the `error` member of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape {
     /// `{ id, handler, public_message }`
@@ -75,7 +75,7 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// A failure of the machine, which says little.
+    /// A server failure, which gives few details.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }
@@ -88,18 +88,18 @@ impl Refusal {
         Self { words: dialect.words(&self.words).to_owned(), ..self }
     }
 
-    /// The failure envelope; `id` is what the authority's own support would ask for.
-    pub(crate) fn reply(&self, id: &str, handler: &str) -> Reply {
+    /// Returns the failure envelope; `id` is the reference for the authority's support.
+    pub(crate) fn reply(&self, id: &str, handler: &str) -> AuthorityReply {
         let mut body = json!({ "code": self.status, "data": null, "message": self.words });
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });
         match &self.shape {
-            Shape::Absent => return Reply::bare(self.status, body),
+            Shape::Absent => return AuthorityReply::bare(self.status, body),
             Shape::Text => error = json!(self.words),
             Shape::Plain => {}
             Shape::Details => error["details"] = json!(self.words),
             Shape::Fields(field) => error["errors"] = json!([{ "field": field, "message": self.words }]),
         }
         body["error"] = error;
-        Reply::bare(self.status, body)
+        AuthorityReply::bare(self.status, body)
     }
 }

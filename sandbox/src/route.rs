@@ -1,10 +1,10 @@
-//! The authority's route table: a method and a path become an operation and what it is about.
+//! The authority's route table: maps a method and a path to an operation and its subject.
 //!
 //! Paths come without `/api` or `/api/v1`. A known path under another method is as unknown as any other.
 
 use serde::{Deserialize, Serialize};
 
-/// What the authority can be asked; the names are those of the control interface.
+/// The operations; their names are those of the control interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -64,10 +64,10 @@ impl Operation {
     }
 }
 
-/// What the last part of a path names.
+/// The subject in the last part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// The body says, or there is none.
+    /// The body names it, or there is none.
     None,
     Irn(String),
     Tin(String),

@@ -1,7 +1,7 @@
-//! Start and stop: one listening socket, two workers.
+//! Starts and stops the simulator: one listening socket, two workers.
 //!
-//! Starting inside any tokio runtime works, an actix System included; the server goes on until it is stopped or
-//! its runtime ends.
+//! It can be started inside any tokio runtime, including an actix System, and runs until it is stopped or its
+//! runtime ends.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use actix_web::{
 use tokio::{runtime::Handle, task::JoinHandle};
 
 use crate::control;
-use crate::gate;
+use crate::handler;
 use crate::state::State;
 use crate::wire;
 
 const WORKERS: usize = 2;
-/// A bulk of documents never comes in one call: this is plenty.
+/// A call never carries many documents: this limit is sufficient.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 const SHUTDOWN_S: u64 = 1;
 
-/// Where it listens and what it accepts.
+/// The address and the accepted keys.
 #[derive(Clone)]
 pub struct Settings {
     /// Address and port; port 0 takes a free one.
@@ -30,7 +30,7 @@ pub struct Settings {
     /// A UUID: its first group is half of the key of a download.
     pub api_key: String,
     pub api_secret: String,
-    /// Of everything left to chance.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
             .app_data(shared.clone())
             .app_data(web::PayloadConfig::new(BODY_BYTES_MAX))
             .configure(control::routes)
-            .configure(gate::routes)
+            .configure(handler::routes)
     })
     .on_connect(wire::keep)
     .workers(WORKERS)
@@ -71,7 +71,7 @@ impl Sandbox {
         self.base_url.clone()
     }
 
-    /// What a test in the same process reads and changes.
+    /// The state that a test in the same process reads and changes.
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }

@@ -1,7 +1,7 @@
-//! What a fault makes of an answer.
+//! Applies a fault to an answer.
 //!
-//! Some faults keep the operation from happening and answer in its place; others let it happen and make the answer
-//! unreadable, under the status it would have had.
+//! Some faults prevent the operation and answer in its place; others let it happen and make the answer
+//! unreadable, with its usual status.
 
 use actix_web::{
     HttpResponse,
@@ -13,11 +13,11 @@ use actix_web::{
 use serde_json::json;
 
 use crate::faults::{Effect, FaultKind};
-use crate::reply::{Refusal, Reply};
+use crate::reply::{AuthorityReply, Refusal};
 
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
-/// The answer of a fault that keeps the operation from happening.
+/// Returns the answer of a fault that prevents the operation.
 pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {
@@ -30,19 +30,21 @@ pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     })
 }
 
-/// An answer as the fault leaves it.
-pub(crate) fn spoilt(kind: FaultKind, reply: &Reply) -> HttpResponse {
+/// Returns the answer with the fault applied.
+pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {
         FaultKind::Garbage => text(reply, "text/html", GARBAGE.to_owned()),
         FaultKind::Xml => text(reply, "application/xml", xml()),
-        FaultKind::MissingFields => plain(&Reply::bare(reply.status, json!({ "code": reply.status }))),
+        FaultKind::MissingFields => {
+            plain(&AuthorityReply::bare(reply.status, json!({ "code": reply.status })))
+        }
         _ => plain(reply),
     }
 }
 
-/// An answer as it is.
-pub(crate) fn plain(reply: &Reply) -> HttpResponse {
+/// Returns the answer unchanged.
+pub(crate) fn plain(reply: &AuthorityReply) -> HttpResponse {
     let mut response = HttpResponse::build(status(reply));
     if let Some(seconds) = reply.retry_after_s {
         response.insert_header((RETRY_AFTER, seconds));
@@ -50,10 +52,10 @@ pub(crate) fn plain(reply: &Reply) -> HttpResponse {
     response.json(&reply.body)
 }
 
-fn text(reply: &Reply, content_type: &str, body: String) -> HttpResponse {
+fn text(reply: &AuthorityReply, content_type: &str, body: String) -> HttpResponse {
     HttpResponse::build(status(reply)).insert_header((CONTENT_TYPE, content_type)).body(body)
 }
 
-fn status(reply: &Reply) -> StatusCode {
+fn status(reply: &AuthorityReply) -> StatusCode {
     StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }

@@ -1,6 +1,6 @@
-//! Everything the simulator knows, shared by its workers and by tests in the same process.
+//! The state of the simulator, shared by its workers and by tests in the same process.
 //!
-//! The control interface and these methods are two doors to the same room: whatever one can do, so can the other.
+//! The control interface and these methods have the same capabilities.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -54,7 +54,7 @@ impl State {
         self.calls.clear();
     }
 
-    /// Puts a fault in force and gives its id; the error says what is wrong with the order.
+    /// Puts a fault in force and returns its id; the error describes an invalid fault.
     pub fn add_fault(&self, order: FaultOrder) -> Result<u64, String> {
         self.faults.add(order)
     }
@@ -63,22 +63,22 @@ impl State {
         self.faults.clear();
     }
 
-    /// Puts a latency in force in place of that of the same operation, and gives its id.
+    /// Replaces the latency of the same operation and returns its id.
     pub fn add_latency(&self, order: LatencyOrder) -> Result<u64, String> {
         self.latencies.add(order)
     }
 
-    /// What is being served and what waits is served all the same.
+    /// Calls being served or waiting are still served.
     pub fn clear_latencies(&self) {
         self.latencies.clear();
     }
 
-    /// What everything left to chance is drawn with.
+    /// The seed of all randomness.
     pub fn seed(&self) -> u64 {
         self.seed.load(Ordering::Relaxed)
     }
 
-    /// Draws with another seed from the next call on.
+    /// Changes the seed from the next call on.
     pub fn set_seed(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
     }
@@ -88,7 +88,7 @@ impl State {
         *self.spoken()
     }
 
-    /// Answers in another dialect from the next call on.
+    /// Changes the dialect from the next call on.
     pub fn set_dialect(&self, dialect: Dialect) {
         *self.spoken() = dialect;
     }
@@ -97,7 +97,7 @@ impl State {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of a reference number; nothing when no call ever named it.
+    /// Returns the state of a reference number; `None` if no call ever named it.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
         let ledger = self.books.open();
         let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
@@ -111,7 +111,7 @@ impl State {
         ledger.oldest_first().map(sheet).collect()
     }
 
-    /// Enrols a business or a party, or changes what is known of it.
+    /// Enrols a business or a party, or updates it.
     pub fn enrol(&self, enrolment: &PartyEnrolment) -> Result<(), String> {
         self.books.open().enrol(enrolment).map_err(str::to_owned)
     }
@@ -121,12 +121,12 @@ impl State {
         self.notices.register(url)
     }
 
-    /// Forgets every access point; what is queued for them is still delivered.
+    /// Removes every access point; queued notices are still delivered.
     pub fn forget_access_points(&self) {
         self.notices.clear();
     }
 
-    /// Sends a notice to every access point, whether or not anything happened.
+    /// Sends a notice to every access point, independent of any change.
     pub fn notify(&self, irn: &str, message: &str) {
         self.notices.tell(irn, message);
     }
@@ -136,7 +136,7 @@ impl State {
         CryptoKeys::file()
     }
 
-    /// The plain text of a QR code that was made with the simulator's keys.
+    /// Decrypts a QR code that was made with the simulator's keys.
     pub fn open_qr(&self, qr_code: &str) -> Result<String, String> {
         CryptoKeys::open_qr(qr_code)
     }

@@ -1,8 +1,8 @@
-//! Breaking a connection on purpose.
+//! Breaks a connection on purpose.
 //!
-//! A broken reply must never look like a reply: the body fails before its first byte, so the server gives the
-//! connection up without flushing the head. `reset` also discards the socket's buffers, which the peer sees as a
-//! reset. The handle kept beside each connection is a duplicate made for that and for nothing else.
+//! A broken reply must never look like a reply: the body fails before its first byte, so the server closes the
+//! connection without flushing the head. `reset` also discards the socket's buffers, which the peer sees as a
+//! reset. The duplicate handle beside each connection exists for that only.
 
 use std::{
     any::Any,
@@ -23,7 +23,7 @@ use socket2::{SockRef, Socket};
 /// The duplicate handle of a connection.
 struct Wire(Socket);
 
-/// Called by the server once a connection.
+/// Called by the server once per connection.
 pub(crate) fn keep(connection: &dyn Any, extensions: &mut Extensions) {
     let socket = connection.downcast_ref::<TcpStream>().map(|stream| SockRef::from(stream).try_clone());
     if let Some(Ok(socket)) = socket {

@@ -1,7 +1,7 @@
-//! A signed invoice and the moves it can make.
+//! A signed invoice and its state transitions.
 //!
-//! The document never changes after the signature; payment and transit do, forward only. A move that is not allowed
-//! says why, in the authority's words, and changes nothing.
+//! The document never changes after the signature; payment and transit do, forward only. A transition that is
+//! not allowed returns the reason, in the authority's words, and changes nothing.
 
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
@@ -40,7 +40,7 @@ impl PaymentStatus {
     }
 }
 
-/// Where an invoice is between supplier and customer.
+/// The position of an invoice between supplier and customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
     Signed,
@@ -49,7 +49,7 @@ pub(crate) enum Transit {
 }
 
 impl Transit {
-    /// The word of the search filter `entry_status`.
+    /// The value of the search filter `entry_status`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Signed => "SIGNED",
@@ -83,7 +83,7 @@ impl Invoice {
         clock::day(self.signed_at)
     }
 
-    /// PAID is final and PENDING is only a beginning; PARTIAL names what was paid.
+    /// PAID is final and PENDING is only an initial state; PARTIAL names the amount paid.
     pub(crate) fn pay(&mut self, status: PaymentStatus, reference: Option<&str>) -> Result<(), &'static str> {
         match (self.payment, status, reference) {
             (_, PaymentStatus::Pending, _) => Err("payment status cannot be set to PENDING"),
@@ -125,7 +125,7 @@ impl Invoice {
         self.transit == Transit::Delivered
     }
 
-    /// What `confirm` answers.
+    /// The answer of `confirm`.
     pub(crate) fn confirmation(&self) -> Value {
         json!({
             "issue_date": self.issue_date,
@@ -137,7 +137,7 @@ impl Invoice {
         })
     }
 
-    /// What a search lists.
+    /// The entry of a search.
     pub(crate) fn summary(&self) -> Value {
         let mut row = self.confirmation();
         row["irn"] = json!(self.irn);
@@ -149,23 +149,23 @@ impl Invoice {
     }
 }
 
-/// What the simulator itself knows of a reference number, as `GET /sandbox/invoices/{irn}` shows it.
+/// The simulator's own state of a reference number, as `GET /sandbox/invoices/{irn}` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvoiceSheet {
     pub irn: String,
     pub signed: bool,
-    /// How often a signature was committed: never more than 1.
+    /// Committed signatures: never more than 1.
     pub sign_count: u32,
-    /// How often a signature was asked for.
+    /// Requested signatures.
     pub sign_attempts: u32,
     pub transmitted: bool,
     pub delivered: bool,
-    /// How often a transmission was committed: never more than 1.
+    /// Committed transmissions: never more than 1.
     pub transmit_count: u32,
     pub transmit_attempts: u32,
     pub acknowledge_attempts: u32,
     pub confirm_attempts: u32,
-    /// How many different reports were accepted for this reference number.
+    /// Different reports accepted for this reference number.
     pub report_count: u32,
     pub report_attempts: u32,
     pub update_attempts: u32,

@@ -1,6 +1,6 @@
-//! The books themselves, behind one lock.
+//! The ledger, behind one lock.
 //!
-//! A decision and its effect happen under the same lock, so they are one step: of two concurrent signs one wins.
+//! A decision and its effect happen under the same lock: of two concurrent signatures one succeeds.
 //! Deliberately absent: removal. An authority does not forget.
 
 use std::{
@@ -22,12 +22,12 @@ impl Books {
 #[derive(Default)]
 pub(crate) struct Ledger {
     invoices: HashMap<String, Invoice>,
-    /// Reference numbers in the order they were signed.
+    /// Reference numbers in the order of signature.
     order: Vec<String>,
     pub(crate) businesses: BTreeMap<String, Business>,
     pub(crate) parties: BTreeMap<String, Party>,
     pub(crate) tally: Tally,
-    /// The last report of each reference number, signed or not, and how many different ones there were.
+    /// The last report of each reference number, signed or not, and the number of different ones.
     reports: HashMap<String, (String, u32)>,
 }
 
@@ -44,12 +44,12 @@ impl Ledger {
         self.order.len()
     }
 
-    /// Signed invoices in the order they were signed.
+    /// Signed invoices in the order of signature.
     pub(crate) fn oldest_first(&self) -> impl DoubleEndedIterator<Item = &Invoice> {
         self.order.iter().filter_map(|irn| self.invoices.get(irn))
     }
 
-    /// Keeps a report in place of the one before. The same again is no other report.
+    /// Replaces the previous report. An identical report does not count as another.
     pub(crate) fn report(&mut self, irn: &str, report: String) {
         let (kept, count) = self.reports.entry(irn.to_owned()).or_default();
         if *kept != report {
@@ -62,7 +62,7 @@ impl Ledger {
         self.reports.get(irn).map_or(0, |(_, count)| *count)
     }
 
-    /// Commits a signature; false, and nothing changes, when the reference number is taken.
+    /// Commits a signature. Returns false and changes nothing if the reference number is taken.
     pub(crate) fn sign(&mut self, invoice: Invoice) -> bool {
         let irn = invoice.irn.clone();
         if self.invoices.contains_key(&irn) {

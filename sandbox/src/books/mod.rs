@@ -1,4 +1,5 @@
-//! What the authority knows: invoices by reference number, businesses and parties, and how often each was asked for.
+//! The authority's records: invoices by reference number, businesses and parties, and the number of calls about
+//! each.
 
 mod invoice;
 mod ledger;

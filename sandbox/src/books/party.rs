@@ -1,7 +1,7 @@
 //! Businesses by id and parties by tax number, enrolled on first use.
 //!
-//! A party nobody enrolled is online: a simulator that had to be filled first would not be used. Only a business
-//! enrolled with a service id has its reference numbers held against it.
+//! A party that was not enrolled is online, so that the simulator works without setup. Only a business enrolled
+//! with a service id has its reference numbers checked against it.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,9 @@ pub(crate) struct Business {
 /// The middle segment of a business's reference numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServiceId {
-    /// Enrolled with the business: its reference numbers must carry it.
+    /// Enrolled with the business: its reference numbers must contain it.
     Enrolled(String),
-    /// Read off a reference number the business used.
+    /// Read from a reference number that the business used.
     Seen(String),
 }
 
@@ -39,8 +39,8 @@ impl ServiceId {
     }
 }
 
-/// The body of `POST /sandbox/businesses`: who to enrol or change. One of `business_id` and `tin` is needed;
-/// what is left out stays as it is.
+/// The body of `POST /sandbox/businesses`. One of `business_id` and `tin` is needed; absent members stay as
+/// they are.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyEnrolment {
@@ -80,7 +80,7 @@ impl Ledger {
         party.online = enrolment.online.unwrap_or(party.online);
     }
 
-    /// The business with this id, enrolled now if it is new.
+    /// Returns the business with this id; enrols it if it is new.
     pub(crate) fn business(&mut self, id: &str) -> &mut Business {
         let key = id.to_lowercase();
         self.businesses.entry(key.clone()).or_insert_with(|| Business {
@@ -90,7 +90,7 @@ impl Ledger {
         })
     }
 
-    /// The party with this tax number, enrolled and online if it is new. The first name told is kept.
+    /// Returns the party with this tax number; enrols it, online, if it is new. The first name stays.
     pub(crate) fn party(&mut self, tin: &str, name: &str) -> &mut Party {
         let enrol = || Party { tin: tin.to_owned(), name: name.to_owned(), online: true };
         let party = self.parties.entry(tin.to_owned()).or_insert_with(enrol);

@@ -1,6 +1,6 @@
-//! How often each operation was asked for each reference number.
+//! The number of calls of each operation about each reference number.
 //!
-//! Faults are drawn from these counts, so they depend on the calls of one invoice and never on its neighbours'.
+//! Faults are drawn from these counts, so they depend on the calls of one invoice and never on other invoices.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::route::Operation;
 pub(crate) struct Tally(HashMap<String, [u32; Operation::COUNT]>);
 
 impl Tally {
-    /// Counts a call and says the how-manieth it is, from 1.
+    /// Counts a call and returns its number, from 1.
     pub(crate) fn count(&mut self, operation: Operation, irn: &str) -> u32 {
         let counts = match self.0.get_mut(irn) {
             Some(counts) => counts,

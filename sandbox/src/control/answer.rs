@@ -1,4 +1,4 @@
-//! How the control interface reads a body, and how it answers: the thing itself, or `{ error }`.
+//! Bodies and answers of the control interface: the object itself, or `{ error }`.
 
 use std::{future::Future, pin::Pin};
 

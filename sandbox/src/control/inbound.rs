@@ -1,7 +1,7 @@
-//! An invoice from a supplier elsewhere, addressed to a tax number here.
+//! An invoice from a foreign supplier, addressed to a tax number here.
 //!
-//! It is planted signed and transmitted, as if another access point had sent it, and told to the registered ones.
-//! The customer downloads and acknowledges it like any other.
+//! It is added signed and transmitted, as if another access point had sent it, and the registered access points
+//! are notified. The customer downloads and acknowledges it like any other.
 
 use actix_web::{HttpResponse, web::Data};
 use jiff::civil::Date;
@@ -14,7 +14,7 @@ use crate::document;
 use crate::operations;
 use crate::state::State;
 
-/// Business of the supplier nobody enrolled.
+/// The business of a supplier that was not enrolled.
 const SUPPLIER_BUSINESS: &str = "5a0d0000-0000-4000-8000-000000000001";
 const SUPPLIER_SERVICE: &str = "5A0D0001";
 
@@ -24,14 +24,14 @@ const SUPPLIER_SERVICE: &str = "5A0D0001";
 pub struct Inbound {
     /// The customer's tax number.
     pub tin: String,
-    /// Made up when it is left out.
+    /// Generated if absent.
     pub irn: Option<String>,
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
     pub customer_name: Option<String>,
-    /// A whole document in place of the usual one; its customer must carry `tin`.
+    /// A complete document instead of the usual one; its customer must have `tin`.
     pub document: Option<Value>,
-    /// False plants it silently, for `pull` to find.
+    /// False adds it without a notice, for `pull` to find.
     pub notify: Option<bool>,
 }
 
@@ -40,7 +40,7 @@ pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> Htt
 }
 
 impl State {
-    /// Plants an invoice addressed to a tax number and gives its reference number.
+    /// Adds an invoice addressed to a tax number and returns its reference number.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.books.open().invoice_count();

@@ -1,4 +1,4 @@
-//! What happened: calls, invoices, keys.
+//! Observations: calls, invoices, keys.
 
 use actix_web::{
     HttpResponse,

@@ -1,4 +1,4 @@
-//! Faults and latencies: order, list, clear; the seed that both are drawn with; and the dialect of the answers.
+//! Faults and latencies: add, list, clear; the seed that both are drawn with; and the dialect of the answers.
 
 use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;

@@ -14,7 +14,7 @@ use base64::{
 };
 use serde_json::{Value, json};
 
-/// `{ iv_hex, pub, data }`; an error where the caller's key has no first group of eight characters.
+/// Returns `{ iv_hex, pub, data }`, or an error if the caller's key has no first group of eight characters.
 pub(crate) fn seal(document: &str, api_key: &str) -> Result<Value, Unspecified> {
     let mut half = [0; 18];
     rand::fill(&mut half)?;

@@ -1,8 +1,8 @@
 //! The key pair behind QR codes, and the keys file a taxpayer would download.
 //!
-//! The certificate is an opaque text that goes into every QR code; it is short, because RSA of 2048 bits takes 245
-//! bytes in all. Making the pair takes a moment, so it is made when it is first asked for, once a process: all of its
-//! simulators are one authority.
+//! The certificate is an opaque text that is part of every QR code; it is short, because RSA with 2048 bits
+//! encrypts at most 245 bytes. Generating the pair takes a moment, so it is generated on first use, once per
+//! process: all its simulators are one authority.
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,7 @@ impl CryptoKeys {
         }))
     }
 
-    /// The plain text of a QR code made with these keys.
+    /// Decrypts a QR code made with these keys.
     pub(crate) fn open_qr(qr_code: &str) -> Result<String, String> {
         let pair = Self::pair()?;
         let sealed =

@@ -1,4 +1,4 @@
-//! The order in which a document is checked, and the members that stand alone.
+//! The order of the checks of a document, and the members that are checked on their own.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
 use crate::irn::Irn;
 use crate::lists;
 
-/// What a signature keeps of a document beside its text.
+/// The parts of a signed document that are indexed.
 #[derive(Debug, Clone)]
 pub(crate) struct Essence {
     pub(crate) business_id: String,
@@ -29,7 +29,7 @@ const INVOICE_KINDS: [&str; 3] = ["B2B", "B2C", "B2G"];
 /// Credit note and debit note: both change an earlier invoice.
 const CHANGES_ANOTHER: [&str; 2] = ["380", "384"];
 
-/// Checks a document and takes out what is indexed.
+/// Checks a document and returns its indexed parts.
 pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
     let root = Node::root("invoicerequest.invoice", document);
     let business_id = root.at("business_id").uuid()?.to_owned();
@@ -57,7 +57,7 @@ pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
     })
 }
 
-/// A reference number of the right form.
+/// Checks the form of a reference number.
 pub(crate) fn check_irn<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
     let text = node.text()?;
     Irn::parse(text).map_err(|rule| node.fault(rule))?;

@@ -1,4 +1,4 @@
-//! The invoice lines: what was sold, classified, priced, and adding up.
+//! Checks the invoice lines: classification, price and sums.
 
 use rust_decimal::Decimal;
 
@@ -32,7 +32,7 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// A product's member, or a service's in its place.
+/// A member of a product, or its counterpart of a service.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

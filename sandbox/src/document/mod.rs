@@ -1,7 +1,7 @@
-//! Is this document one the authority would sign?
+//! Checks that the authority would sign a document.
 //!
-//! The first fault found is the answer, as a lower-cased struct path and a rule, because that is what the authority
-//! does. Deliberately absent: classification codes are asked for, not looked up.
+//! The first fault is the answer, as a lower-cased struct path and a rule, as from the authority. Deliberately
+//! absent: a lookup of classification codes; only their presence is checked.
 
 mod check;
 mod lines;

@@ -1,4 +1,4 @@
-//! A place in a document: its value and its path as the authority writes it.
+//! A position in a document: its value and its path in the authority's notation.
 //!
 //! `tax_total[0].tax_subtotal[0].tax_category.id` reads `taxtotal[0].taxsubtotal[0].taxcategory.id`: the authority
 //! shows the names of its structs, in lower case. A missing member is null here, so that asking never fails.
@@ -36,7 +36,7 @@ impl<'a> Node<'a> {
         format!("{} {rule}", self.path)
     }
 
-    /// Missing, null or an empty text: the authority does not tell them apart.
+    /// Missing, null or an empty text: the authority does not distinguish them.
     pub(crate) fn is_absent(&self) -> bool {
         self.value.is_null() || self.value == ""
     }
@@ -57,7 +57,7 @@ impl<'a> Node<'a> {
         if self.required()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
     }
 
-    /// A text that is not blank.
+    /// Text that is not blank.
     pub(crate) fn text(&self) -> Result<&'a str, Fault> {
         let text = self.required()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
         if text.trim().is_empty() { Err(self.fault("is required")) } else { Ok(text) }
@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
         if amount > Decimal::ZERO { Ok(amount) } else { Err(self.fault("must be greater than 0")) }
     }
 
-    /// The items of a list that has at least one.
+    /// The items of a list with at least one.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Fault> {
         let items = self.required()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
         if items.is_empty() {

@@ -1,10 +1,10 @@
-//! Supplier and customer: who they are and where they live.
+//! Checks supplier and customer: identity and address.
 //!
-//! A customer is needed except where the invoice says it is sold to a consumer, or does not say what it is.
+//! A customer is required unless the invoice is sold to a consumer, or has no category.
 
 use super::node::{Fault, Node};
 
-/// A party's tax number and name, as the document gives them.
+/// The tax number and name of a party in the document.
 #[derive(Debug, Clone)]
 pub(crate) struct Named {
     pub(crate) tin: String,

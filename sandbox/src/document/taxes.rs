@@ -1,4 +1,4 @@
-//! The tax totals: at least one, each the sum of its parts.
+//! Checks the tax totals: at least one, each the sum of its parts.
 
 use rust_decimal::Decimal;
 
@@ -6,7 +6,7 @@ use super::node::{Fault, Node};
 use crate::decimal;
 use crate::lists;
 
-/// Checks `tax_total` and gives the whole tax.
+/// Checks `tax_total` and returns the total tax.
 pub(super) fn check(root: &Node<'_>) -> Result<Decimal, Fault> {
     let node = root.at("tax_total");
     let totals: Result<Vec<Decimal>, Fault> = node.items()?.iter().map(total).collect();

@@ -1,4 +1,4 @@
-//! What the checks of a document find.
+//! Tests of the document checks.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn document() -> Value {
     })
 }
 
-/// The fault of the document after one member, named by a JSON pointer, was replaced.
+/// Returns the fault of the document after one member, named by a JSON pointer, is replaced.
 fn fault(pointer: &str, value: Value) -> String {
     let mut document = document();
     *document.pointer_mut(pointer).unwrap() = value;

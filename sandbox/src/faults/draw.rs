@@ -1,14 +1,14 @@
-//! Chance without a generator: the draw of a call is a hash of what the call is.
+//! Reproducible randomness without a generator: the draw of a call is a hash of its properties.
 //!
-//! It depends on the seed, the order, the operation, the invoice and the how-manieth such call it is, and on nothing
-//! else. So the same run draws the same faults, in whatever order its calls arrive.
+//! It depends only on the seed, the fault, the operation, the invoice and the number of the call. So the same
+//! run draws the same faults, in whatever order its calls arrive.
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use super::registry::Moment;
+use super::registry::FaultContext;
 
-/// A number below one million, for an order of this name.
-pub(crate) fn draw(seed: u64, order: &str, moment: &Moment) -> u64 {
+/// Returns a number below one million for this fault.
+pub(crate) fn draw(seed: u64, order: &str, moment: &FaultContext) -> u64 {
     let irn = moment.irn.unwrap_or_default();
     let text = format!("{seed}/{order}/{}/{irn}/{}", moment.operation.name(), moment.nth);
     let hash = digest(&SHA256, text.as_bytes());

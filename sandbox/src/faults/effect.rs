@@ -1,12 +1,12 @@
-//! What a fault does to the one call it hits.
+//! The effect of a fault on one call.
 
 use super::FaultKind;
 
-/// What happens to one call.
+/// The effect on one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) kind: FaultKind,
-    /// How late the answer is; 0 is at once.
+    /// The delay of the answer; 0 is none.
     pub(crate) latency_ms: u64,
     pub(crate) retry_after_s: u64,
     /// Replaces the usual status of `server_error`, `busy` and `outage`.

@@ -1,17 +1,17 @@
-//! Faults a person can type: `SBX` and a word inside an invoice number.
+//! Faults that a person can type: `SBX` and a word inside an invoice number.
 //!
-//! Upstream numbers hold letters and digits only, and so do these. Passing faults pass by themselves, so an invoice
-//! typed to fail still ends well; the three that do not pass (REJECT, OFFLINE, DOWN) are for watching what is given
-//! up. The table is what happens and what is told of it, here and wherever it is documented.
+//! Upstream numbers consist of letters and digits, and so do these. Transient faults end by themselves, so an
+//! invoice typed to fail still succeeds in the end; the three that do not end (REJECT, OFFLINE, DOWN) show how
+//! runs give up. The table also feeds the documentation.
 
-use super::{Effect, FaultKind, FaultOrder, Moment};
+use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
 use crate::route::Operation;
 
-/// A word and what happens to an invoice whose number holds it.
+/// A word and its effect on an invoice whose number contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MagicWord {
-    /// As it is typed, `SBX` before it.
+    /// The word as typed, without `SBX`.
     pub word: &'static str,
     /// A sentence without its full stop.
     pub happens: &'static str,
@@ -20,14 +20,14 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// To so many first signs; with another status than usual where one is named.
+    /// For this many first signatures; with another status than usual if one is named.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// To so many first lookups of the two parties.
+    /// For this many first lookups of the two parties.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// To every call of everybody that the kind applies to, for seconds, from the first sign on.
+    /// For every call that the kind applies to, for some seconds after the first signature.
     ToAll(FaultKind),
 }
 
@@ -37,7 +37,7 @@ const fn word(word: &'static str, does: Does, happens: &'static str) -> MagicWor
     MagicWord { word, happens, does }
 }
 
-/// Every word there is.
+/// All words.
 pub const MAGIC_WORDS: [MagicWord; 19] = [
     word(
         "SBXDROP",
@@ -122,14 +122,14 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
     ),
 ];
 
-/// How late every answer about a SLOW invoice is.
+/// The delay of every answer about a SLOW invoice.
 const SLOW_MS: u64 = 1500;
-/// How long what a word does to everybody lasts, where no digits say it, and at most.
+/// The duration of a global effect if no digits name it, and its maximum.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 
-/// What the invoice's own number does to this call.
-pub(crate) fn magic(moment: &Moment) -> Option<Effect> {
+/// Returns the effect of the invoice's own number on this call.
+pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
     match does(moment.irn?)? {
         Slow => Some(Effect { latency_ms: SLOW_MS, ..Effect::of(FaultKind::Latency) }),
@@ -141,8 +141,8 @@ pub(crate) fn magic(moment: &Moment) -> Option<Effect> {
     }
 }
 
-/// What this call orders for everybody.
-pub(crate) fn ordered(moment: &Moment) -> Option<FaultOrder> {
+/// Returns the global fault that this call adds.
+pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
@@ -162,7 +162,7 @@ fn does(irn: &str) -> Option<Does> {
     find(&typed(irn)?).map(|found| found.does)
 }
 
-/// The longest word that the text begins with.
+/// Returns the longest word that the text begins with.
 fn find(typed: &str) -> Option<MagicWord> {
     let fitting = MAGIC_WORDS.into_iter().filter(|known| typed.starts_with(known.word));
     fitting.max_by_key(|known| known.word.len())
@@ -176,7 +176,7 @@ fn seconds(irn: &str) -> u64 {
     if digits.is_empty() { FOR_S } else { digits.parse().unwrap_or(FOR_S_MAX).min(FOR_S_MAX) }
 }
 
-/// From `SBX` on, the invoice number in capitals.
+/// Returns the invoice number from `SBX` on, in capitals.
 fn typed(irn: &str) -> Option<String> {
     let mut number = Irn::parse(irn).ok()?.invoice_no.to_ascii_uppercase();
     let start = number.find("SBX")?;

@@ -1,8 +1,7 @@
-//! Everything that can go wrong, on order.
+//! Faults that can be injected.
 //!
-//! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`); `draw` is
-//! the chance behind a probability, and behind a latency. What a fault does to a call is the gate's business, not
-//! decided here.
+//! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`); `draw`
+//! provides the randomness of probabilities and latencies. The request handler applies a fault to a call.
 
 mod draw;
 mod effect;
@@ -16,4 +15,4 @@ pub use magic::{MAGIC_WORDS, MagicWord};
 pub(crate) use magic::{is_offline, is_rejected, magic, ordered};
 pub(crate) use order::parse_operation;
 pub use order::{FaultKind, FaultOrder};
-pub(crate) use registry::{Faults, Moment};
+pub(crate) use registry::{FaultContext, Faults};

@@ -1,4 +1,4 @@
-//! A fault as it is ordered: what, for which calls, how often.
+//! The definition of a fault: its kind, the calls it applies to, how often.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -7,25 +7,25 @@ use super::Effect;
 use crate::decimal;
 use crate::route::Operation;
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// The answer is late; the effect is not.
+    /// Delays the answer, not the effect.
     Latency,
     /// 500 without an effect.
     ServerError,
     /// 429 with Retry-After, without an effect.
     Throttled,
-    /// The ambiguous 400 (or 422), without an effect.
+    /// The ambiguous 400 (or 422) without an effect.
     Busy,
-    /// The effect happens, the reply is never sent.
+    /// The effect happens, no reply is sent.
     CommitThenDrop,
     /// The connection is reset before anything happens.
     Reset,
-    /// Nothing happens, and the caller waits for a reply that never comes.
+    /// Nothing happens, and no reply is ever sent.
     Stall,
-    /// The effect happens, and the caller waits for a reply that never comes.
+    /// The effect happens, and no reply is ever sent.
     CommitThenStall,
     /// The effect happens, the reply is no JSON.
     Garbage,
@@ -33,23 +33,23 @@ pub enum FaultKind {
     Xml,
     /// The effect happens, the reply lacks its data.
     MissingFields,
-    /// 400 without an effect: the key pair is not known.
+    /// 400 without an effect: the key pair is unknown.
     WrongKey,
     /// The customer's access point does not answer.
     AccessPointOffline,
-    /// The self health check says no.
+    /// The self health check fails.
     HealthDown,
     /// 503 for every call.
     Outage,
 }
 
 impl FaultKind {
-    /// Conditions last until they are cleared; the other kinds hit one call unless told otherwise.
+    /// Conditions last until they are cleared; other kinds apply to one call by default.
     fn is_condition(self) -> bool {
         matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
     }
 
-    /// Whether the caller gets a reply, readable or not.
+    /// Returns true if the caller gets a reply, readable or not.
     pub(crate) fn is_answered(self) -> bool {
         !self.is_stall() && !matches!(self, Self::Reset | Self::CommitThenDrop)
     }
@@ -68,7 +68,8 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. Without `operation` or with `"*"`: every operation the kind makes sense for.
+/// The body of `POST /sandbox/faults`. Without `operation` or with `"*"`: every operation that the kind applies
+/// to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {
@@ -76,22 +77,22 @@ pub struct FaultOrder {
     pub kind: FaultKind,
     /// Only calls about this invoice.
     pub irn: Option<String>,
-    /// How many calls it hits before it is spent.
+    /// The number of calls it applies to.
     pub times: Option<u32>,
-    /// From 0 to 1: the chance of each call.
+    /// From 0 to 1: the probability for each call.
     pub probability: Option<Number>,
-    /// How late the answer is; goes with every kind.
+    /// The delay of the answer; can be combined with every kind.
     pub latency_ms: Option<u64>,
     /// For `throttled`; 1 by default.
     pub retry_after_s: Option<u64>,
-    /// Seconds it is in force, from the order on.
+    /// How long it is in force, in seconds.
     pub for_s: Option<u64>,
     /// Another status for `server_error`, `busy` or `outage`.
     pub status: Option<u16>,
 }
 
 impl FaultOrder {
-    /// A fault of this kind for the next call of any operation, or lasting where the kind is a condition.
+    /// Returns a fault of this kind for the next call of any operation; a condition lasts.
     pub fn of(kind: FaultKind) -> Self {
         Self {
             operation: None,
@@ -118,7 +119,7 @@ impl FaultOrder {
         self
     }
 
-    /// The order with its operation understood and its limits checked.
+    /// The fault with its operation parsed and its limits checked.
     pub(crate) fn check(&self) -> Result<Checked, String> {
         let operation = parse_operation(self.operation.as_deref())?;
         if let Some(operation) = operation
@@ -162,13 +163,13 @@ impl FaultOrder {
     }
 }
 
-/// What checking an order finds out.
+/// The result of checking a fault.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) operation: Option<Operation>,
     /// Millionths.
     pub(crate) chance: Option<u64>,
-    /// Calls left; nothing is no limit.
+    /// Calls left; `None` is no limit.
     pub(crate) remaining: Option<u32>,
 }
 
@@ -178,7 +179,7 @@ impl Checked {
     }
 }
 
-/// The operation of an order; none and `"*"` are all of them.
+/// The operation of a fault; none and `"*"` are all of them.
 pub(crate) fn parse_operation(name: Option<&str>) -> Result<Option<Operation>, String> {
     match name {
         None | Some("*") => Ok(None),

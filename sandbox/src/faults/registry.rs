@@ -1,7 +1,7 @@
-//! The faults in force, asked once a call.
+//! The faults in force.
 //!
-//! In the order they were added, the first that fires is the one that happens. A fault that is spent or out of time
-//! stays listed until it is cleared, so that a test can see what it did.
+//! The first fault, in the order of addition, that applies is used. A used-up or expired fault stays listed
+//! until it is cleared, so that a test can see its effect.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,12 +16,12 @@ use super::{
 use crate::clock;
 use crate::route::Operation;
 
-/// The call a fault may hit.
+/// The call a fault may apply to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment<'a> {
+pub(crate) struct FaultContext<'a> {
     pub(crate) operation: Operation,
     pub(crate) irn: Option<&'a str>,
-    /// The how-manieth call of this operation about this invoice, from 1.
+    /// The number of this call among those of its operation about its invoice, from 1.
     pub(crate) nth: u32,
     pub(crate) at: Timestamp,
 }
@@ -38,7 +38,7 @@ struct Fault {
 pub(crate) struct Faults(Mutex<Vec<Fault>>);
 
 impl Faults {
-    /// Puts a fault in force and says its id.
+    /// Puts a fault in force and returns its id.
     pub(crate) fn add(&self, order: FaultOrder) -> Result<u64, String> {
         let checked = order.check()?;
         let until = order.for_s.map(|seconds| after(clock::now(), seconds)).transpose()?;
@@ -48,8 +48,8 @@ impl Faults {
         Ok(id)
     }
 
-    /// What happens to this call, if anything.
-    pub(crate) fn strike(&self, seed: u64, moment: &Moment) -> Option<Effect> {
+    /// Returns the effect on this call, if any.
+    pub(crate) fn apply(&self, seed: u64, moment: &FaultContext) -> Option<Effect> {
         let mut faults = self.lock();
         let fault = faults.iter_mut().find(|fault| fault.fires(seed, moment))?;
         fault.hits += 1;
@@ -73,7 +73,7 @@ impl Faults {
 }
 
 impl Fault {
-    fn fires(&self, seed: u64, moment: &Moment) -> bool {
+    fn fires(&self, seed: u64, moment: &FaultContext) -> bool {
         self.checked.covers(self.order.kind, moment.operation)
             && self.order.concerns(moment.irn)
             && self.checked.remaining != Some(0)

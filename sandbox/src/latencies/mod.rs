@@ -1,7 +1,7 @@
-//! How long calls take when nothing goes wrong, and how many of them are served at once, on order.
+//! Latencies of calls without a fault, and limits of concurrent calls.
 //!
-//! A spread says how long (`spread`), drawn by the seed as faults are; a bound on what is served at once makes the
-//! others wait for their turn, so that answers get later as the load grows (`registry`).
+//! A latency is drawn from a distribution (`spread`) by the seed, as faults are. A limit of concurrent calls
+//! makes the others wait, so that latency grows with load (`registry`).
 
 mod order;
 mod registry;

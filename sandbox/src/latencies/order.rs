@@ -1,4 +1,4 @@
-//! A latency as it is ordered: of which calls, how long, how many at once.
+//! The definition of a latency: its operation, its distribution, the limit of concurrent calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use super::spread::Spread;
 use crate::faults::parse_operation;
 use crate::route::Operation;
 
-/// No answer is made later than that.
+/// The largest latency.
 const LATENCY_MS_MAX: u64 = 3_600_000;
 const AT_ONCE_MAX: u32 = 100_000;
 
-/// Any time from `min` to `max`, one as likely as the other.
+/// Any time from `min` to `max`, uniformly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {
@@ -18,11 +18,11 @@ pub struct Uniform {
     pub max: u64,
 }
 
-/// Half of the calls take up to `p50`, nine of ten up to `p90`, and so on; straight lines between.
+/// Half of the calls take up to `p50`, nine of ten up to `p90`, and so on; interpolated linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentiles {
-    /// The shortest; 0 by default.
+    /// The smallest; 0 by default.
     pub min: Option<u64>,
     pub p50: u64,
     pub p90: u64,
@@ -30,8 +30,8 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`, times in milliseconds. Without `operation` or with `"*"` it is of all
-/// operations that have none of their own, together.
+/// The body of `POST /sandbox/latencies`, times in milliseconds. Without `operation` or with `"*"` it applies
+/// to all operations without one of their own, together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {
@@ -39,11 +39,11 @@ pub struct LatencyOrder {
     pub fixed_ms: Option<u64>,
     pub uniform_ms: Option<Uniform>,
     pub percentiles_ms: Option<Percentiles>,
-    /// How many calls are served at once; the others wait for their turn, in the order they came.
+    /// The number of concurrent calls; the others wait in order of arrival.
     pub at_once: Option<u32>,
 }
 
-/// What checking an order finds out.
+/// The result of checking a latency.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) operation: Option<Operation>,

@@ -1,7 +1,7 @@
-//! The latencies in force, at most one of an operation and one of all the others.
+//! The latencies in force, at most one for an operation and one for all others.
 //!
-//! A call waits for its turn where as many as may be are being served; a turn that is dropped is given on. An order
-//! that is replaced or cleared still serves who waits on it.
+//! A call waits while the limit of concurrent calls is reached. A replaced or cleared latency still serves the
+//! calls that wait for it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering},
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::order::{Checked, LatencyOrder};
-use crate::faults::{Moment, draw};
+use crate::faults::{FaultContext, draw};
 
 struct Latency {
     id: u64,
     order: LatencyOrder,
     checked: Checked,
-    /// A permit for each call that may be served at once; nothing is no bound.
+    /// A permit for each concurrent call; `None` is no limit.
     places: Option<Arc<Semaphore>>,
     counts: Arc<Counts>,
 }
@@ -40,15 +40,15 @@ struct Room {
     latencies: Vec<Latency>,
 }
 
-/// A call that is being served.
-pub(crate) struct Turn {
+/// A call being served.
+pub(crate) struct ServiceSlot {
     ms: u64,
     counts: Arc<Counts>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Latencies {
-    /// Puts a latency in force in place of that of the same operation, and says its id.
+    /// Replaces the latency of the same operation and returns the id.
     pub(crate) fn add(&self, order: LatencyOrder) -> Result<u64, String> {
         let checked = order.check()?;
         let places = order.at_once.map(|calls| Arc::new(Semaphore::new(calls as usize)));
@@ -60,8 +60,8 @@ impl Latencies {
         Ok(id)
     }
 
-    /// Waits for the turn of a call; nothing where no latency is ordered for it.
-    pub(crate) async fn turn(&self, seed: u64, moment: &Moment<'_>) -> Option<Turn> {
+    /// Waits until a call may be served; `None` if no latency applies to it.
+    pub(crate) async fn turn(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
         let (ms, places, counts) = self.of(seed, moment)?;
         let place = match places {
             None => None,
@@ -71,11 +71,11 @@ impl Latencies {
             },
         };
         counts.in_service.fetch_add(1, Ordering::Relaxed);
-        Some(Turn { ms, counts, _place: place })
+        Some(ServiceSlot { ms, counts, _place: place })
     }
 
-    /// How long this call takes, and where it waits.
-    fn of(&self, seed: u64, moment: &Moment<'_>) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
+    /// The latency of this call, and its queue.
+    fn of(&self, seed: u64, moment: &FaultContext<'_>) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
         let room = self.lock();
         let of = |operation| room.latencies.iter().find(|known| known.checked.operation == operation);
         let found = of(Some(moment.operation)).or_else(|| of(None))?;
@@ -119,7 +119,7 @@ impl Counts {
     }
 }
 
-/// Takes one off a count, also where waiting is given up.
+/// Decrements a counter when dropped, also if waiting was cancelled.
 struct Counted<'a>(&'a AtomicU64);
 
 impl Drop for Counted<'_> {
@@ -128,14 +128,14 @@ impl Drop for Counted<'_> {
     }
 }
 
-impl Turn {
-    /// Returns when the time of the call is over, and leaves its place to the next.
+impl ServiceSlot {
+    /// Returns when the latency is over, and frees the slot.
     pub(crate) async fn last(self) {
         tokio::time::sleep(Duration::from_millis(self.ms)).await;
     }
 }
 
-impl Drop for Turn {
+impl Drop for ServiceSlot {
     fn drop(&mut self) {
         self.counts.in_service.fetch_sub(1, Ordering::Relaxed);
         self.counts.served.fetch_add(1, Ordering::Relaxed);
@@ -149,12 +149,12 @@ mod tests {
     use crate::clock;
     use crate::route::Operation;
 
-    /// The times of twenty calls.
+    /// Returns the times of twenty calls.
     fn drawn(seed: u64) -> Vec<u64> {
         let latencies = Latencies::default();
         let uniform_ms = Some(Uniform { min: 100, max: 900 });
         latencies.add(LatencyOrder { uniform_ms, ..LatencyOrder::default() }).unwrap();
-        let moment = |nth| Moment { operation: Operation::Sign, irn: Some("I"), nth, at: clock::now() };
+        let moment = |nth| FaultContext { operation: Operation::Sign, irn: Some("I"), nth, at: clock::now() };
         (1..=20).map(|nth| latencies.of(seed, &moment(nth)).unwrap().0).collect()
     }
 

@@ -1,11 +1,11 @@
-//! How times are spread: points on a line, each a share of the calls and the longest time they take, with straight
-//! lines between. Whole milliseconds and millionths, no floats.
+//! Distributions of times: points of (share of calls, longest time), interpolated linearly. Whole milliseconds
+//! and millionths, no floats.
 
 use super::order::Percentiles;
 
 const ALL: u64 = 1_000_000;
 
-/// Points (millionths of the calls, milliseconds): the first at 0, the last at all.
+/// Points (millionths of the calls, milliseconds) from 0 to all calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spread(Vec<(u64, u64)>);
 
@@ -31,7 +31,7 @@ impl Spread {
         self.0.last().map_or(0, |(_, ms)| *ms)
     }
 
-    /// The time of the call that so many millionths of the calls are quicker than.
+    /// Returns the time that this many millionths of the calls stay below.
     pub(super) fn at(&self, millionths: u64) -> u64 {
         let lines = self.0.iter().zip(self.0.iter().skip(1));
         let mut lines = lines.filter(|(_, (to, _))| millionths < *to);

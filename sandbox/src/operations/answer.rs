@@ -1,4 +1,4 @@
-//! What every operation shares: the plain success, a body that is an object, an invoice that is signed.
+//! Shared by all operations: the plain success, a body that is an object, a signed invoice.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::call::Call;
 use crate::reply::Refusal;
 use crate::state::State;
 
-/// Data, or why not.
-pub(super) type Answer = Result<Value, Refusal>;
+/// Data, or a refusal.
+pub(super) type OperationResult = Result<Value, Refusal>;
 
 pub(super) fn ok() -> Value {
     json!({ "ok": true })
@@ -22,7 +22,7 @@ pub(super) fn body(call: &Call) -> Result<&Value, Refusal> {
     }
 }
 
-/// Works on the signed invoice the path names, or says 404.
+/// Works on the signed invoice that the path names, or returns 404.
 pub(super) fn with_invoice<T>(
     call: &Call,
     state: &State,

@@ -1,10 +1,10 @@
-//! What the authority knows beside invoices: the businesses of an entity, and its lists.
+//! The businesses of an entity, and the reference lists.
 //!
 //! A business id that begins with one of three groups of digits has an entity that does not confirm it.
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::OperationResult;
 use crate::books::{Business, Ledger, ServiceId};
 use crate::call::Call;
 use crate::lists;
@@ -12,14 +12,14 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// How a business id begins whose entity is not known, lists another tax number, or does not answer.
+/// The prefixes of business ids whose entity is unknown, lists another tax number, or does not answer.
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
 /// Every enrolled business: one entity stands for all, as one key pair does.
-pub(super) fn entity(call: &Call, state: &State) -> Answer {
+pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
     if id.starts_with(UNKNOWN) {
         return Err(Refusal::new(404, "entity not found"));
@@ -46,7 +46,7 @@ fn show(business: &Business, ledger: &Ledger) -> Value {
     })
 }
 
-pub(super) fn list(call: &Call) -> Answer {
+pub(super) fn list(call: &Call) -> OperationResult {
     let Subject::List(name) = &call.subject else { return Err(Refusal::unknown_route()) };
     lists::rows(name).ok_or_else(Refusal::unknown_route)
 }

@@ -1,20 +1,20 @@
-//! Handing out a signed document, sealed for the caller.
+//! Returns a signed document, encrypted for the caller.
 
 use serde_json::Value;
 
-use super::answer::{Answer, with_invoice};
+use super::answer::{OperationResult, with_invoice};
 use crate::books::Invoice;
 use crate::call::Call;
 use crate::crypto;
 use crate::reply::Refusal;
 use crate::state::State;
 
-pub(super) fn download(call: &Call, state: &State) -> Answer {
+pub(super) fn download(call: &Call, state: &State) -> OperationResult {
     let document = with_invoice(call, state, |invoice| Ok(with_payment(&invoice.document, invoice)))?;
     crypto::seal(&document, &call.api_key).map_err(|_| Refusal::new(500, "unable to encrypt the invoice"))
 }
 
-/// The document never changes; the payment status shown with it is today's.
+/// The document never changes; the payment status shown with it is the current one.
 fn with_payment(document: &str, invoice: &Invoice) -> String {
     let Ok(mut document) = strict_json::from_trusted::<Value>(document) else {
         return document.to_owned();

@@ -1,6 +1,6 @@
-//! Is this reference number free and well formed?
+//! Checks that a reference number is free and well formed.
 
-use super::answer::{Answer, body, ok};
+use super::answer::{OperationResult, body, ok};
 use crate::books::ServiceId;
 use crate::call::Call;
 use crate::document::{Node, check_irn};
@@ -8,7 +8,7 @@ use crate::irn::Irn;
 use crate::reply::Refusal;
 use crate::state::State;
 
-pub(super) fn validate(call: &Call, state: &State) -> Answer {
+pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     let root = Node::root("irnrequest", body(call)?);
     root.at("invoice_reference").text().map_err(refuse)?;
     let business_id = root.at("business_id").uuid().map_err(refuse)?;
@@ -20,7 +20,7 @@ pub(super) fn validate(call: &Call, state: &State) -> Answer {
     Ok(ok())
 }
 
-/// Enrols the business; one that was enrolled with a service id has only reference numbers that carry it.
+/// Enrols the business. One that was enrolled with a service id may only use reference numbers that contain it.
 pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.books.open();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What the authority does for each call it accepts.
+//! The operations of the authority.
 //!
-//! An operation takes the call and the books and answers data or a refusal. It never waits: what takes time (notices)
-//! is queued.
+//! An operation takes the call and the records and returns data or a refusal. It never waits: slow work
+//! (notices) is queued.
 
 mod answer;
 mod catalog;

@@ -1,12 +1,12 @@
-//! Changing the payment status of a signed invoice.
+//! Changes the payment status of a signed invoice.
 
-use super::answer::{Answer, body, ok, with_invoice};
+use super::answer::{OperationResult, body, ok, with_invoice};
 use crate::books::PaymentStatus;
 use crate::call::Call;
 use crate::reply::Refusal;
 use crate::state::State;
 
-pub(super) fn update(call: &Call, state: &State) -> Answer {
+pub(super) fn update(call: &Call, state: &State) -> OperationResult {
     let body = body(call)?;
     let field = "updateinvoicerequest.paymentstatus";
     let status = body["payment_status"].as_str().ok_or_else(|| Refusal::field(field, "is required"))?;

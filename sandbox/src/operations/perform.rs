@@ -1,14 +1,14 @@
-//! Which operation a call is.
+//! Dispatches a call to its operation.
 
 use serde_json::json;
 
-use super::answer::Answer;
+use super::answer::OperationResult;
 use super::{catalog, download, irn, payment, report, search, sign, transmission};
 use crate::call::Call;
 use crate::route::Operation;
 use crate::state::State;
 
-pub(crate) fn perform(call: &Call, state: &State) -> Answer {
+pub(crate) fn perform(call: &Call, state: &State) -> OperationResult {
     match call.operation {
         Operation::Root => Ok(json!({ "healthy": true })),
         Operation::IrnValidate => irn::validate(call, state),

@@ -1,8 +1,8 @@
-//! Value added tax after a payment: a report stands for itself and needs no signed invoice.
+//! Reports of value added tax after a payment: a report is independent of a signed invoice.
 //!
 //! Numbers come as strings. A report of the same invoice is accepted again: the authority keeps the last.
 
-use super::answer::{Answer, body};
+use super::answer::{OperationResult, body};
 use crate::call::Call;
 use crate::decimal;
 use crate::document::Node;
@@ -22,7 +22,7 @@ const TEXTS: [&str; 8] = [
 const NUMBERS: [&str; 4] = ["base_amount", "vat_rate", "vat_calculated", "total_amount"];
 const VAT_STATUSES: [&str; 5] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT", "EXEMPT", "NON_VATABLE"];
 
-pub(super) fn report(call: &Call, state: &State) -> Answer {
+pub(super) fn report(call: &Call, state: &State) -> OperationResult {
     let root = Node::root("vatpostpaymentrequest", body(call)?);
     check(&root).map_err(Refusal::document)?;
     let irn = call.irn().unwrap_or_default();

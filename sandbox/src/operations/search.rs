@@ -1,13 +1,13 @@
-//! Finding invoices: by business, or in transit.
+//! Finds invoices: by business, or in transit.
 //!
-//! Page numbers begin at 1. An odd page or size falls back to its default, as the authority does.
+//! Page numbers begin at 1. An invalid page or size falls back to its default, as at the authority.
 
 use std::collections::HashMap;
 
 use jiff::{Timestamp, civil::Date};
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::OperationResult;
 use crate::books::Invoice;
 use crate::call::Call;
 use crate::clock;
@@ -19,7 +19,7 @@ const SIZE_DEFAULT: usize = 20;
 const SIZE_MAX: usize = 100;
 
 /// `{ items, page }` of one business, newest first.
-pub(super) fn search(call: &Call, state: &State) -> Answer {
+pub(super) fn search(call: &Call, state: &State) -> OperationResult {
     let Subject::Business(business) = &call.subject else {
         return Err(Refusal::unknown_route());
     };
@@ -59,7 +59,7 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
 
 /// Transmitted invoices, oldest first: those still to be acknowledged, or with `confirmed=true` those that were.
 /// `from` and `to` are days or RFC 3339 times and bound the signature.
-pub(super) fn pull(call: &Call, state: &State) -> Answer {
+pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
     let (from, to) = (bound(call, "from")?, bound(call, "to")?);
     let within = |invoice: &&Invoice| {
@@ -85,7 +85,7 @@ fn in_transit(invoice: &Invoice) -> Value {
     })
 }
 
-/// The first moment of a bound and the first after it: a day is as long as it is.
+/// Returns the first moment of a bound and the first after it: a day has its whole length.
 fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));

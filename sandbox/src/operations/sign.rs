@@ -1,11 +1,11 @@
-//! Checking, signing and confirming a document.
+//! Checks, signs and confirms a document.
 //!
 //! A signature is final. A second one is refused in the same words a busy authority uses, whatever its content.
 
 use serde_json::Value;
 
 use super::{
-    answer::{Answer, body, ok, with_invoice},
+    answer::{OperationResult, body, ok, with_invoice},
     irn::belongs,
 };
 use crate::books::{Invoice, PaymentStatus, Transit};
@@ -16,18 +16,18 @@ use crate::faults::is_rejected;
 use crate::reply::Refusal;
 use crate::state::State;
 
-pub(super) fn validate(call: &Call, state: &State) -> Answer {
+pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     accept(body(call)?, state)?;
     Ok(ok())
 }
 
-pub(super) fn sign(call: &Call, state: &State) -> Answer {
+pub(super) fn sign(call: &Call, state: &State) -> OperationResult {
     let document = body(call)?;
     let essence = accept(document, state)?;
     if commit(state, essence, document) { Ok(ok()) } else { Err(Refusal::ambiguous(400)) }
 }
 
-pub(super) fn confirm(call: &Call, state: &State) -> Answer {
+pub(super) fn confirm(call: &Call, state: &State) -> OperationResult {
     with_invoice(call, state, |invoice| Ok(invoice.confirmation()))
 }
 
@@ -41,7 +41,7 @@ fn accept(document: &Value, state: &State) -> Result<Essence, Refusal> {
     Ok(essence)
 }
 
-/// Puts a signed invoice into the books, with its parties; false where the reference number is taken.
+/// Records a signed invoice with its parties. Returns false if the reference number is taken.
 pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool {
     let document = document.to_string();
     let mut ledger = state.books.open();

@@ -1,11 +1,11 @@
-//! The hub between access points: who is reachable, sending, and the receipt.
+//! The hub between access points: lookup, transmission and receipt.
 //!
-//! Whether a party is online is told by `online` on it. Transmission needs a signature and a customer who is online;
-//! it happens once.
+//! A party's `online` says if it can be reached. Transmission needs a signature and an online customer; it
+//! happens once.
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, ok, with_invoice};
+use super::answer::{OperationResult, ok, with_invoice};
 use crate::books::{Invoice, Ledger};
 use crate::call::Call;
 use crate::reply::Refusal;
@@ -13,7 +13,7 @@ use crate::route::Subject;
 use crate::state::State;
 
 /// Both parties of an invoice, or the one with a tax number.
-pub(super) fn lookup(call: &Call, state: &State) -> Answer {
+pub(super) fn lookup(call: &Call, state: &State) -> OperationResult {
     let mut ledger = state.books.open();
     if let Subject::Tin(tin) = &call.subject {
         return Ok(party(&mut ledger, tin, !call.offline));
@@ -37,7 +37,7 @@ fn party(ledger: &mut Ledger, tin: &str, reachable: bool) -> Value {
     })
 }
 
-pub(super) fn transmit(call: &Call, state: &State) -> Answer {
+pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
     let irn = call.irn().unwrap_or_default();
     {
         let mut ledger = state.books.open();
@@ -66,7 +66,7 @@ fn reach(ledger: &mut Ledger, irn: &str, offline: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn acknowledge(call: &Call, state: &State) -> Answer {
+pub(super) fn acknowledge(call: &Call, state: &State) -> OperationResult {
     if call.body["message"] != "ACKNOWLEDGED" {
         return Err(Refusal::field("transmitrequest.message", "must be ACKNOWLEDGED"));
     }

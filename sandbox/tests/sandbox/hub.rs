@@ -13,7 +13,7 @@ use tokio::sync::{
 
 use crate::support::{Authority, BUSINESS, CUSTOMER_TIN, IRN, SUPPLIER_TIN};
 
-/// An access point that refuses its first notice and takes the others.
+/// An access point that refuses its first notice and accepts the others.
 struct AccessPoint {
     url: String,
     notices: UnboundedReceiver<Value>,

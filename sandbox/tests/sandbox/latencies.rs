@@ -1,4 +1,4 @@
-//! How long calls take when nothing goes wrong, and how they wait for each other.
+//! Latencies of calls without a fault, and their queueing.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn confirm(number: usize) -> String {
     format!("/invoice/confirm/INV{number}-94AD90FB-20261121")
 }
 
-/// Calls at once, and how long they took in all.
+/// Makes concurrent calls and returns their total time.
 async fn confirm_all(authority: &Authority, calls: usize) -> Duration {
     let begun = Instant::now();
     let asking: Vec<_> =

@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::support::{Authority, document};
 
-/// A caller that waits for no reply that never comes.
+/// A client with a short timeout, for replies that never come.
 const IMPATIENT: Duration = Duration::from_millis(500);
 
 fn irn(word: &str) -> String {
     format!("INV7SBX{word}-94AD90FB-20261121")
 }
 
-/// The answers of three signs: a status, 0 for a broken connection, 1 for none in time.
+/// Returns the results of three signatures: a status, 0 for a broken connection, 1 for a timeout.
 async fn signs(authority: &Authority, word: &str) -> Vec<u16> {
     let mut statuses = Vec::new();
     for _ in 0..3 {
@@ -114,7 +114,7 @@ async fn an_outage_can_be_typed_with_its_seconds() {
     assert_eq!(authority.sign(&irn("OUTAGE1")).await.0, 503);
     assert_eq!(authority.sign(&irn("FREE")).await.0, 503, "it is out for everybody");
     tokio::time::sleep_until((ends + Duration::from_millis(100)).into()).await;
-    // The word does it once: the same invoice is signed afterwards.
+    // The fault applies once: the same invoice is signed afterwards.
     assert_eq!(authority.sign(&irn("OUTAGE1")).await.0, 201);
 }
 

@@ -1,4 +1,4 @@
-//! The simulator over real HTTP, as its users meet it.
+//! The simulator over real HTTP, as a client sees it.
 #![cfg(test)] // Helpers unwrap like the tests they serve: clippy tells by this.
 
 mod control;

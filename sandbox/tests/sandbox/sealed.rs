@@ -1,4 +1,4 @@
-//! What is encrypted: downloads for the caller, QR codes for the authority.
+//! Encryption: downloads for the caller, QR codes for the authority.
 
 use aws_lc_rs::{
     cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey},

@@ -1,4 +1,4 @@
-//! A started simulator and a client that speaks to it.
+//! A started simulator and a client for it.
 
 use reqwest::{Client, Method, RequestBuilder, Response};
 use sandbox::{FaultOrder, InvoiceSheet, Sandbox, Settings};

@@ -38,14 +38,14 @@ pub(crate) struct CallLimits {
 
 struct LimitState {
     limit: AdaptiveLimit,
-    queue: WaitQueue<Sender<CallSlot>>,
+    queue: WaitQueue<Sender<AdmissionSlot>>,
     /// Slots in use, in total and by account. After the limit fell they may exceed it.
     used: u32,
     used_by: HashMap<CallerAccount, u32>,
 }
 
 /// Room for one call.
-pub(crate) struct CallSlot {
+pub(crate) struct AdmissionSlot {
     limits: Arc<CallLimits>,
     operation: Operation,
     account: CallerAccount,
@@ -73,7 +73,7 @@ impl CallLimits {
         self: &Arc<Self>,
         operation: Operation,
         account: CallerAccount,
-    ) -> Option<CallSlot> {
+    ) -> Option<AdmissionSlot> {
         if self.lock(operation).try_acquire(account) {
             return Some(self.new_slot(operation, account));
         }
@@ -105,7 +105,7 @@ impl CallLimits {
         self: &Arc<Self>,
         operation: Operation,
         account: CallerAccount,
-    ) -> Option<(QueuedCall, Receiver<CallSlot>)> {
+    ) -> Option<(QueuedCall, Receiver<AdmissionSlot>)> {
         let (sender, receiver) = oneshot::channel();
         let joined = self.lock(operation).queue.join(account, sender)?;
         // Dropping the sender fails the displaced call.
@@ -115,8 +115,14 @@ impl CallLimits {
     }
 
     /// Returns a slot that is counted as used already.
-    fn new_slot(self: &Arc<Self>, operation: Operation, account: CallerAccount) -> CallSlot {
-        CallSlot { limits: Arc::clone(self), operation, account, started: None, signal: LoadSignal::Neutral }
+    fn new_slot(self: &Arc<Self>, operation: Operation, account: CallerAccount) -> AdmissionSlot {
+        AdmissionSlot {
+            limits: Arc::clone(self),
+            operation,
+            account,
+            started: None,
+            signal: LoadSignal::Neutral,
+        }
     }
 
     fn lock(&self, operation: Operation) -> MutexGuard<'_, LimitState> {
@@ -141,7 +147,7 @@ impl LimitState {
     }
 
     /// Takes a free slot for the next queued call.
-    fn serve_next(&mut self) -> Option<(CallerAccount, Sender<CallSlot>)> {
+    fn serve_next(&mut self) -> Option<(CallerAccount, Sender<AdmissionSlot>)> {
         if self.used >= self.limit.capacity() {
             return None;
         }
@@ -170,7 +176,7 @@ impl LimitState {
     }
 }
 
-impl CallSlot {
+impl AdmissionSlot {
     /// Starts the call. Until then it does not count as in flight.
     pub(crate) fn start(&mut self) {
         self.started = Some(self.limits.lock(self.operation).limit.start());
@@ -183,7 +189,7 @@ impl CallSlot {
 }
 
 /// A call dropped before its end gives no signal.
-impl Drop for CallSlot {
+impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);
         if let Some(started) = self.started {
@@ -258,13 +264,13 @@ mod tests {
         CallLimits::new(max, Arc::new(SystemClock))
     }
 
-    fn acquire_for(limits: &Arc<CallLimits>, account: CallerAccount) -> Option<CallSlot> {
+    fn acquire_for(limits: &Arc<CallLimits>, account: CallerAccount) -> Option<AdmissionSlot> {
         let mut slot = limits.acquire(OPERATION, account).now_or_never()??;
         slot.start();
         Some(slot)
     }
 
-    fn acquire_one(limits: &Arc<CallLimits>) -> Option<CallSlot> {
+    fn acquire_one(limits: &Arc<CallLimits>) -> Option<AdmissionSlot> {
         acquire_for(limits, ONE)
     }
 

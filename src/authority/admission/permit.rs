@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::authority::admission::breaker::BreakerView;
 use crate::authority::admission::breakers::{BreakerPermit, Breakers};
-use crate::authority::admission::call_limits::{CallLimits, CallSlot, LimitView};
+use crate::authority::admission::call_limits::{AdmissionSlot, CallLimits, LimitView};
 use crate::authority::admission::call_origin::CallOrigin;
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
@@ -39,7 +39,7 @@ pub(crate) struct CallPermit {
     operation: Operation,
     /// Settled before `slot`.
     breaker: Option<BreakerPermit>,
-    slot: Option<CallSlot>,
+    slot: Option<AdmissionSlot>,
 }
 
 impl CallAdmission {
@@ -82,7 +82,7 @@ impl CallAdmission {
         self: &Arc<Self>,
         operation: Operation,
         origin: &CallOrigin,
-    ) -> Result<CallSlot, AuthorityFailure> {
+    ) -> Result<AdmissionSlot, AuthorityFailure> {
         let queue_full = AuthorityFailure::QueueFull { retry_after: AFTER_QUEUE_FULL };
         let mut deadline = pin!(sleep(self.wait_max));
         let mut queued = pin!(self.limits.acquire(operation, origin.account));

@@ -1,7 +1,7 @@
-//! The way of every call to the authority: record, keys, count, fault, turn, operation.
+//! The path of every call to the authority: record, keys, count, fault, wait, operation.
 //!
-//! The gate is the only place where a fault touches a call. Operations never see faults: they see conditions, such
-//! as an access point that is offline. What a fault keeps from happening is answered at once: it waits for no turn.
+//! This is the only place where a fault affects a call. Operations see no faults, only conditions, such as an
+//! access point that is offline. A call that a fault prevents is answered without waiting.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use actix_web::{
 use crate::call::Call;
 use crate::calls::{Arrival, Ending, Recording};
 use crate::clock;
-use crate::faults::{Effect, FaultKind, Moment, is_offline, magic, ordered};
+use crate::faults::{Effect, FaultContext, FaultKind, is_offline, magic, ordered};
 use crate::operations;
-use crate::reply::{Refusal, Reply};
+use crate::reply::{AuthorityReply, Refusal};
 use crate::route::Operation;
 use crate::spoil::{self, plain, spoilt};
 use crate::state::State;
 use crate::wire;
 
-/// After so long a stalled connection is closed, so that what nobody waits for any more does not pile up.
+/// A stalled connection is closed after this time, so that abandoned ones do not pile up.
 const STALL: Duration = Duration::from_mins(10);
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {
@@ -45,9 +45,9 @@ async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpRe
     if let Some(refusal) = refuse_keys(&call, &state) {
         return send(&mut recording, &fail(&call, &state, &refusal));
     }
-    match strike(&mut call, &state) {
+    match count_and_find_fault(&mut call, &state) {
         None => send(&mut recording, &serve(&call, &state).await),
-        Some(effect) => suffer(&request, &call, &state, effect, &mut recording).await,
+        Some(effect) => apply_fault(&request, &call, &state, effect, &mut recording).await,
     }
 }
 
@@ -57,27 +57,27 @@ fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
     (!fits && !call.operation.is_public()).then(Refusal::wrong_key)
 }
 
-/// Counts the call and says what goes wrong with it; conditions are noted on the call itself.
-fn strike(call: &mut Call, state: &State) -> Option<Effect> {
+/// Counts the call and returns its fault; conditions are set on the call itself.
+fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
     call.nth = state.books.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
     let moment = moment(call);
     if let Some(Err(error)) = ordered(&moment).map(|order| state.add_fault(order)) {
-        tracing::warn!(error, "a magic word made an order that is none");
+        tracing::warn!(error, "a magic word gave an invalid fault");
     }
-    let effect = state.faults.strike(state.seed(), &moment).or_else(|| magic(&moment));
+    let effect = state.faults.apply(state.seed(), &moment).or_else(|| magic(&moment));
     let kind = effect.map(|effect| effect.kind);
     call.offline = kind == Some(FaultKind::AccessPointOffline) || irn.as_deref().is_some_and(is_offline);
     call.unhealthy = kind == Some(FaultKind::HealthDown);
     effect
 }
 
-fn moment(call: &Call) -> Moment<'_> {
-    Moment { operation: call.operation, irn: call.irn(), nth: call.nth, at: clock::now() }
+fn moment(call: &Call) -> FaultContext<'_> {
+    FaultContext { operation: call.operation, irn: call.irn(), nth: call.nth, at: clock::now() }
 }
 
-/// A call that a fault hits. What is late is the answer: the effect, if there is one, does not wait for it.
-async fn suffer(
+/// Handles a call with a fault. The delay applies to the answer: the effect, if there is one, is immediate.
+async fn apply_fault(
     request: &HttpRequest,
     call: &Call,
     state: &State,
@@ -105,8 +105,8 @@ async fn suffer(
     if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
 }
 
-/// The operation when its turn has come, and its answer when its time is over.
-async fn serve(call: &Call, state: &State) -> Reply {
+/// Performs the operation when a slot is free, and returns the answer when its latency is over.
+async fn serve(call: &Call, state: &State) -> AuthorityReply {
     let turn = state.latencies.turn(state.seed(), &moment(call)).await;
     let reply = perform(call, state);
     if let Some(turn) = turn {
@@ -115,24 +115,24 @@ async fn serve(call: &Call, state: &State) -> Reply {
     reply
 }
 
-fn perform(call: &Call, state: &State) -> Reply {
+fn perform(call: &Call, state: &State) -> AuthorityReply {
     match operations::perform(call, state) {
-        Ok(data) if call.operation == Operation::Root => Reply::bare(200, data),
+        Ok(data) if call.operation == Operation::Root => AuthorityReply::bare(200, data),
         Ok(data) => {
             let data = state.dialect().data(call.operation, data);
-            Reply::success(call.operation.success_code(), &data)
+            AuthorityReply::success(call.operation.success_code(), &data)
         }
         Err(refusal) => fail(call, state, &refusal),
     }
 }
 
-fn fail(call: &Call, state: &State, refusal: &Refusal) -> Reply {
+fn fail(call: &Call, state: &State, refusal: &Refusal) -> AuthorityReply {
     let name = call.operation.name();
     let id = format!("{name}-{}", clock::now().as_nanosecond());
     refusal.clone().spoken_in(state.dialect()).reply(&id, &format!("{name}_handler"))
 }
 
-fn send(recording: &mut Recording<'_>, reply: &Reply) -> HttpResponse {
+fn send(recording: &mut Recording<'_>, reply: &AuthorityReply) -> HttpResponse {
     recording.ending = Ending::Answered(reply.status);
     plain(reply)
 }
