@@ -9,22 +9,64 @@ use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 
-use crate::http::middleware::policy::RoutePolicy;
+use crate::http::limits::SensitiveOp;
+use crate::http::middleware::policy::{Effect, RoutePolicy};
 use crate::http::respond::error::ApiError;
+
+/// The methods of a read that may also be posted.
+pub(crate) const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
+/// The methods of an update.
+pub(crate) const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
 
 /// A path with its methods.
 pub(crate) struct Path {
     pub(crate) pattern: &'static str,
     routes: Vec<Route>,
-    entrance: RoutePolicy,
+    pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
 }
 
 pub(crate) fn path(pattern: &'static str) -> Path {
-    Path { pattern, routes: Vec::new(), entrance: RoutePolicy::of(pattern), allowed: Vec::new() }
+    Path { pattern, routes: Vec::new(), policy: RoutePolicy::new(pattern), allowed: Vec::new() }
 }
 
 impl Path {
+    /// Only reads, although it may be posted.
+    pub(crate) fn reads(mut self) -> Self {
+        self.policy.effect = Effect::Never;
+        self
+    }
+
+    /// Changes something although it may be read with GET.
+    pub(crate) fn has_effect(mut self) -> Self {
+        self.policy.effect = Effect::Always;
+        self
+    }
+
+    /// Waits for the authority or for a webhook receiver.
+    pub(crate) fn relays(mut self) -> Self {
+        self.policy.relays = true;
+        self
+    }
+
+    /// Takes a body of many invoices.
+    pub(crate) fn bulk(mut self) -> Self {
+        self.policy.is_bulk = true;
+        self
+    }
+
+    /// Has an allowance of its own for each taxpayer.
+    pub(crate) fn sensitive(mut self, operation: SensitiveOp) -> Self {
+        self.policy.sensitive = Some(operation);
+        self
+    }
+
+    /// Needs no key.
+    pub(crate) fn public(mut self) -> Self {
+        self.policy = self.policy.public();
+        self
+    }
+
     /// What is read can also be asked for without its body.
     pub(crate) fn get<F, Args>(self, handler: F) -> Self
     where
@@ -69,7 +111,7 @@ impl Path {
 
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
-        let Self { pattern, routes, entrance, allowed } = self;
+        let Self { pattern, routes, policy, allowed } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
         let refuse = move || {
             let allowed = allowed.clone();
@@ -77,7 +119,7 @@ impl HttpServiceFactory for Path {
         };
         let admit = from_fn(move |request: ServiceRequest, next| {
             let is_taken = taken.contains(request.method());
-            entrance.admit(request, next, is_taken)
+            policy.admit(request, next, is_taken)
         });
         let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
         resource.default_service(web::to(refuse)).wrap(admit).register(config);

@@ -9,8 +9,9 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::actors::supervision::Tree;
+use crate::authority::Authority;
 use crate::http::cached::Cached;
-use crate::http::state::ApiState;
+use crate::store::db::connections::Store;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
@@ -32,6 +33,15 @@ pub struct Health {
 impl Default for Health {
     fn default() -> Self {
         Self { database: Cached::new(DATABASE_LOOK_LASTS), authority: Cached::new(AUTHORITY_LOOK_LASTS) }
+    }
+}
+
+impl Health {
+    /// Returns the report of this moment; the database and the authority are asked at most every few seconds.
+    pub(crate) async fn report(&self, store: &Store, tree: &Tree, client: &Authority) -> HealthReport {
+        let database = self.database.get(database(store)).await;
+        let authority = self.authority.get(authority(client)).await;
+        HealthReport::new(database, actors(tree), authority)
     }
 }
 
@@ -103,12 +113,6 @@ fn status(severity: Option<Severity>) -> &'static str {
 }
 
 impl HealthReport {
-    pub(crate) async fn of(state: &ApiState) -> Self {
-        let database = state.health.database.get(database(state)).await;
-        let authority = state.health.authority.get(authority(state)).await;
-        Self::new(database, actors(&state.tree), authority)
-    }
-
     fn new(
         database: Option<HealthIssue>,
         actors: Option<HealthIssue>,
@@ -125,8 +129,8 @@ impl HealthReport {
 }
 
 /// The reason is for the log: who asks need not be an operator.
-async fn database(state: &ApiState) -> Option<HealthIssue> {
-    let error = within(DATABASE_WAIT, state.store.check()).await.err()?;
+async fn database(store: &Store) -> Option<HealthIssue> {
+    let error = within(DATABASE_WAIT, store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");
     Some(HealthIssue::down("the database does not answer or takes no write"))
 }
@@ -153,8 +157,8 @@ async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<()
     seen.map_err(|error| error.to_string())
 }
 
-async fn authority(state: &ApiState) -> Option<HealthIssue> {
-    let is_alive = timeout(AUTHORITY_WAIT, state.authority.alive()).await.unwrap_or(false);
+async fn authority(client: &Authority) -> Option<HealthIssue> {
+    let is_alive = timeout(AUTHORITY_WAIT, client.alive()).await.unwrap_or(false);
     (!is_alive).then(|| HealthIssue::degraded("the authority does not answer"))
 }
 

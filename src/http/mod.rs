@@ -1,19 +1,22 @@
-//! Floor 3: the JSON surface. A handler extracts, checks, sends one command or asks one query, and shows one
-//! view. Who wires it says `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
+//! The JSON API. This file is the table of endpoints: path, methods, handler and policy (reads, effect, public, relayed,
+//! rate class). Whoever serves it writes
+//! `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
 //!
-//! | Concept | File |
+//! Imports run downwards in this list only; `tests/tidy.rs` checks it.
+//!
+//! | Module | Holds |
 //! |---|---|
-//! | what handlers work with | `state` |
-//! | the route table | here and, of webhooks and operators, in `webhook_paths` and `ops_paths`; a line of it in `route` |
-//! | who calls, and for whom | `auth`, `acting`, `gate`, `notice_token`, `secrets`, `password` |
-//! | how much, and once | `admission`, `limits`, `idempotency` |
-//! | what comes in | `body`, `json`, `query`, `ident`, `since`, `prefer`, `forms` |
-//! | what goes out | `envelope`, `views`, `created`, `outcome` |
-//! | failures | `code`, `error`, `render` |
-//! | why a document was refused, and what would mend it | `explain`, `mend` |
-//! | what accompanies every request | `request`, `client_address`, `access_log`, `unread` |
-//! | health and metrics, looked up now and then | `health`, `metrics`, `cached` |
-//! | the document of the API | `openapi` |
+//! | `endpoint` | a line of the table: one path |
+//! | `api` | the handlers, a folder for each part of the API |
+//! | `openapi` | the document of the API |
+//! | `middleware` | what runs around every handler: request id, access log, policy |
+//! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
+//! | `extract` | the parts of a request as handlers take them |
+//! | `state` | everything that handlers share |
+//! | `limits`, `health`, `password`, `cached` | parts of the state |
+//! | `suggest_patch`, `explain` | a patch for a refused document, and the reasons of its refusal |
+//! | `views`, `forms` | response bodies and request bodies |
+//! | `respond` | envelope, error codes, and the body of a failure |
 
 mod api;
 mod cached;
@@ -45,9 +48,10 @@ use actix_web::http::Method;
 use actix_web::web;
 
 use api::{app, authority, core, ops, ops_paths, system_integrators, tax_payers, webhook_paths};
-use endpoint::{Path, path};
+use endpoint::{Path, READ, SET, path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
+use limits::SensitiveOp;
 pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, RateLimits, Rates};
 pub use metrics::{CachedCounts, Traffic};
 pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
@@ -55,28 +59,25 @@ pub use middleware::request_context::request_context;
 pub use password::Passwords;
 pub use respond::error::ApiError;
 
-const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
-const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
-
 /// Every path. A word stands before an identifier that might be read in its place.
 #[rustfmt::skip]
 fn table() -> Vec<Path> {
     use {app as ap, system_integrators as si, tax_payers as tp};
     let mut paths = vec![
-        path("/v1/core/commons/invoice-categories").get(core::invoice_categories),
+        path("/v1/core/commons/invoice-categories").public().get(core::invoice_categories),
         path("/v1/core/commons/enums").get(core::enums),
-        path("/v1/core/resources/{list}").get(core::resources),
+        path("/v1/core/resources/{list}").relays().get(core::resources),
 
         path("/v1/tax-payers/invoices").get(tp::list_invoices).post(tp::create_invoice),
         path("/v1/tax-payers/invoices/full").post(tp::create_full_invoice),
         path("/v1/tax-payers/invoices/update").on([Method::PUT], tp::update_invoice),
-        path("/v1/tax-payers/invoices/get-by-unique-no").post(tp::get_by_unique_no),
+        path("/v1/tax-payers/invoices/get-by-unique-no").reads().post(tp::get_by_unique_no),
         path("/v1/tax-payers/invoices/update-status").patch(tp::update_status),
         path("/v1/tax-payers/invoices/update-payment-status").patch(tp::update_payment_status),
-        path("/v1/tax-payers/invoices/bulk").post(tp::create_batch),
+        path("/v1/tax-payers/invoices/bulk").bulk().post(tp::create_batch),
         path("/v1/tax-payers/invoices/batches/{batch_no}").get(tp::get_batch),
-        path("/v1/tax-payers/invoices/get-supplier-invoice").post(tp::get_supplier_invoice),
-        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").post(tp::acknowledge_supplier_invoice),
+        path("/v1/tax-payers/invoices/get-supplier-invoice").reads().relays().post(tp::get_supplier_invoice),
+        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").relays().post(tp::acknowledge_supplier_invoice),
         path("/v1/tax-payers/invoices/{id}").get(tp::get_invoice),
         path("/v1/tax-payers/invoices/{id}/timeline").get(tp::get_timeline),
         path("/v1/tax-payers/supplier-invoices").get(tp::list_supplier_invoices),
@@ -87,16 +88,16 @@ fn table() -> Vec<Path> {
         path("/v1/system-integrators/taxpayers/{id}").get(si::get_taxpayer),
         path("/v1/system-integrators/taxpayers/{id}/profile").patch(si::update_profile),
         path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(si::get_integration_setup),
-        path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on(SET, si::rotate_api_key),
+        path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").sensitive(SensitiveOp::Rotation).on(SET, si::rotate_api_key),
 
-        path("/v1/app/invoices/validate").post(ap::validate),
-        path("/v1/app/invoices/submit").post(ap::submit),
-        path("/v1/app/invoices/transmit").post(ap::transmit),
-        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").on(SET, ap::confirm_receipt),
-        path("/v1/app/invoices/report").post(ap::report),
-        path("/v1/app/invoices/{irn}/update-payment-status").on(SET, ap::update_payment_status),
-        path("/v1/app/invoices/{irn}/confirm").on(READ, ap::confirm),
-        path("/v1/app/invoices/{irn}/download").on(READ, ap::download),
+        path("/v1/app/invoices/validate").reads().relays().post(ap::validate),
+        path("/v1/app/invoices/submit").relays().post(ap::submit),
+        path("/v1/app/invoices/transmit").relays().post(ap::transmit),
+        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").relays().on(SET, ap::confirm_receipt),
+        path("/v1/app/invoices/report").relays().post(ap::report),
+        path("/v1/app/invoices/{irn}/update-payment-status").relays().on(SET, ap::update_payment_status),
+        path("/v1/app/invoices/{irn}/confirm").reads().relays().on(READ, ap::confirm),
+        path("/v1/app/invoices/{irn}/download").reads().relays().on(READ, ap::download),
         path("/v1/app/invoices/{irn}/run").get(ap::get_run),
 
         path("/authority/notifications/{token}").post(authority::notifications),

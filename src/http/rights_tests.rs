@@ -9,9 +9,8 @@ use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service, read_body};
 use serde_json::{Value, json};
 
-use crate::http::READ;
+use crate::http::endpoint::{Path, READ};
 use crate::http::forms::testing::{changed, standard_invoice, submission};
-use crate::http::middleware::policy;
 use crate::http::table;
 use crate::http::testing::{
     INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, houses, new_key,
@@ -237,7 +236,8 @@ impl Foreign {
 }
 
 /// Why an answer is not what the rule says, if it is not.
-fn fault(pattern: &str, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
+fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
+    let pattern = path.pattern;
     let rule = rule(pattern);
     let is_open = matches!(rule, Rule::Public | Rule::Token) || key.opens.contains(&rule);
     let is_one_key = matches!(key.texts.as_slice(), [text] if !text.is_empty());
@@ -250,7 +250,7 @@ fn fault(pattern: &str, method: &Method, key: &Key, seen: &Seen) -> Option<Strin
     let is_right = match (is_open, rule) {
         (false, _) if *method == Method::HEAD => seen.status == refusal.0,
         (false, _) => (seen.status, seen.code().as_str()) == refusal,
-        (true, _) if may_only_read && !policy::only_reads(Some(pattern), method) => {
+        (true, _) if may_only_read && !path.policy.only_reads(method) => {
             (seen.status, seen.code().as_str()) == (403, "KEY_READ_ONLY")
         }
         (true, Rule::Token) => seen.status == 404,
@@ -318,10 +318,11 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
                 for method in path.allowed.iter().filter(|method| !is_theirs || READ[..2].contains(method)) {
                     let has_body = !READ[..2].contains(method);
                     let body = has_body.then(|| foreign.body.clone());
-                    let (path, pattern) = (foreign.path(path.pattern), path.pattern);
+                    let target = foreign.path(path.pattern);
                     let seen =
-                        ask(Asked { method: method.clone(), path, keys: key.texts.clone(), body }).await;
-                    faults.extend(fault(pattern, method, &key, &seen));
+                        ask(Asked { method: method.clone(), path: target, keys: key.texts.clone(), body })
+                            .await;
+                    faults.extend(fault(&path, method, &key, &seen));
                     count += 1;
                 }
             }

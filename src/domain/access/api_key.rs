@@ -1,6 +1,7 @@
 //! An API key as stored on its account: scope, expiry and last use. The text of a key is shown once, when it
 //! is made, and is not stored.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -24,6 +25,13 @@ words! {
 pub struct KeyOwner {
     pub kind: KeyKind,
     pub id: i64,
+}
+
+/// As the access log shows it: `taxpayer:7`.
+impl fmt::Display for KeyOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.id)
+    }
 }
 
 /// The terms on which a key is made.

@@ -44,3 +44,9 @@ pub type RunId = Uuid;
 pub type OutageId = Uuid;
 /// One event of the log; also the `webhook-id` of its deliveries.
 pub type EventId = Uuid;
+
+/// Parses an id: decimal digits that do not begin with zero, so that an id has one spelling and none is 0.
+pub fn parse_number(text: &str) -> Option<i64> {
+    let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok())?
+}

@@ -3,10 +3,10 @@
 
 use actix_web::http::Method;
 
-use crate::http::SET;
 use crate::http::api::system_integrators as si;
 use crate::http::api::tax_payers as tp;
-use crate::http::endpoint::{Path, path};
+use crate::http::endpoint::{Path, SET, path};
+use crate::http::limits::SensitiveOp;
 
 const TRY: [Method; 2] = [Method::POST, Method::GET];
 
@@ -18,7 +18,7 @@ pub(crate) fn table() -> Vec<Path> {
         path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(tp::replay_own_dead_letter),
         path("/v1/system-integrators/taxpayers/{id}/webhook").get(si::get_webhook).on(SET, si::update_webhook),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(si::rotate_webhook_secret),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/test").on(TRY, si::test_webhook),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/test").has_effect().relays().sensitive(SensitiveOp::WebhookTest).on(TRY, si::test_webhook),
         path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(si::enable_webhook),
         path("/v1/system-integrators/taxpayers/{id}/webhook/replay").get(si::get_replay).post(si::replay_webhook),
         path("/v1/system-integrators/taxpayers/{id}/webhook/replays").get(si::list_replays),

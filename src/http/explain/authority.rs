@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
 use crate::http::explain::field_names::{callers_path, translated};
 use crate::http::explain::phrases::{self, meaning, of_tag};
 use crate::http::explain::received_value;
 use crate::http::respond::error::sentence;
+use crate::http::respond::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
 
 /// A pattern sentence: how it begins and ends, the field it is about, its rule and what was expected.
 struct SentencePattern {

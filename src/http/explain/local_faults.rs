@@ -4,10 +4,10 @@
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::http::explain::explanation::{EINVOICE, Explained, Explanation};
 use crate::http::explain::phrases;
 use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
 
 /// The faults that are explained; the others only stand in `errors`.
 const EXPLAINED_MAX: usize = 100;

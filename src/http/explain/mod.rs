@@ -3,13 +3,12 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | one explanation, and what it shows of the value that was sent | `explanation`, `received_value` |
+//! | the value that was sent, shortened | `received_value` |
 //! | the authority's paths in the caller's names | `field_names` |
 //! | what the rest of a sentence means, as a table | `phrases` |
 //! | sentences of the authority, and faults of our own | `authority`, `local_faults` |
 
 pub(crate) mod authority;
-pub(crate) mod explanation;
 mod field_names;
 pub(crate) mod local_faults;
 mod phrases;

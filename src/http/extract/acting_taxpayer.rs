@@ -12,9 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::access::caller::Caller;
 use crate::domain::invoice::irn::{Irn, is_service_id};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::domain::party::Taxpayer;
-use crate::http::extract::path_ids;
 use crate::http::forms::taxpayer::is_uuid;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -33,7 +32,7 @@ impl FromRequest for TaxpayerHint {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let text = request.headers().get(TAXPAYER_ID).and_then(|value| value.to_str().ok());
-        ready(Ok(Self(text.and_then(path_ids::number).map(TaxpayerId))))
+        ready(Ok(Self(text.and_then(parse_number).map(TaxpayerId))))
     }
 }
 

@@ -1,50 +1,22 @@
 //! Who calls: the `x-api-key` becomes one of the callers of the domain, or a refusal. The key is looked up
 //! at every request, so that a rotated one is refused at once. The surface decides the words of a refusal.
 
-use std::fmt;
-
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 
-use crate::domain::access::api_key::KeyScope;
+use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::limits;
 use crate::http::middleware::client_address;
-use crate::http::middleware::policy;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
 
 const API_KEY: &str = "x-api-key";
-/// What takes no key.
-pub(crate) const PUBLIC: &str = "/v1/core/commons/invoice-categories";
-
-/// Whose key a request carried, as the access log names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Account {
-    kind: KeyKind,
-    id: i64,
-}
-
-impl Account {
-    pub(crate) fn new(kind: KeyKind, id: i64) -> Self {
-        Self { kind, id }
-    }
-
-    pub(crate) fn owner(self) -> (KeyKind, i64) {
-        (self.kind, self.id)
-    }
-}
-
-impl fmt::Display for Account {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind, self.id)
-    }
-}
 
 /// The kinds of keys that a part of the API takes, and the code for any other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +32,7 @@ const ACCESS_POINT: Surface =
     Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
 
 impl Surface {
-    /// The surface of a path of the route table; none of a path that asks for no key, or asks by itself.
+    /// Returns the surface of a path by its prefix; none if the path needs no key or checks it itself.
     pub(crate) fn of(pattern: &str) -> Option<Self> {
         const SURFACES: [(&str, Surface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),
@@ -70,11 +42,11 @@ impl Surface {
             ("/ops/", OPERATORS),
         ];
         let surface = SURFACES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
-        surface.filter(|_| pattern != PUBLIC).map(|(_, surface)| *surface)
+        surface.map(|(_, surface)| *surface)
     }
 
     /// Refuses a request whose key is of no kind that the surface takes.
-    pub(crate) async fn admit(self, request: &HttpRequest) -> Result<Account, ApiError> {
+    pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
         let Some(account) = account else { return Err(failed(request, self.otherwise)) };
         check_scope(request).await?;
@@ -85,15 +57,15 @@ impl Surface {
 
 /// What was found for the key of a request; it is looked up once.
 #[derive(Debug, Clone, Copy)]
-struct ResolvedKey(Option<(Account, KeyScope)>);
+struct ResolvedKey(Option<(KeyOwner, KeyScope)>);
 
 /// The account of the key, whatever its kind; none where there is no key, or nobody has it.
-pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<Account>, ApiError> {
+pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
     Ok(resolved(request).await?.map(|(account, _)| account))
 }
 
 /// The account and the scope of the key.
-async fn resolved(request: &HttpRequest) -> Result<Option<(Account, KeyScope)>, ApiError> {
+async fn resolved(request: &HttpRequest) -> Result<Option<(KeyOwner, KeyScope)>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
         return Ok(account);
@@ -107,7 +79,7 @@ async fn resolved(request: &HttpRequest) -> Result<Option<(Account, KeyScope)>, 
             if let Some(key) = &found {
                 state.key_usage.note(key);
             }
-            found.map(|key| (Account::new(kind, key.owner.id), key.scope))
+            found.map(|key| (KeyOwner { kind, id: key.owner.id }, key.scope))
         }
     };
     request.extensions_mut().insert(ResolvedKey(account));
@@ -118,11 +90,14 @@ fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
     request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
 }
 
+/// Tells that a request changes nothing, so that a key that may only read suffices. The policy of its path sets it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChangesNothing;
+
 /// Refuses a write with a key that may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
-    let is_read = || policy::only_reads(request.match_pattern().as_deref(), request.method());
     match resolved(request).await? {
-        Some((_, KeyScope::ReadOnly)) if !is_read() => {
+        Some((_, KeyScope::ReadOnly)) if request.extensions().get::<ChangesNothing>().is_none() => {
             Err(ApiError::new(ErrorCode::KeyReadOnly, "This API key may only read"))
         }
         _ => Ok(()),

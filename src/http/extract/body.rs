@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::http::extract::auth::Account;
+use crate::domain::access::api_key::KeyOwner;
 use crate::http::extract::json;
 use crate::http::limits::BodyPermit;
 use crate::http::respond::code::ErrorCode;
@@ -28,7 +28,7 @@ pub(crate) struct Body {
     source: BodySource,
     declared: ContentHeaders,
     bytes_max: usize,
-    account: Option<Account>,
+    account: Option<KeyOwner>,
     state: web::Data<ApiState>,
 }
 
@@ -49,7 +49,7 @@ struct ContentHeaders {
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
-    account: Option<Account>,
+    account: Option<KeyOwner>,
     _room: BodyPermit,
 }
 
@@ -209,7 +209,7 @@ impl BodyText {
 pub(crate) async fn whole(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,
-    account: Account,
+    account: KeyOwner,
     bytes_max: usize,
 ) -> Result<BodyText, ApiError> {
     let declared = ContentHeaders::of(request.headers());

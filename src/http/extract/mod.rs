@@ -5,7 +5,7 @@
 //! | the caller, from its API key | `auth` |
 //! | the taxpayer that a call acts for | `acting_taxpayer` |
 //! | the body: its text, and the JSON object in it | `body`, `json` |
-//! | the query string, and ids in the path | `query`, `path_ids` |
+//! | ids in the path | `path_ids` |
 //! | how long the caller waits for a run | `prefer` |
 
 pub(crate) mod acting_taxpayer;
@@ -14,4 +14,3 @@ pub(crate) mod body;
 pub(crate) mod json;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;
-pub(crate) mod query;

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::ids::{IntegratorId, InvoiceId, TaxpayerId};
+use crate::domain::kernel::ids::{IntegratorId, InvoiceId, TaxpayerId, parse_number};
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::Run;
 use crate::http::respond::code::ErrorCode;
@@ -15,12 +15,12 @@ use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
-    number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
+    parse_number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
 }
 
 /// The invoice that a body names, unless it is by a number that no invoice can have.
 pub(crate) fn which(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
-    let may_be = which.kind != UniqueNoType::PortalId || number(&which.text).is_some();
+    let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
     may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
 }
 
@@ -34,14 +34,14 @@ pub(crate) async fn taxpayer(
     integrator: IntegratorId,
     text: &str,
 ) -> Result<Taxpayer, ApiError> {
-    let id = number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::owned_by_with_id(&state.store, integrator, id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
 /// The taxpayer that a path names, whose ever it is.
 pub(crate) async fn any_taxpayer(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
-    let id = number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
 }
@@ -56,12 +56,6 @@ pub(crate) async fn run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
     let id = uuid(text).ok_or_else(not_found)?;
     runs::with_id(&state.store, id).await?.ok_or_else(not_found)
-}
-
-/// Decimal digits that do not begin with zero: an id has one spelling, and none is 0.
-pub(crate) fn number(text: &str) -> Option<i64> {
-    let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_plain.then(|| text.parse().ok())?
 }
 
 #[cfg(test)]

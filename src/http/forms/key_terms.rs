@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::http::extract::query::Query;
 use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 
 /// What an operator wants of a rotation, and why.

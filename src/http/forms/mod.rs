@@ -42,6 +42,7 @@ pub(crate) mod notice;
 pub(crate) mod ownership;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
+pub(crate) mod query;
 pub(crate) mod reader;
 pub(crate) mod reason;
 pub(crate) mod reconciliation;

@@ -7,16 +7,16 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
 use jiff::Timestamp;
 
+use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::http::extract::acting_taxpayer::TAXPAYER_ID;
-use crate::http::extract::auth::Account;
 use crate::http::extract::body;
 use crate::http::idempotency::in_progress::{InProgress, InProgressGuard};
 use crate::http::idempotency::key;
 use crate::http::idempotency::stored_response;
-use crate::http::middleware::access_log::LoggedFailure;
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::{ApiError, RETRY_AFTER};
+use crate::http::respond::error::ApiError;
+use crate::http::respond::logged_failure::LoggedFailure;
 use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
@@ -33,7 +33,7 @@ enum KeyStatus {
 /// Answers a writing request of an account that may call its path; its body has so many bytes at most.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
-    (account, bytes_max): (Account, usize),
+    (account, bytes_max): (KeyOwner, usize),
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -53,7 +53,7 @@ pub(crate) async fn visit(
 
 async fn arrive(
     state: &web::Data<ApiState>,
-    (account, bytes_max): (Account, usize),
+    (account, bytes_max): (KeyOwner, usize),
     request: &mut ServiceRequest,
 ) -> Result<KeyStatus, ApiError> {
     let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };
@@ -71,7 +71,7 @@ async fn arrive(
 /// Method, path with query, whom it acts for where a header says so, and body make the request.
 fn claim(
     state: &ApiState,
-    account: Account,
+    account: KeyOwner,
     key: &str,
     (request, body): (&ServiceRequest, &[u8]),
 ) -> IdempotencyClaim {
@@ -79,17 +79,11 @@ fn claim(
     let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
     let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
-    IdempotencyClaim::new(account.owner(), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
+    IdempotencyClaim::new((account.kind, account.id), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
 fn in_use(occupied: InProgress) -> ApiError {
-    if occupied.by_twin { in_progress() } else { reused() }
-}
-
-/// Also what a handler hears whose command was carried out under the key already.
-pub(crate) fn in_progress() -> ApiError {
-    let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
-    ApiError::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
+    if occupied.by_twin { ApiError::idempotency_in_progress() } else { reused() }
 }
 
 fn reused() -> ApiError {

@@ -14,11 +14,11 @@
 //! | an answer, kept and given again | `stored_response` |
 
 mod handler;
-mod in_progress;
+pub(super) mod in_progress;
 mod key;
 mod middleware;
 mod stored_response;
 
 pub(crate) use handler::IdempotentRequest;
 pub use in_progress::InProgressRequests;
-pub(crate) use middleware::{in_progress, visit};
+pub(crate) use middleware::visit;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
+use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::IntegratorId;
-use crate::http::extract::auth::Account;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 
@@ -24,7 +24,7 @@ pub struct Rates {
 /// Who is counted: the account of a key or, where there is none, an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey {
-    Account(Account),
+    Account(KeyOwner),
     Address(IpAddr),
 }
 
@@ -40,7 +40,7 @@ enum BucketKey {
     Reads(RateKey),
     Writes(RateKey),
     /// Of one taxpayer, by the id that the path names.
-    SensitiveOp(SensitiveOp, Account, i64),
+    SensitiveOp(SensitiveOp, KeyOwner, i64),
     FailedAuthentications(IpAddr),
     RefusedCreates(IntegratorId),
     /// Of the whole process.
@@ -79,17 +79,8 @@ impl From<Rates> for RateLimits {
     }
 }
 
-impl SensitiveOp {
-    /// What is rare of a path of the route table.
-    pub(crate) fn of(pattern: &str) -> Option<Self> {
-        let ends = |end: &str| pattern.ends_with(end);
-        let rotation = ends("/taxpayers/{id}/api-key/rotate").then_some(Self::Rotation);
-        rotation.or_else(|| ends("/taxpayers/{id}/webhook/test").then_some(Self::WebhookTest))
-    }
-}
-
 impl RateKey {
-    pub(crate) fn new(account: Option<Account>, peer: Option<IpAddr>) -> Self {
+    pub(crate) fn new(account: Option<KeyOwner>, peer: Option<IpAddr>) -> Self {
         account.map_or_else(|| Self::Address(counted(peer)), Self::Account)
     }
 }
@@ -119,17 +110,17 @@ impl RateLimits {
     }
 
     /// One more operation of a rare kind about a taxpayer.
-    pub(crate) fn rare(
+    pub(crate) fn sensitive(
         &self,
-        rare: SensitiveOp,
-        (account, taxpayer): (Account, i64),
+        operation: SensitiveOp,
+        (account, taxpayer): (KeyOwner, i64),
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        let quota = match rare {
+        let quota = match operation {
             SensitiveOp::Rotation => self.rotations,
             SensitiveOp::WebhookTest => self.webhook_tests,
         };
-        self.take(BucketKey::SensitiveOp(rare, account, taxpayer), quota, now)
+        self.take(BucketKey::SensitiveOp(operation, account, taxpayer), quota, now)
     }
 
     /// One more failed authentication. A key that is good is never refused for others that were not: many
@@ -216,13 +207,5 @@ mod tests {
         assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(counted("::ffff:10.0.0.1"), "10.0.0.1");
         assert_eq!(counted("10.0.0.1"), "10.0.0.1");
-    }
-
-    #[test]
-    fn two_operations_are_rare() {
-        let of = |end: &str| SensitiveOp::of(&format!("/v1/system-integrators/taxpayers/{{id}}/{end}"));
-        assert_eq!(of("api-key/rotate"), Some(SensitiveOp::Rotation));
-        assert_eq!(of("webhook/test"), Some(SensitiveOp::WebhookTest));
-        assert_eq!((of("webhook"), of("webhook/secret")), (None, None));
     }
 }

@@ -10,7 +10,7 @@ use strict_json::JsonLimits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use crate::http::extract::auth::Account;
+use crate::domain::access::api_key::KeyOwner;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
@@ -47,7 +47,7 @@ pub struct BodyMemory {
 #[derive(Debug)]
 struct BodyBudget {
     process: Arc<Semaphore>,
-    shares: KeyedSemaphores<Option<Account>>,
+    shares: KeyedSemaphores<Option<KeyOwner>>,
     size: usize,
 }
 
@@ -69,12 +69,16 @@ impl BodyMemory {
     }
 
     /// Room for so many bytes of a text. Waits for it a while.
-    pub(crate) async fn text(&self, account: Option<Account>, bytes: usize) -> Result<BodyPermit, ApiError> {
+    pub(crate) async fn text(&self, account: Option<KeyOwner>, bytes: usize) -> Result<BodyPermit, ApiError> {
         self.texts.take(account, bytes).await
     }
 
     /// Room for what a text becomes when it is parsed.
-    pub(crate) async fn values(&self, account: Option<Account>, text: &[u8]) -> Result<BodyPermit, ApiError> {
+    pub(crate) async fn values(
+        &self,
+        account: Option<KeyOwner>,
+        text: &[u8],
+    ) -> Result<BodyPermit, ApiError> {
         self.values.take(account, weight(text)).await
     }
 
@@ -89,7 +93,7 @@ impl BodyMemory {
 }
 
 impl BodyBudget {
-    async fn take(&self, account: Option<Account>, bytes: usize) -> Result<BodyPermit, ApiError> {
+    async fn take(&self, account: Option<KeyOwner>, bytes: usize) -> Result<BodyPermit, ApiError> {
         if bytes > self.size {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
@@ -157,8 +161,8 @@ mod tests {
         BodyMemory::new(BodyMemoryLimits { process_max: 100_000, account_max: 40_000 })
     }
 
-    fn account(id: impl Into<Option<i64>>) -> Option<Account> {
-        id.into().map(|id| Account::new(KeyKind::Taxpayer, id))
+    fn account(id: impl Into<Option<i64>>) -> Option<KeyOwner> {
+        id.into().map(|id| KeyOwner { kind: KeyKind::Taxpayer, id })
     }
 
     #[actix_web::test]

@@ -3,7 +3,7 @@
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::http::extract::auth::Account;
+use crate::domain::access::api_key::KeyOwner;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
@@ -23,8 +23,8 @@ pub(crate) type CallSlot = OwnedSemaphorePermit;
 /// The calls that are under way.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
-    brief: KeyedSemaphores<(Account, CallKind)>,
-    relays: KeyedSemaphores<Account>,
+    brief: KeyedSemaphores<(KeyOwner, CallKind)>,
+    relays: KeyedSemaphores<KeyOwner>,
 }
 
 impl ConcurrentCalls {
@@ -33,7 +33,7 @@ impl ConcurrentCalls {
         Self { brief: KeyedSemaphores::new(brief_max), relays: KeyedSemaphores::new(relays_max) }
     }
 
-    pub(crate) fn start(&self, account: Account, kind: CallKind) -> Result<CallSlot, ApiError> {
+    pub(crate) fn start(&self, account: KeyOwner, kind: CallKind) -> Result<CallSlot, ApiError> {
         let share = match kind {
             CallKind::Relay => self.relays.of(account),
             brief => self.brief.of((account, brief)),
@@ -45,21 +45,6 @@ impl ConcurrentCalls {
     }
 }
 
-impl CallKind {
-    /// The kind of a call of a path of the route table.
-    pub(crate) fn of(pattern: &str, is_read: bool) -> Self {
-        let is_relay = pattern.starts_with("/v1/app/") && !pattern.ends_with("/run")
-            || pattern.starts_with("/v1/core/resources/")
-            || pattern.ends_with("-supplier-invoice")
-            || pattern.ends_with("/webhook/test");
-        match (is_relay, is_read) {
-            (true, _) => Self::Relay,
-            (false, true) => Self::Read,
-            (false, false) => Self::Write,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,31 +52,15 @@ mod tests {
 
     #[test]
     fn relays_take_no_place_of_a_read_or_a_write() {
-        let (calls, account) = (ConcurrentCalls::new(1, 2), Account::new(KeyKind::Taxpayer, 7));
+        let (calls, account) = (ConcurrentCalls::new(1, 2), KeyOwner { kind: KeyKind::Taxpayer, id: 7 });
         let start = |kind| calls.start(account, kind);
         let relays = (start(CallKind::Relay).unwrap(), start(CallKind::Relay).unwrap());
         let refused = start(CallKind::Relay).unwrap_err();
         assert_eq!((refused.code, refused.retry_after), (ErrorCode::RateLimited, Some(RETRY_AFTER)));
         let brief = (start(CallKind::Read).unwrap(), start(CallKind::Write).unwrap());
         assert!(start(CallKind::Read).is_err() && start(CallKind::Write).is_err());
-        assert!(calls.start(Account::new(KeyKind::Integrator, 7), CallKind::Read).is_ok());
+        assert!(calls.start(KeyOwner { kind: KeyKind::Integrator, id: 7 }, CallKind::Read).is_ok());
         drop((relays, brief));
         assert!(start(CallKind::Relay).is_ok() && start(CallKind::Read).is_ok());
-    }
-
-    #[test]
-    fn what_waits_for_others_is_a_relay() {
-        for (pattern, is_read, kind) in [
-            ("/v1/app/invoices/submit", false, CallKind::Relay),
-            ("/v1/app/invoices/{irn}/confirm", true, CallKind::Relay),
-            ("/v1/app/invoices/{irn}/run", true, CallKind::Read),
-            ("/v1/core/resources/{list}", true, CallKind::Relay),
-            ("/v1/tax-payers/invoices/get-supplier-invoice", true, CallKind::Relay),
-            ("/v1/system-integrators/taxpayers/{id}/webhook/test", false, CallKind::Relay),
-            ("/v1/tax-payers/invoices/{id}", true, CallKind::Read),
-            ("/v1/tax-payers/invoices/bulk", false, CallKind::Write),
-        ] {
-            assert_eq!(CallKind::of(pattern, is_read), kind, "{pattern}");
-        }
     }
 }

@@ -6,9 +6,9 @@
 //! | what the database knows, counted now and then | `database_counts` |
 //! | the page, with everything else as it is when it is asked for | `page` |
 
-mod database_counts;
+pub(super) mod database_counts;
 mod page;
-mod traffic;
+pub(super) mod traffic;
 
 pub use database_counts::CachedCounts;
 pub(crate) use page::{CONTENT_TYPE, page};

@@ -10,9 +10,9 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use actix_web::http::{Method, StatusCode};
 
-use crate::domain::kernel::fault::Faults;
-use crate::http::extract::auth::Account;
+use crate::domain::access::api_key::KeyOwner;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::logged_failure::{LoggedFailure, printable};
 use crate::http::state::ApiState;
 
 /// The route of a request that no route takes.
@@ -21,21 +21,6 @@ const UNMATCHED: &str = "unmatched";
 const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
-const FIELDS_MAX: usize = 10;
-const FIELD_CHARS_MAX: usize = 64;
-
-/// What the log is told of a failure, noted on the response that shows it.
-#[derive(Debug, Clone)]
-pub(crate) struct LoggedFailure {
-    code: &'static str,
-    fields: Option<String>,
-}
-
-impl From<&ApiError> for LoggedFailure {
-    fn from(error: &ApiError) -> Self {
-        Self { code: error.code.as_str(), fields: fields(&error.faults) }
-    }
-}
 
 /// A request, from its arrival.
 pub(crate) struct RequestTimer {
@@ -57,7 +42,7 @@ pub(crate) struct AccessRecord {
 impl AccessRecord {
     pub(crate) fn of(response: &ServiceResponse<BoxBody>) -> Self {
         let request = response.request();
-        let account = request.extensions().get::<Account>().map(ToString::to_string);
+        let account = request.extensions().get::<KeyOwner>().map(ToString::to_string);
         let status = response.status();
         Self {
             route: request.match_pattern(),
@@ -114,13 +99,6 @@ fn user_agent(headers: &HeaderMap) -> Option<String> {
     Some(printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
 }
 
-/// The names of the fields that were wrong.
-fn fields(faults: &Faults) -> Option<String> {
-    let named: Vec<_> =
-        faults.iter().take(FIELDS_MAX).map(|fault| printable(&fault.path, FIELD_CHARS_MAX)).collect();
-    (!named.is_empty()).then(|| named.join(","))
-}
-
 /// The path of a request, unless it may hold a token, however it is written.
 fn shown_path(path: &str) -> String {
     let decoded = percent_decoded(path).to_ascii_lowercase();
@@ -137,16 +115,9 @@ fn percent_decoded(path: &str) -> String {
     url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }
 
-/// What a line of text can hold, up to so many characters.
-fn printable(text: &str, chars_max: usize) -> String {
-    let shown = |letter: char| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' };
-    text.chars().take(chars_max).map(shown).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::kernel::fault::Fault;
 
     #[test]
     fn a_path_is_shown_unless_it_may_hold_the_token() {
@@ -163,15 +134,6 @@ mod tests {
         ] {
             assert_eq!(shown_path(path), "/authority/notifications/***", "{path}");
         }
-    }
-
-    #[test]
-    fn the_fields_of_faults_are_named_without_their_values() {
-        let faults: Faults =
-            (0..12).map(|n| Fault::new(format!("lines.{n}\n"), "required", "its value is 42")).collect();
-        let named = fields(&faults).unwrap();
-        assert!(named.starts_with("lines.0?,lines.1?,") && named.ends_with("lines.9?"), "{named}");
-        assert_eq!(fields(&Faults::default()), None);
     }
 
     #[test]

@@ -14,10 +14,9 @@ use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CryptoError};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::explain::explanation::{Explained, Patch};
-use crate::http::idempotency;
 use crate::http::respond::code::ErrorCode;
-use crate::http::views::queue::QueueView;
+use crate::http::respond::explanation::{Explained, Patch};
+use crate::http::respond::queue::QueueView;
 use crate::store::db::error::StoreError;
 
 /// What a caller is told to wait where nothing says how long.
@@ -79,6 +78,12 @@ impl ApiError {
     /// Of a path that nothing takes, or that is not the caller's to know of.
     pub(crate) fn route_not_found() -> Self {
         Self::new(ErrorCode::RouteNotFound, "No such path")
+    }
+
+    /// Another request with the same `Idempotency-Key` is being answered, or its command was carried out already.
+    pub(crate) fn idempotency_in_progress() -> Self {
+        let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
+        Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
     }
 
     pub(crate) fn invoice_not_found() -> Self {
@@ -235,7 +240,7 @@ impl From<TaxpayerError> for ApiError {
             TaxpayerError::Overloaded { retry_after } => overloaded(retry_after),
             TaxpayerError::Interrupted { .. } => Self::interrupted().because(cause),
             TaxpayerError::Quarantined { .. } => Self::internal(cause),
-            TaxpayerError::AlreadyProcessed => idempotency::in_progress(),
+            TaxpayerError::AlreadyProcessed => Self::idempotency_in_progress(),
         }
     }
 }

@@ -3,4 +3,7 @@
 pub(crate) mod code;
 pub(crate) mod envelope;
 pub(crate) mod error;
+pub(crate) mod explanation;
+pub(crate) mod logged_failure;
+pub(crate) mod queue;
 pub(crate) mod render;

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::{Fault, json_pointer};
-use crate::http::explain::explanation::Explanation;
-use crate::http::middleware::access_log::LoggedFailure;
 use crate::http::respond::error::ApiError;
-use crate::http::views::queue::QueueView;
+use crate::http::respond::explanation::Explanation;
+use crate::http::respond::logged_failure::LoggedFailure;
+use crate::http::respond::queue::QueueView;
 
 /// What every 401 must carry (RFC 9110, section 11.6.1). The scheme is no registered one; `OpenAPI` calls it so.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;

@@ -23,4 +23,5 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use patch_builder::PatchContext;
 pub(crate) use verify::patch;

@@ -3,31 +3,34 @@
 
 use serde_json::{Map, Value};
 
-use crate::authority::{AuthorityFailure, CallerAccount};
+use crate::authority::{Authority, AuthorityFailure, CallerAccount};
 use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
-use crate::http::explain::explanation::Patch;
 use crate::http::forms::validation;
-use crate::http::state::ApiState;
+use crate::http::respond::explanation::Patch;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
 /// How often the authority is asked about one body at most.
 const QUESTIONS_MAX: usize = 3;
 
 /// The patch of a body that was refused, and whether the body passes with it.
-pub(crate) async fn patch(state: &ApiState, taxpayer: &Taxpayer, body: &Map<String, Value>) -> Patch {
-    let catalog = state.catalog.get();
-    let context = PatchContext { catalog: &catalog, zone: state.settings.utc_offset };
+pub(crate) async fn patch(
+    authority: &Authority,
+    context: PatchContext<'_>,
+    taxpayer: &Taxpayer,
+    body: &Map<String, Value>,
+) -> Patch {
+    let catalog = context.catalog;
     let mut builder = PatchBuilder::new(body, context);
-    let check = |body: &Map<String, Value>| match validation::read(body, Some(taxpayer), &catalog) {
+    let check = |body: &Map<String, Value>| match validation::read(body, Some(taxpayer), catalog) {
         Ok(_) => Vec::new(),
         Err(faults) => faults.iter().map(Violation::from).collect(),
     };
-    let authority = state.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
+    let authority = authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
     let mut suffices = Some(false);
     for _ in 0..QUESTIONS_MAX {
         let is_right = builder.until_right(check);
-        let read = builder.body().and_then(|body| validation::read(body, Some(taxpayer), &catalog).ok());
+        let read = builder.body().and_then(|body| validation::read(body, Some(taxpayer), catalog).ok());
         let Some(form) = read.filter(|_| is_right) else { break };
         let words = match authority.validate(&form.value.document).await {
             Ok(()) => {

@@ -34,7 +34,6 @@ pub(crate) mod invoice;
 pub(crate) mod operated_run;
 pub(crate) mod outage;
 pub(crate) mod paginator;
-pub(crate) mod queue;
 pub(crate) mod reconciliation;
 pub(crate) mod replay;
 pub(crate) mod run;

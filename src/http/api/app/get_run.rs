@@ -8,7 +8,7 @@ use crate::domain::pipeline::Operation;
 use crate::http::api::app::run_response;
 use crate::http::extract::acting_taxpayer;
 use crate::http::extract::path_ids;
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

@@ -11,16 +11,16 @@ use crate::http::api::app::run_response;
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
 use crate::http::forms::validation::{self, Validation};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::suggest_patch;
+use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::Validated;
 
-/// That a refusal is to tell what would mend the body.
+/// Asks for a patch of the body beside the faults.
 struct ExplainMode;
 
 impl ExplainMode {
@@ -44,7 +44,7 @@ pub(crate) async fn validate(
 ) -> Result<ApiResponse, ApiError> {
     let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed);
     let answer = match asked {
-        Ok(explain) => check(&state, (caller, hint), explain, body).await,
+        Ok(explain) => check(&state, caller, hint, explain, body).await,
         Err(fault) => Err(fault.into()),
     };
     answer.map_err(|error| match error.status {
@@ -55,7 +55,8 @@ pub(crate) async fn validate(
 
 async fn check(
     state: &ApiState,
-    (caller, hint): (Caller, TaxpayerHint),
+    caller: Caller,
+    hint: TaxpayerHint,
     explain: Option<ExplainMode>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -71,7 +72,9 @@ async fn check(
     };
     match (mended, taxpayer) {
         (Some(body), Some(taxpayer)) => {
-            Err(refused.patched(suggest_patch::patch(state, &taxpayer, &body).await))
+            let context = PatchContext { catalog: &state.catalog.get(), zone: state.settings.utc_offset };
+            let patch = suggest_patch::patch(&state.authority, context, &taxpayer, &body).await;
+            Err(refused.patched(patch))
         }
         _ => Err(refused),
     }

@@ -7,9 +7,9 @@ use secrecy::ExposeSecret;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::{KeyKind, OperatorCaller};
 use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::parse_number;
 use crate::http::api::key_generation;
 use crate::http::extract::body::Body;
-use crate::http::extract::path_ids;
 use crate::http::forms::key_terms;
 use crate::http::forms::report;
 use crate::http::respond::code::ErrorCode;
@@ -82,7 +82,7 @@ async fn revoke(
 }
 
 fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
-    path_ids::number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| not_found(kind))
+    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| not_found(kind))
 }
 
 fn not_found(kind: KeyKind) -> ApiError {

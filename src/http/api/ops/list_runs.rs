@@ -5,7 +5,7 @@ use actix_web::web;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::pipeline::{Operation, RunState};
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

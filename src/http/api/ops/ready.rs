@@ -2,11 +2,10 @@
 
 use actix_web::{HttpResponse, web};
 
-use crate::http::health::HealthReport;
 use crate::http::state::ApiState;
 
 pub(crate) async fn ready(state: web::Data<ApiState>) -> HttpResponse {
-    let report = HealthReport::of(&state).await;
+    let report = state.health.report(&state.store, &state.tree, &state.authority).await;
     let mut answer = if report.is_ready() { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     answer.json(report)
 }

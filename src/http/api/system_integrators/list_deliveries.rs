@@ -7,7 +7,7 @@ use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::kernel::fault::Faults;
 use crate::http::extract::path_ids;
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

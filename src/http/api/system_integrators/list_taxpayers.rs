@@ -7,7 +7,7 @@ use actix_web::web;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::{Contact, Taxpayer};
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

@@ -6,7 +6,7 @@ use actix_web::web;
 use crate::actors::delivery::GradingOutcome;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::http::extract::path_ids;
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

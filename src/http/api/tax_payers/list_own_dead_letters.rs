@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::http::extract::query::Query;
+use crate::http::forms::query::Query;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

@@ -12,8 +12,7 @@ use url::form_urlencoded;
 
 use crate::domain::events::log_position::{LOG_POSITION, LogPosition};
 use crate::domain::kernel::fault::Fault;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::http::extract::path_ids;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::forms::violation::strict_date;
 use crate::store::db::page::Page;
 
@@ -115,12 +114,12 @@ impl Query {
 
     /// An id; one that is no number is of nobody.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
-        self.filled(name).map(|text| TaxpayerId(path_ids::number(text).unwrap_or(0)))
+        self.filled(name).map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
     }
 
     /// An integrator's id; one that is no number is of nobody.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
-        self.filled(name).map(|text| IntegratorId(path_ids::number(text).unwrap_or(0)))
+        self.filled(name).map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
     }
 
     /// A whole number of this name, not negative; none where it is odd.

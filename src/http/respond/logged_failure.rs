@@ -1,0 +1,48 @@
+//! The part of a failure that the access log shows. A failed response carries it to the outermost middleware.
+
+use crate::domain::kernel::fault::Faults;
+use crate::http::respond::error::ApiError;
+
+const FIELDS_MAX: usize = 10;
+const FIELD_CHARS_MAX: usize = 64;
+
+/// The error code and the faulty fields, in the extensions of the response.
+#[derive(Debug, Clone)]
+pub(crate) struct LoggedFailure {
+    pub(crate) code: &'static str,
+    pub(crate) fields: Option<String>,
+}
+
+impl From<&ApiError> for LoggedFailure {
+    fn from(error: &ApiError) -> Self {
+        Self { code: error.code.as_str(), fields: fields(&error.faults) }
+    }
+}
+
+/// The names of the faulty fields, separated by commas.
+fn fields(faults: &Faults) -> Option<String> {
+    let named: Vec<_> =
+        faults.iter().take(FIELDS_MAX).map(|fault| printable(&fault.path, FIELD_CHARS_MAX)).collect();
+    (!named.is_empty()).then(|| named.join(","))
+}
+
+/// Returns at most `chars_max` characters, with `?` for each that a log line cannot hold.
+pub(crate) fn printable(text: &str, chars_max: usize) -> String {
+    let shown = |letter: char| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' };
+    text.chars().take(chars_max).map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::fault::Fault;
+
+    #[test]
+    fn the_fields_of_faults_are_named_without_their_values() {
+        let faults: Faults =
+            (0..12).map(|n| Fault::new(format!("lines.{n}\n"), "required", "its value is 42")).collect();
+        let named = fields(&faults).unwrap();
+        assert!(named.starts_with("lines.0?,lines.1?,") && named.ends_with("lines.9?"), "{named}");
+        assert_eq!(fields(&Faults::default()), None);
+    }
+}
