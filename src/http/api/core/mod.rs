@@ -1,9 +1,5 @@
-//! `/v1/core`: option lists and the authority's reference lists.
+//! `/v1/core`: option lists and reference lists.
 
-mod enums;
-mod invoice_categories;
-mod resources;
+mod lists;
 
-pub(crate) use enums::enums;
-pub(crate) use invoice_categories::invoice_categories;
-pub(crate) use resources::resources;
+pub(in crate::http) use lists::{enums, invoice_categories, resources};

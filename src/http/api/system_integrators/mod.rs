@@ -1,41 +1,17 @@
 //! `/v1/system-integrators`: an integrator and the taxpayers it onboarded.
 
-mod cancel_replay;
-mod create_taxpayer;
-mod enable_webhook;
-mod find_replay;
-mod get_integration_setup;
-mod get_replay;
-mod get_taxpayer;
-mod get_webhook;
-mod list_deliveries;
-mod list_own_audit;
-mod list_replays;
-mod list_taxpayers;
-mod replay_delivery;
-mod replay_webhook;
-mod rotate_api_key;
-mod rotate_webhook_secret;
-mod test_webhook;
-mod update_profile;
-mod update_webhook;
+mod audit;
+mod deliveries;
+mod replays;
+mod taxpayers;
+mod webhook;
 
-pub(crate) use cancel_replay::cancel_replay;
-pub(crate) use create_taxpayer::create_taxpayer;
-pub(crate) use enable_webhook::enable_webhook;
-pub(crate) use find_replay::find_replay;
-pub(crate) use get_integration_setup::get_integration_setup;
-pub(crate) use get_replay::get_replay;
-pub(crate) use get_taxpayer::get_taxpayer;
-pub(crate) use get_webhook::get_webhook;
-pub(crate) use list_deliveries::list_deliveries;
-pub(crate) use list_own_audit::list_own_audit;
-pub(crate) use list_replays::list_replays;
-pub(crate) use list_taxpayers::list_taxpayers;
-pub(crate) use replay_delivery::replay_delivery;
-pub(crate) use replay_webhook::replay_webhook;
-pub(crate) use rotate_api_key::rotate_api_key;
-pub(crate) use rotate_webhook_secret::rotate_webhook_secret;
-pub(crate) use test_webhook::test_webhook;
-pub(crate) use update_profile::update_profile;
-pub(crate) use update_webhook::update_webhook;
+pub(in crate::http) use audit::list_own_audit;
+pub(in crate::http) use deliveries::{list_deliveries, replay_delivery};
+pub(in crate::http) use replays::{cancel_replay, find_replay, get_replay, list_replays, replay_webhook};
+pub(in crate::http) use taxpayers::{
+    create_taxpayer, get_integration_setup, get_taxpayer, list_taxpayers, rotate_api_key, update_profile,
+};
+pub(in crate::http) use webhook::{
+    enable_webhook, get_webhook, rotate_webhook_secret, test_webhook, update_webhook,
+};

@@ -1,0 +1,103 @@
+//! The calls that are relayed to the authority for one invoice, and its pipeline run. Updates also take POST and PUT,
+//! reads also take POST.
+
+use actix_web::web;
+
+use crate::actors::pipeline::door::RelayFailure;
+use crate::authority::AuthorityFailure;
+use crate::domain::access::caller::Caller;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::pipeline::Operation;
+use crate::http::api::app::run_response;
+use crate::http::explain::local_faults;
+use crate::http::extract::body::Body;
+use crate::http::extract::prefer::Prefer;
+use crate::http::extract::{acting_taxpayer, path_ids};
+use crate::http::forms::query::Query;
+use crate::http::forms::{relayed_payment, report};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::run::RunView;
+use crate::store::runs;
+
+/// GET /v1/app/invoices/{irn}/confirm (POST too): what the authority knows of an invoice.
+pub(crate) async fn confirm(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    irn: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let irn = path_ids::irn(&irn)?;
+    let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
+    let confirmation = state.pipeline.confirm(taxpayer.id, &irn).await?;
+    Ok(ApiResponse::ok("Invoice confirmed successfully", confirmation))
+}
+
+/// GET /v1/app/invoices/{irn}/download (POST too): the authority's document of a signed invoice, decrypted.
+pub(crate) async fn download(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    irn: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let irn = path_ids::irn(&irn)?;
+    let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
+    let document = state.pipeline.download(taxpayer.id, &irn).await.map_err(|failure| match failure {
+        RelayFailure::Authority(AuthorityFailure::NotFound { .. }) => {
+            ApiError::new(ErrorCode::InvoiceFileNotFound, "Invoice File not found")
+        }
+        other => other.into(),
+    })?;
+    Ok(ApiResponse::ok("Invoice downloaded successfully", document))
+}
+
+/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (POST and PUT too). Where the receipt had been
+/// confirmed before, the message is the authority's own.
+pub(crate) async fn confirm_receipt(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    irn: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let irn = path_ids::irn(&irn)?;
+    let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
+    let receipt = state.pipeline.confirm_receipt(taxpayer.id, &irn).await?;
+    let message = receipt.already.as_deref().unwrap_or("Invoice transmission receipt confirmed");
+    Ok(ApiResponse::ok(message, receipt.confirmation))
+}
+
+/// PATCH /v1/app/invoices/{irn}/update-payment-status (POST and PUT too): a payment status for the authority,
+/// which the stored invoice follows.
+pub(crate) async fn update_payment_status(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    irn: web::Path<String>,
+    prefer: Prefer,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let irn = path_ids::irn(&irn)?;
+    let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
+    let body = body.object().await?;
+    let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
+    let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    // Nothing of the body stays in memory while the caller waits.
+    drop(body);
+    let run = state.pipeline.update_payment(taxpayer.id, &irn, &form.value, prefer.wait).await?;
+    Ok(run_response::paid(&state, &run, prefer).await?.warn(&form.warnings))
+}
+
+/// GET /v1/app/invoices/{irn}/run: the pipeline run of an invoice and its steps; `?operation=` says which.
+pub(crate) async fn get_run(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    irn: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let irn = path_ids::irn(&irn)?;
+    let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
+    let run_not_found = || ApiError::from(Refusal::RunNotFound);
+    let named = query.text("operation").map(|word| Operation::parse(word).ok_or_else(run_not_found));
+    let run = state.pipeline.run(taxpayer.id, &irn, named.transpose()?).await?;
+    let steps = runs::steps_owned_by(&state.store, taxpayer.id, run.id).await?;
+    let queue = run_response::queue(&state, &run).await?;
+    Ok(ApiResponse::ok("Pipeline run retrieved successfully", RunView::new(&run, &steps, queue)))
+}

@@ -1,0 +1,69 @@
+//! Option lists, and the authority's reference lists. These are fetched live, unmodified and never stored; the snapshot that
+//! "must exist in" checks is a different one.
+
+use std::future::{Ready, ready};
+
+use actix_web::web;
+
+use crate::authority::{AuthorityFailure, Cause, ResourceList};
+use crate::domain::access::caller::Caller;
+use crate::domain::integration::{AuthType, DataFormat};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::choice::{Choice, Enums, InvoiceCategories};
+
+/// GET /v1/core/commons/invoice-categories: public. Blank is listed, although no write takes it.
+pub(crate) fn invoice_categories() -> Ready<ApiResponse> {
+    let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
+    let data = InvoiceCategories { invoice_categories: choices.into() };
+    ready(ApiResponse::ok("Invoice categories retrieved successfully", data))
+}
+
+/// GET /v1/core/commons/enums: the option lists of an integration record (spec.md, "Option lists").
+pub(crate) async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
+    let data = Enums {
+        erp_systems: state.settings.erp_systems.iter().map(|value| choice(value)).collect(),
+        auth_types: AuthType::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
+        data_formats: DataFormat::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
+    };
+    Ok(ApiResponse::ok("Enums retrieved successfully", data))
+}
+
+/// The label is the value in upper case with spaces; two have words of their own.
+fn choice(value: &str) -> Choice {
+    let label = match value {
+        "custom" => "BESPOKE".to_owned(),
+        "jsonrpc" => "JSON RPC".to_owned(),
+        other => other.to_uppercase().replace('_', " "),
+    };
+    Choice::new(label, value)
+}
+
+/// GET /v1/core/resources/{list}: the authority's reference lists, asked for live, unmodified and never kept.
+/// What "must exist in" a list is checked against a snapshot instead, which nothing here reads or writes.
+pub(crate) async fn resources(
+    state: web::Data<ApiState>,
+    caller: Caller,
+    list: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let list =
+        ResourceList::named(&list).ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
+    let authority = state.authority.on_behalf_of(caller.into());
+    let items = authority.resource(list).await.map_err(unavailable)?;
+    Ok(ApiResponse::ok("Resources retrieved successfully", items))
+}
+
+/// A list that the authority refuses or lacks is one that cannot be had now: the caller asked for nothing wrong.
+fn unavailable(failure: AuthorityFailure) -> ApiError {
+    match failure {
+        AuthorityFailure::Refused { status, .. } => {
+            ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status } })
+        }
+        AuthorityFailure::NotFound { .. } => {
+            ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 404 } })
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,132 @@
+//! Integrators and operators with their API keys: list, rotate, revoke. A new key is shown only here; a rotation or
+//! revocation takes effect at once on every replica.
+
+use actix_web::web;
+use secrecy::ExposeSecret;
+
+use crate::domain::access::api_key::{KeyOwner, NewKey};
+use crate::domain::access::caller::{KeyKind, OperatorCaller};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::parse_number;
+use crate::http::api::key_generation;
+use crate::http::extract::body::Body;
+use crate::http::forms::query::Query;
+use crate::http::forms::{key_terms, report};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
+use crate::http::views::paginator::Paginator;
+use crate::store::accounts;
+use crate::store::accounts::{KeyChange, Revocation};
+
+// GET /ops/integrators and /ops/operators: the accounts with their API keys, in the order of their ids.
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+pub(crate) async fn list_integrators(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    list(&state, KeyKind::Integrator, "Integrators retrieved successfully", &query).await
+}
+
+pub(crate) async fn list_operators(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    list(&state, KeyKind::Operator, "Operators retrieved successfully", &query).await
+}
+
+async fn list(
+    state: &ApiState,
+    kind: KeyKind,
+    message: &'static str,
+    query: &Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (found, total) = accounts::page(&state.store, kind, page).await?;
+    let items = found.iter().map(|holder| AccountView::new(holder, state.now())).collect();
+    Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
+}
+
+// POST /ops/integrators/{id}/api-key/rotate and revoke, and the same of operators: a new key, shown only here, or no
+// key any more. Either holds at once on every replica.
+
+/// Declares the handlers of one kind of account.
+macro_rules! key_handlers {
+    ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
+        pub(crate) async fn $rotate(
+            state: web::Data<ApiState>,
+            OperatorCaller(operator): OperatorCaller,
+            id: web::Path<String>,
+            body: Body,
+        ) -> Result<ApiResponse, ApiError> {
+            rotate(&state, operator, owner(KeyKind::$kind, &id)?, body).await
+        }
+
+        pub(crate) async fn $revoke(
+            state: web::Data<ApiState>,
+            OperatorCaller(operator): OperatorCaller,
+            id: web::Path<String>,
+            body: Body,
+        ) -> Result<ApiResponse, ApiError> {
+            revoke(&state, operator, owner(KeyKind::$kind, &id)?, body).await
+        }
+    )+};
+}
+
+key_handlers! {
+    Integrator: rotate_integrator_key, revoke_integrator_keys;
+    Operator: rotate_operator_key, revoke_operator_keys;
+}
+
+async fn rotate(
+    state: &ApiState,
+    operator_id: i64,
+    owner: KeyOwner,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), key_terms::read)?;
+    let (terms, now) = (form.value.terms, state.now());
+    key_terms::check_end(&terms, now)?;
+    let text = key_generation::key(owner.kind)?;
+    let change = KeyChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
+    let key = NewKey { text: text.clone(), terms };
+    accounts::rotate_key(&state.store, change, &key).await?.ok_or_else(|| not_found(owner.kind))?;
+    let data = NewApiKey { id: owner.id, api_key: text.expose_secret() };
+    Ok(ApiResponse::ok("API key rotated successfully", data).unstored().warn(&form.warnings))
+}
+
+async fn revoke(
+    state: &ApiState,
+    operator_id: i64,
+    owner: KeyOwner,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let body = body.object_or_nothing().await?;
+    let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
+    let includes_taxpayers = form.value.includes_taxpayers;
+    let (by, reason) = (Actor::Operator(operator_id), form.value.reason);
+    let change = KeyChange { owner, by, reason, now: state.now() };
+    let done = accounts::revoke_keys(&state.store, change, includes_taxpayers).await?;
+    let Revocation { revoked, revoked_of_taxpayers } = done.ok_or_else(|| not_found(owner.kind))?;
+    let data = RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers };
+    Ok(ApiResponse::ok("API keys revoked successfully", data).warn(&form.warnings))
+}
+
+fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
+    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| not_found(kind))
+}
+
+fn not_found(kind: KeyKind) -> ApiError {
+    match kind {
+        KeyKind::Operator => ApiError::new(ErrorCode::OperatorNotFound, "Operator not found"),
+        KeyKind::Integrator | KeyKind::Taxpayer => {
+            ApiError::new(ErrorCode::IntegratorNotFound, "Integrator not found")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Dead letters of all taxpayers: list, and replay of one or of those of a taxpayer.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayRequest;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::events::replay::{ReplayRange, ReplayScope};
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::{dead_letters, reason, report};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::delivery::DeadLetter;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::replay::ReplayView;
+use crate::store::accounts::taxpayers;
+use crate::store::events;
+use crate::store::webhooks::delivery_log;
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /ops/webhooks/dead-letters: deliveries whose attempts are spent, of one taxpayer or of all.
+pub(crate) async fn list_dead_letters(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (taxpayer, page) = (query.taxpayer_id("taxpayer_id"), query.page(PER_PAGE_DEFAULT));
+    let found = delivery_log::dead_page(&state.store, taxpayer, page).await?;
+    let (found, total) = found;
+    let items = found.iter().map(DeadLetter::from).collect();
+    Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
+}
+
+/// POST /ops/webhooks/dead-letters/{id}/replay: a dead letter once more, by an operator.
+pub(crate) async fn replay_dead_letter(
+    state: web::Data<ApiState>,
+    OperatorCaller(operator_id): OperatorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let id = path_ids::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
+    let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
+    let by = Some((OperatorRequest { operator_id, reason: form.value.0 }, Some(dead.id)));
+    let order = ReplayRequest { range: ReplayRange::only(dead.sequence), by };
+    let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
+    let answer = ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
+    Ok(answer.warn(&form.warnings))
+}
+
+/// POST /ops/webhooks/dead-letters/replay: the dead letters of a taxpayer once more, by an operator.
+pub(crate) async fn replay_dead_letters(
+    state: web::Data<ApiState>,
+    OperatorCaller(operator_id): OperatorCaller,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), dead_letters::read)?;
+    let wanted = form.value;
+    let taxpayer = taxpayers::with_id(state.store.reader(), wanted.taxpayer_id).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let first = match wanted.since {
+        Some(since) => events::sequence_at(&state.store, taxpayer.id, since).await?,
+        None => 1,
+    };
+    let by = Some((OperatorRequest { operator_id, reason: wanted.reason }, None));
+    let order = ReplayRequest { range: ReplayRange::since(ReplayScope::Failed, first), by };
+    let replay = state.taxpayers.replay(taxpayer.id, order).await?;
+    let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
+    Ok(answer.warn(&form.warnings))
+}

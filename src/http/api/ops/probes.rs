@@ -1,0 +1,74 @@
+//! Probes, metrics, and the document of the API with its viewer.
+
+use std::future::{self, Ready};
+use std::sync::Arc;
+
+use actix_web::http::header::{
+    CONTENT_SECURITY_POLICY, ContentType, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use serde_json::json;
+use utoipa_swagger_ui::Config;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::http::metrics as page;
+use crate::http::openapi::document;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// GET /health/live: the process answers.
+pub(crate) fn live() -> Ready<HttpResponse> {
+    future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
+}
+
+/// GET /health/ready: 200, also while the authority is dead; 503 where the database or the actors are.
+pub(crate) async fn ready(state: web::Data<ApiState>) -> HttpResponse {
+    let report = state.health.report(&state.store, &state.tree, &state.authority).await;
+    let mut answer = if report.is_ready() { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
+    answer.json(report)
+}
+
+/// GET /metrics: for everybody, or for operators where the settings say so.
+pub(crate) async fn metrics(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    if !state.settings.metrics_public {
+        OperatorCaller::extract(&request).await?;
+    }
+    let text = page::page(&state).await?;
+    Ok(HttpResponse::Ok().content_type(page::CONTENT_TYPE).body(text))
+}
+
+/// GET /openapi.json: the document of the API.
+pub(crate) fn openapi() -> Ready<HttpResponse> {
+    future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(document::text()))
+}
+
+/// Nothing but what this service serves itself runs, loads or is called, and nobody frames the page. The viewer sets
+/// styles of elements, and draws its icons from `data:` URLs.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                      img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+
+/// GET /docs/: the document of the API for reading and trying, with everything it needs in the binary.
+pub(crate) fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
+    // No validator of somebody else's is told where this service stands.
+    let config = Config::from("/openapi.json").validator_url("none");
+    let found = utoipa_swagger_ui::serve(&file.into_inner(), Arc::new(config)).map_err(ApiError::internal);
+    future::ready(found.and_then(|found| {
+        let file = found.ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such page"))?;
+        let mut page = HttpResponse::Ok();
+        page.content_type(file.content_type);
+        page.insert_header((CONTENT_SECURITY_POLICY, POLICY));
+        page.insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
+        page.insert_header((REFERRER_POLICY, "no-referrer"));
+        Ok(page.body(file.bytes.into_owned()))
+    }))
+}
+
+/// Its pages name each other relative to a folder.
+pub(crate) fn to_docs() -> Ready<HttpResponse> {
+    future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
+}

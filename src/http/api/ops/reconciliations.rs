@@ -1,0 +1,80 @@
+//! Reconciliations of a taxpayer's day with the authority's ledger: start, list, show.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::extract::prefer::Prefer;
+use crate::http::forms::query::Query;
+use crate::http::forms::{reconciliation, report};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::reconciliation::{ReconciliationView, ReconciliationWithFindings};
+use crate::store::db::page::Page;
+use crate::store::operations::reconciliations;
+use crate::store::operations::reconciliations::ReconciliationFilter;
+
+/// POST /ops/reconciliations: has a taxpayer's day compared with the authority's ledger. What is asked for is
+/// kept and done; whoever prefers not to wait for its end, or has waited long enough, is told where it stands.
+pub(crate) async fn create_reconciliation(
+    state: web::Data<ApiState>,
+    OperatorCaller(operator_id): OperatorCaller,
+    prefer: Prefer,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), reconciliation::read)?;
+    let by = OperatorRequest { operator_id, reason: form.value.reason };
+    let asked = state.reconciliations.ask(form.value.taxpayer_id, form.value.day, Some(by)).await?;
+    let one = state.reconciliations.wait(&asked, prefer.wait).await?;
+    let (status, said) = if one.state.is_open() {
+        (StatusCode::ACCEPTED, "Reconciliation queued successfully")
+    } else {
+        (StatusCode::OK, "Reconciliation ended")
+    };
+    let findings =
+        reconciliations::findings(&state.store, &one, Page { number: 1, per_page: FINDINGS_MAX }).await?;
+    let path = format!("/ops/reconciliations/{}", one.id);
+    let answer = ApiResponse::with_status(status, said, ReconciliationWithFindings::new(&one, &findings));
+    Ok(answer.located(&path).warn(&form.warnings))
+}
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /ops/reconciliations: what was compared with the authority's ledger, newest first.
+pub(crate) async fn list_reconciliations(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let filter =
+        ReconciliationFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), day: query.date("day")? };
+    let (found, total) = reconciliations::page(&state.store, filter, page).await?;
+    let items = found.iter().map(ReconciliationView::from).collect();
+    Ok(ApiResponse::ok("Reconciliations retrieved successfully", Paginator::new(page, total, items)))
+}
+
+/// Findings shown at once; the counts say how many there are.
+pub(crate) const FINDINGS_MAX: u64 = 100;
+
+/// GET /ops/reconciliations/{id}: one reconciliation with a page of what it found.
+pub(crate) async fn get_reconciliation(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::ReconciliationNotFound, "Reconciliation not found");
+    let id = path_ids::uuid(&id).ok_or_else(not_found)?;
+    let one = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
+    let page = query.page(FINDINGS_MAX);
+    let findings = reconciliations::findings(&state.store, &one, page).await?;
+    let view = ReconciliationWithFindings::new(&one, &findings);
+    Ok(ApiResponse::ok("Reconciliation retrieved successfully", view))
+}

@@ -1,0 +1,68 @@
+//! The records that operators read: actors, breakers, outages, audit.
+
+use std::future::{Ready, ready};
+
+use actix_web::web;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::ActorKind;
+use crate::http::forms::query::Query;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::audit::AuditView;
+use crate::http::views::breaker::Breaker;
+use crate::http::views::outage::OutageView;
+use crate::http::views::paginator::Paginator;
+use crate::store::operations::audit::AuditFilter;
+use crate::store::operations::{audit, outages};
+
+/// GET /ops/breakers: the breaker and the limit of each of the authority's operations, in this process.
+pub(crate) fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
+    let state = state.into_inner();
+    let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
+    let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
+    ready(ApiResponse::ok("Breakers retrieved successfully", views))
+}
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /ops/outages: the outages of the authority, newest first, as all replicas saw them.
+pub(crate) async fn list_outages(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (page, now) = (query.page(PER_PAGE_DEFAULT), state.now());
+    let (found, total) = outages::page(&state.store, page).await?;
+    let told = outages::told_of(&state.store, &found).await?;
+    let items = found.iter().map(|outage| OutageView::new(outage, &told, now)).collect();
+    Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
+}
+
+/// GET /ops/audit: security changes and operator actions, newest first; filtered by actor, integrator, taxpayer or subject.
+pub(crate) async fn list_audit(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let subject = query.equal("subject");
+    let integrator_id = query.integrator_id("integrator_id");
+    let actor = query.word("actor", ActorKind::parse, ActorKind::allowed)?;
+    let taxpayer_id = query.taxpayer_id("taxpayer_id");
+    let filter = AuditFilter { integrator_id, taxpayer_id, actor, subject };
+    let (found, total) = audit::page(&state.store, filter, page).await?;
+    let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
+    let operators = audit::operators(&state.store, operators).await?;
+    let items = found.iter().map(|entry| AuditView::new(entry, &operators)).collect();
+    Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
+}
+
+/// Actors listed of a group; the counts are of all.
+const NODES_MAX: usize = 100;
+
+/// GET /ops/supervision: the tree of actors, gravest first.
+pub(crate) fn supervision(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
+    ready(ApiResponse::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
+}

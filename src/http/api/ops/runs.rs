@@ -1,0 +1,99 @@
+//! Pipeline runs of all taxpayers: list, show, pause, resume, retry, cancel. `domain::pipeline::operator_action` decides
+//! what the state of a run allows.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::OperatorActionRequest;
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Operation, RunState};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::{reason, report};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
+use crate::http::views::paginator::Paginator;
+use crate::store::runs;
+use crate::store::runs::RunFilter;
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /ops/pipeline/runs: the runs of all taxpayers, newest first.
+pub(crate) async fn list_runs(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
+    let (found, total) = runs::page(&state.store, filter, page).await?;
+    let items = found.iter().map(OperatedRun::from).collect();
+    Ok(ApiResponse::ok("Pipeline runs retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn filter(query: &Query) -> Result<RunFilter, Faults> {
+    let state = query.word("state", RunState::parse, RunState::allowed);
+    let operation = query.word("operation", Operation::parse, Operation::allowed);
+    match (state, operation) {
+        (Ok(state), Ok(operation)) => {
+            Ok(RunFilter { state, operation, taxpayer_id: query.taxpayer_id("taxpayer_id") })
+        }
+        (state, operation) => Err([state.err(), operation.err()].into_iter().flatten().collect()),
+    }
+}
+
+/// GET /ops/pipeline/runs/{id}: one run with its steps, whose ever it is.
+pub(crate) async fn get_run(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let run = path_ids::run(&state, &id).await?;
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    Ok(ApiResponse::ok("Pipeline run retrieved successfully", OperatedRunWithSteps::new(&run, &steps)))
+}
+
+// POST /ops/pipeline/runs/{id}/pause, resume, retry, cancel: what the states of a run allow stands in
+// `domain::run_move`.
+
+type Moved = Result<ApiResponse, ApiError>;
+
+/// Declares the handler of a move, and what it says when it was made.
+macro_rules! moves {
+    ($($handler:ident = $to:expr, $said:literal;)+) => {$(
+        pub(crate) async fn $handler(
+            state: web::Data<ApiState>,
+            OperatorCaller(operator): OperatorCaller,
+            id: web::Path<String>,
+            body: Body,
+        ) -> Moved {
+            move_run(&state, operator, &id, (body, $to, $said)).await
+        }
+    )+};
+}
+
+moves! {
+    pause_run = OperatorAction::Pause, "Pipeline run paused successfully";
+    resume_run = OperatorAction::Resume, "Pipeline run resumed successfully";
+    retry_run = OperatorAction::Retry, "Pipeline run retried successfully";
+    cancel_run = OperatorAction::Cancel, "Pipeline run cancelled successfully";
+}
+
+async fn move_run(
+    state: &ApiState,
+    operator_id: i64,
+    id: &str,
+    (body, to, said): (Body, OperatorAction, &'static str),
+) -> Moved {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let run = path_ids::run(state, id).await?;
+    let by = OperatorRequest { operator_id, reason: form.value.0 };
+    let order = OperatorActionRequest { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.apply_operator_action(run.taxpayer_id, order).await?;
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    Ok(ApiResponse::ok(said, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
+}

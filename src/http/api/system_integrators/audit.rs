@@ -1,0 +1,29 @@
+//! The integrator's own security changes and those of its account.
+
+use actix_web::web;
+
+use crate::domain::access::caller::IntegratorCaller;
+use crate::http::forms::query::Query;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::audit::IntegratorAuditView;
+use crate::http::views::paginator::Paginator;
+use crate::store::operations::audit;
+use crate::store::operations::audit::AuditFilter;
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /v1/system-integrators/audit: the integrator's own security changes and those of its account, newest first.
+pub(crate) async fn list_own_audit(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let taxpayer_id = query.taxpayer_id("taxpayer_id");
+    let filter = AuditFilter { taxpayer_id, subject: query.equal("subject"), ..AuditFilter::default() };
+    let (found, total) = audit::page_owned_by(&state.store, integrator, filter, page).await?;
+    let items = found.iter().map(IntegratorAuditView::from).collect();
+    Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
+}

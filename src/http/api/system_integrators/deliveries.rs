@@ -1,0 +1,72 @@
+//! The log of webhook deliveries, and the replay of one event.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayRequest;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::log_position::LogPosition;
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::delivery::DeliveryView;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::replay::ReplayView;
+use crate::store::events;
+use crate::store::webhooks::delivery_log;
+use crate::store::webhooks::delivery_log::DeliveryFilter;
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: the log of attempts, the newest events first.
+pub(crate) async fn list_deliveries(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let (filter, since) = filter(&query)?;
+    let since = match since {
+        Some(since) => Some(events::sequence_at(&state.store, taxpayer.id, since).await?),
+        None => None,
+    };
+    let page = query.page(PER_PAGE_DEFAULT);
+    let filter = DeliveryFilter { since, ..filter };
+    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer.id, filter, page).await?;
+    let items = found.iter().map(DeliveryView::from).collect();
+    Ok(ApiResponse::ok("Webhook deliveries retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
+    let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
+    match (state, query.since("since")) {
+        (Ok(state), Ok(since)) => {
+            let (event, irn) = (query.equal("event"), query.equal("irn"));
+            Ok((DeliveryFilter { state, event, irn, since: None }, since))
+        }
+        (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
+    }
+}
+
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: one event once more, whatever
+/// became of it.
+pub(crate) async fn replay_delivery(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    path: web::Path<(String, String)>,
+) -> Result<ApiResponse, ApiError> {
+    let (taxpayer, delivery) = path.into_inner();
+    let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
+    let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
+    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
+    let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
+    let order = ReplayRequest { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.replay(taxpayer.id, order).await?;
+    Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
+}

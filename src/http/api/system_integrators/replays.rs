@@ -1,0 +1,118 @@
+//! Replays of the event log to a webhook: start, list, show, cancel.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayRequest;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope, ReplayState};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::{replay, report};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::replay::ReplayView;
+use crate::store::webhooks::replays;
+use crate::store::{events, webhooks};
+
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replay: a part of the log is delivered once more.
+pub(crate) async fn replay_webhook(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
+    let first = events::sequence_at(&state.store, taxpayer.id, form.value.since).await?;
+    let range = ReplayRange::since(form.value.only, first);
+    let replay = state.taxpayers.replay(taxpayer.id, ReplayRequest { range, by: None }).await?;
+    let remark = remark(&state, &replay).await?;
+    let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
+    let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
+    Ok(answer.warn(&warnings))
+}
+
+/// Why nothing comes of a replay, where that is plain from the start.
+async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, ApiError> {
+    if replay.is_empty() {
+        return Ok(Some("nothing is replayed: the log has no event from there on".to_owned()));
+    }
+    let endpoint = webhooks::owned_by(state.store.reader(), replay.taxpayer_id).await?;
+    let names_none = endpoint.is_some_and(|endpoint| endpoint.enabled_kinds().is_empty());
+    let is_idle = names_none && replay.scope == ReplayScope::Missing;
+    Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
+}
+
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: how far the latest replay has come; null before the first.
+pub(crate) async fn get_replay(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let latest = replays::latest_owned_by(state.store.reader(), taxpayer.id).await?;
+    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    let view = latest.as_ref().map(|replay| ReplayView::at(endpoint.as_ref(), replay));
+    Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
+}
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: every replay that was asked for, the newest first.
+pub(crate) async fn list_replays(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let page = query.page(PER_PAGE_DEFAULT);
+    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
+    let items = found.iter().map(|replay| ReplayView::at(endpoint.as_ref(), replay)).collect();
+    Ok(ApiResponse::ok("Webhook replays retrieved successfully", Paginator::new(page, total, items)))
+}
+
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}: how far one of them has come.
+pub(crate) async fn find_replay(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    path: web::Path<(String, String)>,
+) -> Result<ApiResponse, ApiError> {
+    let (taxpayer, replay) = path.into_inner();
+    let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
+    let found = find(&state, taxpayer.id, &replay).await?;
+    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    let view = ReplayView::at(endpoint.as_ref(), &found);
+    Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
+}
+
+/// The taxpayer's replay that a path names.
+pub(super) async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
+    let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
+    let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;
+    Ok(found.ok_or(Refusal::ReplayNotFound)?)
+}
+
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: nothing more of it is queued. One that
+/// was cancelled before stays so, and the answer is the same; one that has come to its end is refused.
+pub(crate) async fn cancel_replay(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    path: web::Path<(String, String)>,
+) -> Result<ApiResponse, ApiError> {
+    let (taxpayer, replay) = path.into_inner();
+    let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
+    let before = find(&state, taxpayer.id, &replay).await?;
+    if before.state != ReplayState::Cancelled {
+        state.taxpayers.cancel_replay(taxpayer.id, before.id).await?;
+    }
+    // Read again: where it came to its end at the same moment, that is what is shown.
+    let after = find(&state, taxpayer.id, &replay).await?;
+    Ok(ApiResponse::ok("Webhook replay cancelled successfully", ReplayView::from(&after)))
+}

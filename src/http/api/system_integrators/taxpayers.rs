@@ -1,0 +1,180 @@
+//! An integrator's taxpayers: list, Create Taxpayer, profile and API key.
+
+use std::collections::HashMap;
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use secrecy::ExposeSecret;
+
+use crate::actors::taxpayer::command::{NewContact, Onboarding};
+use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::domain::access::api_key::NewKey;
+use crate::domain::access::caller::{IntegratorCaller, KeyKind};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::{Contact, Taxpayer};
+use crate::http::api::key_generation;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::taxpayer::{ContactPerson, NewTaxpayer};
+use crate::http::forms::{key_terms, profile, report, taxpayer};
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::limits;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::secret::RotatedKey;
+use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
+use crate::store::accounts::taxpayers;
+use crate::store::db::ids::IdKind;
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /v1/system-integrators/taxpayers: the integrator's taxpayers, newest first.
+pub(crate) async fn list_taxpayers(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (search, store) = (query.text("search"), &state.store);
+    let found = taxpayers::page_owned_by(store, integrator, search, page).await?;
+    let (found, total) = found;
+    let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
+    let contacts = taxpayers::contacts_of_each(store, &ids).await?;
+    let items = found.iter().map(|taxpayer| view(taxpayer, &contacts)).collect();
+    Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
+}
+
+fn view<'a>(taxpayer: &'a Taxpayer, contacts: &'a HashMap<TaxpayerId, Vec<Contact>>) -> TaxpayerView<'a> {
+    TaxpayerView::new(taxpayer, contacts.get(&taxpayer.id).map_or(&[], Vec::as_slice))
+}
+
+/// POST /v1/system-integrators/taxpayers: Create Taxpayer.
+pub(crate) async fn create_taxpayer(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
+    let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
+    let onboarding = onboarding(&state, (integrator, id), form.value).await?;
+    let show = move |taxpayer: &Taxpayer| {
+        let view = CreatedTaxpayer::from(taxpayer);
+        let answer = ApiResponse::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
+        answer.warn(&form.warnings)
+    };
+    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
+}
+
+/// Asks for the unique names before the password is hashed, which costs a hundred times as much. What is found taken is
+/// refused by the taxpayer's actor all the same: it knows whether the request was carried out before under its key.
+async fn onboarding(
+    state: &ApiState,
+    (integrator_id, id): (IntegratorId, TaxpayerId),
+    new: NewTaxpayer,
+) -> Result<Onboarding, ApiError> {
+    let person = new.contact;
+    let mut onboarding = Onboarding {
+        integrator_id,
+        contact: contact(&person),
+        name: new.name,
+        email: new.email,
+        tin: new.tin,
+        phone: new.phone,
+        nature_of_business: new.nature_of_business,
+        service_id: new.service_id,
+        business_id: new.business_id,
+        address: new.address,
+        conflicts: Faults::default(),
+    };
+    let taxpayer = onboarding.taxpayer(id, state.now());
+    onboarding.conflicts = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+    if onboarding.conflicts.is_empty() {
+        let kept = state.passwords.keep(person.password).await?;
+        onboarding.contact.password_hash = kept.hash;
+        onboarding.contact.must_change_password = kept.must_change;
+    } else {
+        state.limits.refused_create(integrator_id, state.now()).map_err(limits::refused)?;
+    }
+    Ok(onboarding)
+}
+
+/// Without a hash yet.
+fn contact(person: &ContactPerson) -> NewContact {
+    NewContact {
+        password_hash: String::new(),
+        must_change_password: true,
+        first_name: person.first_name.clone(),
+        last_name: person.last_name.clone(),
+        email: person.email.clone(),
+        phone: person.phone.clone(),
+    }
+}
+
+/// GET /v1/system-integrators/taxpayers/{id}.
+pub(crate) async fn get_taxpayer(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
+    Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
+}
+
+/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: the taxpayer, as it is read; no ERP is asked.
+pub(crate) async fn get_integration_setup(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
+    Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
+}
+
+/// PATCH /v1/system-integrators/taxpayers/{id}/profile: what completes a business profile.
+pub(crate) async fn update_profile(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
+    let (change, warnings) = (form.value, form.warnings);
+    let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
+    let show = move |taxpayer: &Taxpayer| {
+        let view = ProfileView::new(taxpayer, &contacts);
+        ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
+    };
+    let by = Actor::Integrator(integrator);
+    let send = async |taxpayers: TaxpayerHandle| taxpayers.change_profile(taxpayer.id, change, by).await;
+    idempotent.answer(&state.taxpayers, show, send).await
+}
+
+/// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (PUT and PATCH too): a new key, shown only here. The old
+/// one is refused from then on, unless the query asks for an overlap.
+pub(crate) async fn rotate_api_key(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let terms = key_terms::of_query(&query)?;
+    key_terms::check_end(&terms, state.now())?;
+    let key = key_generation::key(KeyKind::Taxpayer)?;
+    let by = Actor::Integrator(integrator);
+    let new = NewKey { text: key.clone(), terms };
+    idempotent.unshown(&state.taxpayers).rotate_key(taxpayer.id, new, by).await?;
+    let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
+    Ok(ApiResponse::ok("API key rotated successfully", data).unstored())
+}

@@ -1,0 +1,74 @@
+//! The event feed, and the dead letters of the own webhook.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::command::ReplayRequest;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::delivery::DeadLetter;
+use crate::http::views::feed::Feed;
+use crate::http::views::paginator::Paginator;
+use crate::http::views::replay::ReplayView;
+use crate::store::events;
+use crate::store::webhooks::delivery_log;
+
+const LIMIT_DEFAULT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+
+/// After which event, and how many at most.
+fn place(query: &Query) -> Result<(i64, usize), Faults> {
+    match (query.whole("after", 0), query.whole("limit", 1)) {
+        (Ok(after), Ok(limit)) => {
+            let limit = limit.map_or(LIMIT_DEFAULT, |limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
+            Ok((after.unwrap_or(0), limit.min(LIMIT_MAX)))
+        }
+        (after, limit) => Err([after.err(), limit.err()].into_iter().flatten().collect()),
+    }
+}
+
+/// GET /v1/tax-payers/events: the event feed, the same log that the webhooks come from.
+pub(crate) async fn list_events(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (after, limit) = place(&query)?;
+    let (found, has_more) = events::part_owned_by(&state.store, id, after, limit).await?;
+    let feed = Feed::new(found, after, has_more)?;
+    Ok(ApiResponse::ok("Events retrieved successfully", feed))
+}
+
+const PER_PAGE_DEFAULT: u64 = 10;
+
+/// GET /v1/tax-payers/webhook/dead-letters: what could not be delivered, why, and what to do about it.
+pub(crate) async fn list_own_dead_letters(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (found, total) = delivery_log::dead_page(&state.store, Some(id), page).await?;
+    let items = found.iter().map(DeadLetter::from).collect();
+    Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
+}
+
+/// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: one of them once more, by its taxpayer.
+pub(crate) async fn replay_own_dead_letter(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    delivery: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
+    let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
+    let sequence = dead.ok_or(Refusal::DeliveryNotFound)?.sequence;
+    let order = ReplayRequest { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.replay(id, order).await?;
+    Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
+}

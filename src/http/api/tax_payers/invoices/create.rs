@@ -1,0 +1,165 @@
+//! Create Invoice (Standard), (Full) and (Bulk). An invoice with the same number or IRN is returned as it is, not an
+//! error. In a batch the faults of an invoice fail that invoice only; the batch is stored with all its invoices or not
+//! at all.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
+use actix_web::web;
+
+use crate::actors::taxpayer::command::{Created, Duplicate};
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::batch::{Batch, Candidate};
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::party::Taxpayer;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::extract::body::Body;
+use crate::http::extract::{json, path_ids};
+use crate::http::forms::full_invoice::Account;
+use crate::http::forms::report::Accepted;
+use crate::http::forms::{batch, full_invoice, report, standard_invoice};
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::batch::BatchCreated;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices;
+
+/// POST /v1/tax-payers/invoices: Create Invoice (Standard). An invoice with the same number is no error.
+pub(crate) async fn create_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let read = report::read(&*body.object().await?, &state.catalog.get(), standard_invoice::read);
+    let mut form = match read {
+        Ok(form) => form,
+        Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
+    };
+    if let Some(original) = &form.value.original {
+        form.warnings.extend(unresolved(&state, id, original).await?);
+    }
+    let (draft, warnings) = (form.value.draft, form.warnings);
+    let show = move |made: &Created| create_response(made, "Invoice already exist").warn(&warnings);
+    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
+}
+
+/// The original may be older than this service, so that not knowing it is a warning.
+async fn unresolved(
+    state: &ApiState,
+    id: TaxpayerId,
+    original: &InvoiceRef,
+) -> Result<Option<String>, ApiError> {
+    let found = match path_ids::which(original.clone()) {
+        Ok(InvoiceRef { kind, text }) => {
+            invoices::owned_by_with_unique_no(&state.store, id, kind, &text).await?
+        }
+        Err(_) => None,
+    };
+    Ok(found.is_none().then(|| "original_invoice_reference names no invoice of this account".to_owned()))
+}
+
+const DUPLICATE_CREATED_FULL_INVOICE: &str = "Invoice with this IRN already exists";
+
+/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). An invoice with the same IRN or number is no error.
+pub(crate) async fn create_full_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let body = body.object().await?;
+    let (catalog, account) = (state.catalog.get(), Account { today: state.today(), service_id: None });
+    let form = match full_invoice::read(&body, account, &catalog) {
+        Ok(form) => form,
+        Err(faults) => {
+            // Whose IRN it is belongs to the faults; where there are no others, the taxpayer's actor asks.
+            let taxpayer = check_preconditions(&state, id).await?;
+            let account = Account { service_id: Some(&taxpayer.service_id), ..account };
+            let all = full_invoice::read(&body, account, &catalog).err();
+            return Err(all.unwrap_or(faults).into());
+        }
+    };
+    drop(body);
+    let (draft, warnings) = (form.value, form.warnings);
+    let show = move |made: &Created| create_response(made, DUPLICATE_CREATED_FULL_INVOICE).warn(&warnings);
+    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
+}
+
+/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). What is wrong with an invoice fails that invoice
+/// only; the batch is there with all of its invoices or not at all.
+pub(crate) async fn create_batch(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let text = body.up_to(state.settings.bulk_bytes_max).text().await?;
+    let _turn = state.bodies.bulk_turn().await?;
+    let room = text.room_for_values(&state).await?;
+    let catalog = state.catalog.get();
+    // So much text takes a while to read: the requests beside it need not wait for it.
+    let read = web::block(move || text.read_in(room, |text| read(text, &catalog)))
+        .await
+        .map_err(ApiError::internal)?;
+    let form = match read? {
+        Ok(form) => form,
+        Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
+    };
+    let (candidates, warnings) = (form.value, form.warnings);
+    let show = move |batch: &Batch| batch_response(batch).warn(&warnings);
+    idempotent
+        .answer(&state.taxpayers, show, async |taxpayers| taxpayers.create_batch(id, candidates).await)
+        .await
+}
+
+fn batch_response(batch: &Batch) -> ApiResponse {
+    let place = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
+    let message = "Invoices created successfully";
+    ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch)).located(&place)
+}
+
+type Read = Result<Accepted<Vec<Candidate>>, Faults>;
+
+fn read(text: &[u8], catalog: &Catalog) -> Result<Read, ApiError> {
+    let body = json::batch(text)?;
+    let mut read = report::read(&body.object, catalog, batch::read);
+    if let Ok(form) = &mut read {
+        batch::fail_items(&mut form.value, body.key_faults);
+    }
+    Ok(read)
+}
+
+/// Returns the failed precondition of a create if there is one, else the faults of its form.
+async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Faults) -> ApiError {
+    check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
+}
+
+/// Returns the taxpayer if it may create invoices: its subscription is active, its profile complete, and it is confirmed
+/// where that is required. The taxpayer's actor checks the same; here these only come before the faults of a form.
+async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
+    let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    taxpayer.may_create_invoices(state.settings.verification)?;
+    Ok(taxpayer)
+}
+
+/// Compares the existing invoice with the one that was sent.
+const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
+
+/// Returns 201 with the new invoice, or 200 with the existing one and the message that each endpoint has for it.
+fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
+    let invoice = InvoiceObject::from(&created.invoice);
+    let Some(duplicate) = created.duplicate else {
+        return ApiResponse::with_status(StatusCode::CREATED, "Invoice created successfully", invoice);
+    };
+    let word = match duplicate {
+        Duplicate::Identical => "identical",
+        Duplicate::Different => "different",
+    };
+    ApiResponse::ok(exists, invoice).header(DUPLICATE_CREATED_RESPONSE, word)
+}

@@ -1,0 +1,104 @@
+//! The reads of invoices: list, by id, by unique number, timeline, and the state of a batch.
+
+use actix_web::web;
+
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::invoice::timeline::ENTRIES_MAX;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::{invoice_filters, report, unique_no};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::batch::BatchView;
+use crate::http::views::invoice::{Included, InvoiceView};
+use crate::http::views::paginator::Paginator;
+use crate::http::views::timeline::TimelineView;
+use crate::store::invoices;
+use crate::store::invoices::{batches, list, payments, timeline};
+
+/// GET /v1/tax-payers/invoices: List Invoices, newest first. Where more follows, headers say where it begins.
+pub(crate) async fn list_invoices(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let asked = invoice_filters::read(&query)?;
+    let span = (asked.start, asked.page.per_page);
+    let part = list::owned_by(&state.store, id, &asked.filters, span).await?;
+    let items = part.invoices.iter().map(InvoiceObject::from).collect();
+    let answer =
+        ApiResponse::ok("Invoice retrieved successfully", Paginator::new(asked.page, part.total, items));
+    let Some(place) = part.next else { return Ok(answer) };
+    let cursor = invoice_filters::cursor(place);
+    Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
+}
+
+/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` shows more of it.
+pub(crate) async fn get_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(taxpayer): TaxpayerCaller,
+    id: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let id = path_ids::invoice_id(&id)?;
+    let included = Included::of(query.text("include").unwrap_or_default());
+    let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
+    let entries = if included.ledger {
+        Some(payments::owned_by_of_invoice(&state.store, taxpayer, id).await?)
+    } else {
+        None
+    };
+    let view = InvoiceView::new(&invoice, &included, entries);
+    let unknown = included.unknown.iter().map(|word| format!("include knows lines and ledger, not {word}"));
+    Ok(ApiResponse::ok("Invoice retrieved successfully", view).warn(&unknown.take(20).collect::<Vec<_>>()))
+}
+
+/// POST /v1/tax-payers/invoices/get-by-unique-no: Get Invoice by Unique Number.
+pub(crate) async fn get_by_unique_no(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(taxpayer): TaxpayerCaller,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), unique_no::read)?;
+    let which = path_ids::which(form.value)?;
+    let found = invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
+    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
+    let answer = ApiResponse::ok("Invoice retrieved successfully", InvoiceObject::from(&invoice));
+    Ok(answer.warn(&form.warnings))
+}
+
+/// GET /v1/tax-payers/invoices/{id}/timeline: everything that happened to an invoice, in order.
+pub(crate) async fn get_timeline(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(taxpayer): TaxpayerCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let id = path_ids::invoice_id(&id)?;
+    let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let irn = found.ok_or_else(ApiError::invoice_not_found)?.irn;
+    let timeline = timeline::owned_by_with_irn(&state.store, taxpayer, &irn).await?;
+    let cut = format!("only the newest {ENTRIES_MAX} entries are shown");
+    let warning = timeline.is_cut.then_some(cut);
+    let answer = ApiResponse::ok("Timeline retrieved successfully", TimelineView::new(&irn, &timeline));
+    Ok(answer.warn(warning.as_slice()))
+}
+
+/// GET `/v1/tax-payers/invoices/batches/{batch_no}`: what became of each invoice of a batch.
+pub(crate) async fn get_batch(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    batch_no: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::BatchNotFound, "Batch not found");
+    if batch_no.chars().any(char::is_control) {
+        return Err(not_found());
+    }
+    let batch = batches::owned_by_with_number(&state.store, id, &batch_no).await?;
+    let batch = batch.ok_or_else(not_found)?;
+    Ok(ApiResponse::ok("Batch retrieved successfully", BatchView::from(&batch)))
+}

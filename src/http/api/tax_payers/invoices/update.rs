@@ -1,0 +1,112 @@
+//! Update Invoice, Update Invoice Status and Update Payment Status.
+
+use actix_web::web;
+use serde_json::{Map, Value};
+
+use crate::actors::taxpayer::command::Revised;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::payment::PaymentUpdate;
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::{payment_update, report, unique_no, update_invoice, update_status};
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices;
+
+/// PUT /v1/tax-payers/invoices/update: Update Invoice.
+pub(crate) async fn update_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let body = body.object().await?;
+    let catalog = state.catalog.get();
+    let form = match report::read(&body, &catalog, |reader| update_invoice::read(reader, &catalog)) {
+        Ok(form) => form,
+        Err(faults) => return Err(locked_or_faults(&state, id, &body, faults).await),
+    };
+    drop(body);
+    let which = path_ids::which(form.value.which)?;
+    let (revision, warnings) = (form.value.revision, form.warnings);
+    let show = move |revised: &Revised| answer(revised).warn(&warnings);
+    idempotent
+        .answer(&state.taxpayers, show, async |taxpayers| taxpayers.revise(id, which, revision).await)
+        .await
+}
+
+fn answer(revised: &Revised) -> ApiResponse {
+    let mut warnings = Vec::new();
+    if revised.withdrawn {
+        warnings.push("the submission of the earlier content was called off: submit it again".to_owned());
+    }
+    if revised.invoice.due_date.is_some_and(|due| due < revised.invoice.invoice_date) {
+        warnings.push("due_date is before invoice_date".to_owned());
+    }
+    ApiResponse::ok("Invoice updated successfully", InvoiceObject::from(&revised.invoice)).warn(&warnings)
+}
+
+/// What can no longer be edited is told whatever else is sent (spec.md, "States and transitions").
+async fn locked_or_faults(
+    state: &ApiState,
+    id: TaxpayerId,
+    body: &Map<String, Value>,
+    faults: Faults,
+) -> ApiError {
+    let named = report::read(body, &state.catalog.get(), unique_no::read);
+    let Some(which) = named.ok().and_then(|form| path_ids::which(form.value).ok()) else {
+        return faults.into();
+    };
+    match invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await {
+        Ok(Some(invoice)) => match invoice.status.after(Transition::Edit) {
+            Err(refusal) => refusal.into(),
+            Ok(_) => faults.into(),
+        },
+        Ok(None) => faults.into(),
+        Err(error) => error.into(),
+    }
+}
+
+/// PATCH /v1/tax-payers/invoices/update-status: Update Invoice Status.
+pub(crate) async fn update_status(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), update_status::read)?;
+    let update = form.value;
+    let which = path_ids::which(update.which)?;
+    let show = move |invoice: &Invoice| {
+        let answer = ApiResponse::ok("Invoice status updated successfully", InvoiceObject::from(invoice));
+        answer.warn(&form.warnings)
+    };
+    let send =
+        async |taxpayers: TaxpayerHandle| taxpayers.set_status(id, which, update.status, update.remark).await;
+    idempotent.answer(&state.taxpayers, show, send).await
+}
+
+/// PATCH /v1/tax-payers/invoices/update-payment-status: Update Payment Status.
+pub(crate) async fn update_payment_status(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), payment_update::read)?;
+    let update = PaymentUpdate { invoice: path_ids::which(form.value.invoice)?, ..form.value };
+    let show = move |invoice: &Invoice| {
+        let answer =
+            ApiResponse::ok("Invoice payment status updated successfully", InvoiceObject::from(invoice));
+        answer.warn(&form.warnings)
+    };
+    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.pay(id, update).await).await
+}

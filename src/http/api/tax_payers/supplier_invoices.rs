@@ -1,0 +1,60 @@
+//! The inbox: list, Get Supplier Invoice, Acknowledge Supplier Invoice. A document is the authority's current one; while
+//! the authority fails it is the copy stored at receipt, and a header says so.
+
+use actix_web::web;
+
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::http::extract::body::Body;
+use crate::http::forms::query::Query;
+use crate::http::forms::{report, supplier_irn};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::inbox::{Acknowledgement, InboxLine};
+use crate::http::views::paginator::Paginator;
+use crate::store::operations::supplier_invoices;
+
+const PER_PAGE_DEFAULT: u64 = 10;
+
+/// GET /v1/tax-payers/supplier-invoices: the inbox, newest first.
+pub(crate) async fn list_supplier_invoices(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (found, total) = supplier_invoices::page_owned_by(&state.store, id, page).await?;
+    let items = found.into_iter().map(InboxLine::from).collect();
+    Ok(ApiResponse::ok("Supplier invoices retrieved successfully", Paginator::new(page, total, items)))
+}
+
+const KEPT: &str = "the authority could not be asked: this is the document as it was at receipt";
+
+/// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. The document is the authority's of
+/// this moment; where that cannot be had, the copy that was kept at receipt, and a header says so.
+pub(crate) async fn get_supplier_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let mut form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
+    let found = state.inbound.document(id, &form.value).await?;
+    if !found.is_live {
+        form.warnings.push(KEPT.to_owned());
+    }
+    let answer = ApiResponse::ok("Supplier invoice retrieved successfully", found.document);
+    Ok(answer.warn(&form.warnings))
+}
+
+/// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.
+pub(crate) async fn acknowledge_supplier_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
+    let invoice = state.inbound.acknowledge(id, &form.value).await?;
+    let answer =
+        ApiResponse::ok("Supplier invoice acknowledged successfully", Acknowledgement::from(invoice));
+    Ok(answer.warn(&form.warnings))
+}
