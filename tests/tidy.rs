@@ -269,8 +269,11 @@ fn a_violation_is_found_however_it_is_written() {
         ("src/domain/invoice.rs", "use crate::{domain::money, store::lanes};"),
         ("src/store/lanes.rs", "fn wake() {\n    crate::actors::pipeline::wake();\n}"),
         ("src/store/lanes.rs", "use crate::authority::Client;"),
-        ("src/actors/inbound/pull.rs", "use super::super::pipeline::Wake;"),
-        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::{\n    unit_of_work::{UnitOfWork},\n};"),
+        ("src/actors/inbound/transit_poller.rs", "use super::super::pipeline::Wake;"),
+        (
+            "src/actors/inbound/transit_poller.rs",
+            "use crate::actors::taxpayer::{\n    unit_of_work::{UnitOfWork},\n};",
+        ),
         ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::App;\n}"),
         ("src/ledger/mod.rs", "use crate::domain::money;"),
         ("src/domain/invoice.rs", "use tokio::spawn;"),
@@ -287,8 +290,8 @@ fn a_violation_is_found_however_it_is_written() {
 fn what_the_law_allows_is_no_violation() {
     let allowed = [
         ("src/store/lanes.rs", "use crate::domain::money;\nuse sea_orm::Value;"),
-        ("src/actors/inbound/pull.rs", "use super::inbox;\nuse crate::actors::supervision::Tree;"),
-        ("src/actors/inbound/pull.rs", "use crate::actors::taxpayer::handle::TaxpayerHandle;"),
+        ("src/actors/inbound/transit_poller.rs", "use super::inbox;\nuse crate::actors::supervision::Tree;"),
+        ("src/actors/inbound/transit_poller.rs", "use crate::actors::taxpayer::handle::TaxpayerHandle;"),
         ("src/domain/invoice.rs", "// crate::store\nuse std::time::Duration;"),
         ("src/domain/invoice.rs", "#[cfg(test)]\nmod tests {\n    use super::*;\n    use tokio::test;\n}"),
         ("src/app/serve.rs", "use crate::http;\nuse sandbox::Authority;"),

@@ -10,12 +10,12 @@ use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
 use crate::actors::clock_watch::{ClockActor, ClockWatch};
 use crate::actors::delivery::{DeliveryDeps, WebhookActors};
 use crate::actors::dispatch::{DispatcherActor, Duty, Isolation};
-use crate::actors::inbound::PullActor;
+use crate::actors::inbound::TransitPollerActor;
 use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
-use crate::actors::outage::{Crier, OutageActor, Watch};
+use crate::actors::outage::{OutageActor, OutageDetector, OutageNotifier};
 use crate::actors::pipeline::{Gear, PipelineActors};
 use crate::actors::reconciliation::ReconcilerActor;
-use crate::actors::reference::SnapshotActor;
+use crate::actors::reference::ReferenceActor;
 use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask};
 use crate::actors::supervision::{ActorKind, watchdog};
 use crate::actors::sweeper::{Broom, SweeperActor};
@@ -36,8 +36,8 @@ const ENDPOINTS_PER_CLAIM: usize = 256;
 
 /// Periodic actors that are started before the rest.
 pub(super) struct PeriodicActors {
-    pub(super) snapshot: Addr<SnapshotActor>,
-    pub(super) transit: Addr<PullActor>,
+    pub(super) snapshot: Addr<ReferenceActor>,
+    pub(super) transit: Addr<TransitPollerActor>,
     pub(super) reconciler: Addr<ReconcilerActor>,
 }
 
@@ -47,8 +47,8 @@ pub(super) struct BackgroundActors {
     pub(super) endpoints: Arc<WebhookActors>,
     pub(super) key_usage: Arc<KeyUsage>,
     _dispatchers: [Addr<DispatcherActor>; 2],
-    _snapshot: Addr<SnapshotActor>,
-    _transit: Addr<PullActor>,
+    _snapshot: Addr<ReferenceActor>,
+    _transit: Addr<TransitPollerActor>,
     _reconciler: Addr<ReconcilerActor>,
     _sweeper: Addr<SweeperActor>,
     _clock_watch: Addr<ClockActor>,
@@ -136,19 +136,19 @@ impl BuildContext<'_> {
     /// Starts the detection of outages and their notifications.
     fn outages(&self) -> Addr<OutageActor> {
         let clear_after = i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
-        let watch = Watch {
+        let detector = OutageDetector {
             store: self.store.clone(),
             clock: self.clock.clone(),
             quiet: SignedDuration::from_secs(clear_after),
         };
-        let crier = Crier {
+        let notifier = OutageNotifier {
             store: self.store.clone(),
             clock: self.clock.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
             owner: self.owner.clone(),
             lease: self.lease,
         };
-        OutageActor::start((watch, self.authority.clone()), crier, &self.tree, &self.arbiters)
+        OutageActor::start(detector, self.authority.clone(), notifier, &self.tree, &self.arbiters)
     }
 }
 

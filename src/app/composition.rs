@@ -9,13 +9,15 @@ use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
-use crate::actors::inbound::{Inbound, Pull, Schedule as PullSchedule};
+use crate::actors::inbound::{Inbound, PollSchedule, TransitPoller};
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::Gear;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
-use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule as ReconcilerSchedule};
-use crate::actors::reference::Snapshot;
+use crate::actors::reconciliation::{
+    Reconciler, ReconciliationHandle, ReconciliationMode, ReconciliationSchedule,
+};
+use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
@@ -35,7 +37,7 @@ use crate::store::db::connections::{PoolSettings, Store};
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::lanes::leases;
-use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
+use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
 /// Bytes read of an endpoint's response.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -53,7 +55,7 @@ pub struct App {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
-    pub reconciliations: Arc<Reconciliations>,
+    pub reconciliations: Arc<ReconciliationHandle>,
     pub webhook_urls: AddressPolicy,
     pub delivery: Arc<DeliveryDeps>,
     pub sandbox: Option<Sandbox>,
@@ -156,7 +158,7 @@ impl App {
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
         let snapshot = context.reference_snapshot(&catalog);
-        let fresh_for = snapshot.begin(sandbox.is_some()).await?;
+        let fresh_for = snapshot.load(sandbox.is_some()).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery(&webhook_urls)?);
         let gear = context.gear(&pipeline, keys, &delivery);
@@ -235,8 +237,8 @@ impl BuildContext<'_> {
         }
     }
 
-    fn reference_snapshot(&self, catalog: &SharedCatalog) -> Snapshot {
-        Snapshot {
+    fn reference_snapshot(&self, catalog: &SharedCatalog) -> ReferenceRefresher {
+        ReferenceRefresher {
             store: self.store.clone(),
             authority: self.authority.clone(),
             catalog: catalog.clone(),
@@ -267,28 +269,31 @@ impl BuildContext<'_> {
     }
 
     /// Returns the poller of the authority's transit list. Its first poll is due at once.
-    async fn transit_poller(&self, inbound: &Arc<Inbound>) -> Result<Pull, StartError> {
-        let schedule = PullSchedule {
+    async fn transit_poller(&self, inbound: &Arc<Inbound>) -> Result<TransitPoller, StartError> {
+        let schedule = PollSchedule {
             every: Duration::from_secs(self.settings.authority.pull_every_s),
             owner: self.owner.clone(),
             lease: self.lease,
         };
-        let poller = Pull::new(Arc::clone(inbound), self.clock.clone(), schedule);
-        poller.appoint().await?;
+        let poller = TransitPoller::new(Arc::clone(inbound), self.clock.clone(), schedule);
+        poller.ensure_scheduled().await?;
         Ok(poller)
     }
 
     /// Returns the reconciler. Its first round is due at once.
-    async fn reconciler(&self, reconciliations: &Arc<Reconciliations>) -> Result<Reconciler, StartError> {
-        let schedule = ReconcilerSchedule { owner: self.owner.clone(), ..reconciler_schedule(self.settings) };
+    async fn reconciler(
+        &self,
+        reconciliations: &Arc<ReconciliationHandle>,
+    ) -> Result<Reconciler, StartError> {
+        let schedule =
+            ReconciliationSchedule { owner: self.owner.clone(), ..reconciler_schedule(self.settings) };
         let reconciler = Reconciler::new(
-            (self.store.clone(), self.clock.clone()),
             Arc::clone(&self.taxpayers),
             self.authority.clone(),
             schedule,
             Arc::clone(reconciliations),
         );
-        reconciler.appoint().await?;
+        reconciler.ensure_scheduled().await?;
         Ok(reconciler)
     }
 
@@ -300,7 +305,7 @@ impl BuildContext<'_> {
             taxpayers: Arc::clone(&self.taxpayers),
             client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
             tokens: TokenCache::default(),
-            schedule: Schedule::new(
+            schedule: RetrySchedule::new(
                 webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect(),
             ),
             circuit: CircuitPolicy {
@@ -361,18 +366,18 @@ pub(super) fn reconciliations(
     settings: &Settings,
     store: &Store,
     clock: &SharedClock,
-) -> Arc<Reconciliations> {
-    Arc::new(Reconciliations::new(store.clone(), clock.clone(), settings.authority.utc_offset))
+) -> Arc<ReconciliationHandle> {
+    Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
 /// The schedule of reconciliations; its owner is a new name.
-pub(super) fn reconciler_schedule(settings: &Settings) -> ReconcilerSchedule {
-    let rhythm = match settings.reconcile.every_s {
-        0 => Rhythm::OnDemand,
-        every_s => Rhythm::Every(Duration::from_secs(every_s)),
+pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
+    let mode = match settings.reconcile.every_s {
+        0 => ReconciliationMode::OnDemand,
+        every_s => ReconciliationMode::Periodic(Duration::from_secs(every_s)),
     };
-    ReconcilerSchedule {
-        rhythm,
+    ReconciliationSchedule {
+        mode,
         days: settings.reconcile.days,
         zone: settings.authority.utc_offset,
         owner: new_id().to_string(),

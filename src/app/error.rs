@@ -24,7 +24,7 @@ pub enum StartError {
     #[error(transparent)]
     Authority(#[from] AuthorityBuildError),
     #[error("the webhook client cannot be built")]
-    Webhooks(#[from] webhook::BuildError),
+    Webhooks(#[from] webhook::ClientBuildError),
     #[error("the file {} cannot be read", .path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error("the keys of {from} cannot be used")]

@@ -9,7 +9,9 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::actors::reconciliation::{Reconciler, Reconciliations, Rhythm, Schedule};
+use crate::actors::reconciliation::{
+    Reconciler, ReconciliationHandle, ReconciliationMode, ReconciliationSchedule,
+};
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::wake::Wakers;
@@ -89,14 +91,9 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
             &arbiters,
             AdmissionLimits::default(),
         );
-        let schedule = Schedule { rhythm: Rhythm::Guest, ..reconciler_schedule(&settings) };
-        Reconciler::new(
-            (store.clone(), clock),
-            Arc::new(taxpayers),
-            authority,
-            schedule,
-            Arc::clone(&reconciliations),
-        )
+        let schedule =
+            ReconciliationSchedule { mode: ReconciliationMode::OneShot, ..reconciler_schedule(&settings) };
+        Reconciler::new(Arc::new(taxpayers), authority, schedule, Arc::clone(&reconciliations))
     });
     let ended = run_to_end(&store, &reconciliations, reconciler.as_ref(), TaxpayerId(taxpayer), day).await;
     arbiters.stop();
@@ -107,12 +104,12 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
 
 async fn run_to_end(
     store: &Store,
-    reconciliations: &Reconciliations,
+    reconciliations: &ReconciliationHandle,
     reconciler: Option<&Reconciler>,
     taxpayer: TaxpayerId,
     day: Date,
 ) -> Result<Reconciled, StartError> {
-    let asked = reconciliations.ask(taxpayer, day, None).await.map_err(|failure| match failure {
+    let requested = reconciliations.request(taxpayer, day, None).await.map_err(|failure| match failure {
         TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
         other => other.into(),
     })?;
@@ -121,7 +118,7 @@ async fn run_to_end(
         if let Some(reconciler) = reconciler {
             reconciler.reconcile_due().await?;
         }
-        let one = reconciliations.wait(&asked, POLL_INTERVAL).await?;
+        let one = reconciliations.wait(&requested, POLL_INTERVAL).await?;
         let error = one.error.clone().unwrap_or_default();
         match one.state {
             ReconciliationState::Done => return with_findings(store, one).await,

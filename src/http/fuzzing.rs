@@ -33,7 +33,7 @@ use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
-use crate::webhook::{Attempt, Outcome, Phases};
+use crate::webhook::{AttemptOutcome, AttemptResult, PhaseTimes};
 
 /// Reads a body as every form that needs no account, and explains what is wrong with it.
 pub fn forms(text: &[u8]) {
@@ -84,8 +84,8 @@ fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
 /// Shows an endpoint's answer to a test.
 pub fn endpoint_answer(text: &[u8]) {
     let response_head = String::from_utf8_lossy(text).into_owned();
-    let (outcome, phases) = (Outcome::Delivered, Phases::default());
-    let attempt = Attempt {
+    let (outcome, phases) = (AttemptOutcome::Delivered, PhaseTimes::default());
+    let attempt = AttemptResult {
         outcome,
         status: Some(200),
         duration: Duration::ZERO,

@@ -14,7 +14,7 @@ use crate::actors::delivery::DeliveryDeps;
 use crate::actors::inbound::Inbound;
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::door::Pipeline;
-use crate::actors::reconciliation::Reconciliations;
+use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::authority::Authority;
@@ -42,7 +42,7 @@ pub struct ApiState {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub pipeline: Arc<Pipeline>,
     pub inbound: Arc<Inbound>,
-    pub reconciliations: Arc<Reconciliations>,
+    pub reconciliations: Arc<ReconciliationHandle>,
     pub authority: Authority,
     pub catalog: SharedCatalog,
     pub clock: SharedClock,

@@ -14,7 +14,7 @@ use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::inbound::Inbound;
 use crate::actors::pipeline::backlog::Backlog;
 use crate::actors::pipeline::door::Pipeline;
-use crate::actors::reconciliation::Reconciliations;
+use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
@@ -50,7 +50,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, sqlite_store, stores};
-use crate::webhook::{AddressPolicy, GuardedClient, Schedule};
+use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
 pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
 pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
@@ -108,6 +108,10 @@ pub(crate) async fn houses() -> Vec<TestApp> {
     houses
 }
 
+fn reconciliations(store: &Store, clock: &SharedClock) -> Arc<ReconciliationHandle> {
+    Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), Offset::constant(1)))
+}
+
 async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) -> TestApp {
     let mut settings = settings();
     change(&mut settings);
@@ -136,7 +140,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
         taxpayers: Arc::clone(&taxpayers),
         client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),
         tokens: TokenCache::default(),
-        schedule: Schedule::default(),
+        schedule: RetrySchedule::default(),
         clock: clock.clone(),
         incidents: Arc::default(),
     });
@@ -154,7 +158,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
             authority.clone(),
             VerificationPolicy::Warn,
         )),
-        reconciliations: Arc::new(Reconciliations::new(store.clone(), clock.clone(), Offset::constant(1))),
+        reconciliations: reconciliations(&store, &clock),
         store,
         taxpayers,
         authority,

@@ -1,26 +1,28 @@
-//! The entry point of a fuzz target in `fuzz/`: compiled for it and for the tests, never for the service.
+//! The entry point of a fuzz target in `fuzz/`. Compiled for fuzzing and for tests only.
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{AttemptOutcome, AttemptResult};
 use super::auth::read_token;
-use super::format::judged;
+use super::format::interpret;
 use crate::domain::integration::Format;
 
-/// Reads an answer as a receiver's of each format that says anything in it, and as a token endpoint's.
+/// Reads a response as one of each format with a result in the body, and as one of a token endpoint.
 pub fn answer(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
-    let attempt =
-        |outcome| Attempt { response_head: text.clone().into_owned(), ..Attempt::unanswered(outcome) };
+    let attempt = |outcome| AttemptResult {
+        response_head: text.clone().into_owned(),
+        ..AttemptResult::unanswered(outcome)
+    };
     let empty = String::new;
     for format in [
         Format::Soap { action: empty(), namespace: empty(), method: empty() },
         Format::GraphQl { mutation: empty() },
         Format::JsonRpc { method: empty() },
     ] {
-        let answered = Attempt { status: Some(200), ..attempt(Outcome::Delivered) };
-        drop(judged(answered, (&format, "e1"), 64));
+        let answered = AttemptResult { status: Some(200), ..attempt(AttemptOutcome::Delivered) };
+        drop(interpret(answered, &format, "e1", 64));
     }
-    drop(read_token(&attempt(Outcome::Delivered)));
-    drop(read_token(&Attempt { status: Some(400), ..attempt(Outcome::Rejected(400)) }));
+    drop(read_token(&attempt(AttemptOutcome::Delivered)));
+    drop(read_token(&AttemptResult { status: Some(400), ..attempt(AttemptOutcome::Rejected(400)) }));
 }
 
 #[cfg(test)]

@@ -1,54 +1,37 @@
-//! Floor 1: outgoing webhooks.
+//! Outgoing webhooks: one signed HTTP attempt at a taxpayer's endpoint, and the rules around it.
 //!
-//! What a taxpayer's endpoint is sent is signed, and where it is sent is checked: at every connection, not
-//! only when the URL is set. Each call here is one attempt; when the next one is due is data in `schedule`.
-//! Deliberately absent: queues, persistence, and any knowledge of events.
+//! Every connection is checked against the address policy, not only the URL when it is set. A call here is one
+//! attempt; `schedule` says when the next one is due. Deliberately absent: queues, persistence and events.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | Standard Webhooks signatures, and what makes them | `signature`, `secret` |
-//! | Addresses and URLs that may be called | `address`, `destination` |
-//! | The guarded HTTP client | `client`, its name resolution in `resolver`, whose connections it keeps in `kept_hosts` |
-//! | What it may connect to | `gate`, asked by `resolver` and, for an address in the URL, by `passage` |
-//! | What came of an attempt, and when | `attempt`, `phases`, `retry_after` |
-//! | How a notification is written, how a request authenticates itself | `format`, `auth` |
-//! | When the attempts are made | `schedule` |
-//! | What a receiver is worth, and why | `grade`, `explanation` |
-//! | Why a delivery was given up, and what to do | `remedy` |
+//! | the guarded HTTP client | `http` |
+//! | Standard Webhooks signatures and their keys | `signing` |
+//! | how a notification is written for an ERP | `format` |
+//! | how a request authenticates itself | `auth` |
+//! | the result of one attempt | `attempt` |
+//! | the delays between attempts | `schedule` |
+//! | the grade of a receiver | `grading` |
+//! | why a delivery was given up, and advice for its owner | `guidance` |
 
-mod address;
 mod attempt;
 pub mod auth;
-mod client;
-mod destination;
-mod explanation;
-#[cfg(test)]
-mod forgery;
 pub mod format;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod gate;
-mod grade;
-mod kept_hosts;
-mod passage;
-mod phases;
-mod remedy;
-mod resolver;
-mod retry_after;
+mod grading;
+mod guidance;
+mod http;
 mod schedule;
-mod secret;
-mod signature;
+mod signing;
 #[cfg(test)]
 mod testing;
 
-pub use address::AddressPolicy;
-pub use attempt::{Attempt, Fault, Outcome};
-pub use client::{BuildError, GuardedClient, Post};
-pub use destination::UrlFault;
-pub use grade::{Check, Grade, Graded, Mark, graded};
-pub use phases::Phases;
-pub use remedy::Remedy;
-pub use retry_after::RetryAfter;
-pub use schedule::Schedule;
-pub use secret::{Secret, SecretFault};
-pub use signature::{Message, VerifyFault};
+pub use attempt::{AttemptOutcome, AttemptResult, TransportFault};
+pub use grading::{CheckResult, Grade, GradeCheck, GradeReport, grade_answers};
+pub use guidance::Guidance;
+pub use http::{
+    AddressPolicy, ClientBuildError, GuardedClient, PhaseTimes, PostRequest, RetryAfter, UrlFault,
+};
+pub use schedule::RetrySchedule;
+pub use signing::{SecretFault, SignedMessage, SigningSecret, VerifyFault};

@@ -1,5 +1,5 @@
-//! When the attempts at a delivery are made: a list of delays, each before its attempt. After the last
-//! attempt the delivery is a dead letter. `webhooks.retry_schedule_s`.
+//! The retry schedule (`webhooks.retry_schedule_s`): the delay before each attempt. A delivery whose last attempt
+//! fails is a dead letter.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,29 +9,29 @@ const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
 
 /// The delay before each attempt, as many as there are attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Schedule(Vec<Duration>);
+pub struct RetrySchedule(Vec<Duration>);
 
-impl Schedule {
+impl RetrySchedule {
     pub fn new(delays: Vec<Duration>) -> Self {
         Self(delays)
     }
 
-    /// An endpoint's own delays in seconds where it has some, else those of the deployment.
-    pub fn or_own<'s>(shared: &'s Self, own: Option<&[u32]>) -> Cow<'s, Self> {
-        let Some(delays) = own else { return Cow::Borrowed(shared) };
+    /// The endpoint's own delays in seconds, if it has any; otherwise those of the deployment.
+    pub fn for_endpoint<'s>(shared: &'s Self, endpoint: Option<&[u32]>) -> Cow<'s, Self> {
+        let Some(delays) = endpoint else { return Cow::Borrowed(shared) };
         let delays = delays.iter().map(|seconds| Duration::from_secs(u64::from(*seconds)));
         Cow::Owned(Self(delays.collect()))
     }
 
-    /// How many attempts a delivery has.
+    /// Attempts of a delivery.
     pub fn attempts(&self) -> usize {
         self.0.len()
     }
 
-    /// The delay before the next attempt after `attempts_made`, or None when there is none: a dead letter.
+    /// The delay before the next attempt after `attempts_made`; `None` if there is none left.
     ///
-    /// `jitter` is a random number over the whole range of u32 and lengthens the delay by up to a tenth. A
-    /// `retry_after` of up to 24 h lengthens it further where it asks for more.
+    /// `jitter` is a random number over the whole range of u32; it lengthens the delay by up to a tenth. A longer
+    /// `retry_after`, capped at 24 h, replaces the delay.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
         let extra = delay.as_nanos().saturating_mul(u128::from(jitter)) / (u128::from(u32::MAX) * 10);
@@ -41,7 +41,7 @@ impl Schedule {
     }
 }
 
-impl Default for Schedule {
+impl Default for RetrySchedule {
     /// At once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
     fn default() -> Self {
         let seconds = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
@@ -55,37 +55,37 @@ mod tests {
 
     #[test]
     fn each_entry_is_the_delay_before_an_attempt() {
-        let schedule = Schedule::new([0, 1, 2].map(Duration::from_secs).into());
+        let schedule = RetrySchedule::new([0, 1, 2].map(Duration::from_secs).into());
         let delays: Vec<_> =
             (0..5).map(|made| schedule.next(made, None, 0).map(|delay| delay.as_secs())).collect();
         assert_eq!(delays, [Some(0), Some(1), Some(2), None, None]);
         assert_eq!(schedule.attempts(), 3);
-        assert_eq!(Schedule::default().attempts(), 10);
-        assert_eq!(Schedule::new(Vec::new()).next(0, None, 0), None);
+        assert_eq!(RetrySchedule::default().attempts(), 10);
+        assert_eq!(RetrySchedule::new(Vec::new()).next(0, None, 0), None);
     }
 
     #[test]
-    fn an_endpoint_may_have_its_own() {
-        let shared = Schedule::default();
-        assert_eq!(*Schedule::or_own(&shared, None), shared);
-        let own = Schedule::or_own(&shared, Some(&[0, 60]));
+    fn an_endpoint_may_have_its_own_delays() {
+        let shared = RetrySchedule::default();
+        assert_eq!(*RetrySchedule::for_endpoint(&shared, None), shared);
+        let own = RetrySchedule::for_endpoint(&shared, Some(&[0, 60]));
         assert_eq!((own.attempts(), own.next(1, None, 0)), (2, Some(Duration::from_mins(1))));
         assert_eq!(own.next(2, None, 0), None);
     }
 
     #[test]
     fn jitter_lengthens_a_delay_by_up_to_a_tenth() {
-        let schedule = Schedule::default();
+        let schedule = RetrySchedule::default();
         let seconds = |jitter| schedule.next(2, None, jitter).unwrap().as_millis();
         assert_eq!([seconds(0), seconds(u32::MAX / 2), seconds(u32::MAX)], [300_000, 314_999, 330_000]);
         assert_eq!(schedule.next(0, None, u32::MAX), Some(Duration::ZERO));
-        let endless = Schedule::new(vec![Duration::MAX]);
+        let endless = RetrySchedule::new(vec![Duration::MAX]);
         assert_eq!(endless.next(0, None, u32::MAX), Some(Duration::MAX));
     }
 
     #[test]
     fn a_retry_after_is_honoured_up_to_a_day() {
-        let schedule = Schedule::default();
+        let schedule = RetrySchedule::default();
         let next = |made, asked| schedule.next(made, Some(Duration::from_secs(asked)), 0).unwrap().as_secs();
         assert_eq!(next(1, 60), 60);
         assert_eq!(next(3, 60), 1_800);

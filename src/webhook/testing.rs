@@ -1,4 +1,4 @@
-//! A tiny HTTP server for tests: it counts its connections, keeps what it received and answers canned bytes.
+//! An HTTP server for tests: it records its connections and requests and sends a fixed response.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,32 +7,32 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What follows the canned bytes.
+/// The server's behaviour after the response.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Then {
+pub(super) enum AfterResponse {
     Close,
-    /// Silence, longer than any test waits.
+    /// Stays silent, longer than any test waits.
     Stall,
-    /// More bytes without end.
+    /// Sends more bytes without end.
     Flood,
-    /// More of these, one at a time and again and again.
+    /// Sends these bytes one at a time, over and over.
     Drip(&'static str),
-    /// The next request over the same connection, and the same answer.
+    /// Answers the next request on the same connection the same way.
     Again,
 }
 
-/// A listening server, and the text of what came over each connection.
-pub(super) struct Endpoint {
+/// A listening server and the first request of each connection.
+pub(super) struct TestReceiver {
     pub(super) address: SocketAddr,
     connections: Arc<Mutex<Vec<String>>>,
 }
 
-impl Endpoint {
-    pub(super) async fn start(answer: &str, then: Then) -> Self {
+impl TestReceiver {
+    pub(super) async fn start(answer: &str, then: AfterResponse) -> Self {
         Self::at("127.0.0.1:0".parse().unwrap(), answer, then).await
     }
 
-    pub(super) async fn at(address: SocketAddr, answer: &str, then: Then) -> Self {
+    pub(super) async fn at(address: SocketAddr, answer: &str, then: AfterResponse) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(Mutex::new(Vec::new()));
@@ -52,14 +52,14 @@ impl Endpoint {
         let length = body.len();
         let head =
             format!("HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}");
-        Self::start(&format!("{head}\r\n{body}"), Then::Close).await
+        Self::start(&format!("{head}\r\n{body}"), AfterResponse::Close).await
     }
 
     pub(super) fn connections(&self) -> Vec<String> {
         self.connections.lock().unwrap().clone()
     }
 
-    /// How often it was connected to.
+    /// The number of connections.
     pub(super) fn calls(&self) -> usize {
         self.connections.lock().unwrap().len()
     }
@@ -69,7 +69,12 @@ impl Endpoint {
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: String, then: Then, log: (Arc<Mutex<Vec<String>>>, usize)) {
+async fn serve(
+    mut stream: TcpStream,
+    answer: String,
+    then: AfterResponse,
+    log: (Arc<Mutex<Vec<String>>>, usize),
+) {
     let mut buffer = [0; 4_096];
     let read = stream.read(&mut buffer).await.unwrap_or_default();
     log.0.lock().unwrap()[log.1] = String::from_utf8_lossy(&buffer[..read]).into_owned();
@@ -77,10 +82,10 @@ async fn serve(mut stream: TcpStream, answer: String, then: Then, log: (Arc<Mute
         return;
     }
     match then {
-        Then::Close => {}
-        Then::Stall => std::future::pending().await,
-        Then::Flood => while stream.write_all(&[b'x'; 16_384]).await.is_ok() {},
-        Then::Drip(drops) => {
+        AfterResponse::Close => {}
+        AfterResponse::Stall => std::future::pending().await,
+        AfterResponse::Flood => while stream.write_all(&[b'x'; 16_384]).await.is_ok() {},
+        AfterResponse::Drip(drops) => {
             for drop in drops.bytes().cycle() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 if stream.write_all(&[drop]).await.is_err() {
@@ -88,7 +93,7 @@ async fn serve(mut stream: TcpStream, answer: String, then: Then, log: (Arc<Mute
                 }
             }
         }
-        Then::Again => {
+        AfterResponse::Again => {
             while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {
                 if stream.write_all(answer.as_bytes()).await.is_err() {
                     return;

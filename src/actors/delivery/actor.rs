@@ -1,4 +1,5 @@
-//! The actor of an endpoint: a shell around the courier. The pool is the number of endpoints served at once.
+//! The actor of an endpoint, a thin shell around `EndpointWorker`, and the dispatcher that feeds the pool. The pool size
+//! is the number of endpoints served concurrently.
 
 use std::sync::Arc;
 
@@ -9,18 +10,18 @@ use crate::actors::delivery::endpoint_worker::{DeliveryDeps, DeliveryError, Endp
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
     Worker, batch_actor,
 };
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
-/// Delivers what is due to the endpoint of a lane.
+/// Delivers the due events of the endpoint of a lane.
 #[derive(Debug)]
 pub struct Deliver(pub Lease);
 
-/// The actors of endpoints with work, by the key of their lane.
+/// The actors of endpoints with work, by lane key.
 pub type WebhookActors = Registry<String, Deliver, Handled>;
 
 struct WebhookActor {
@@ -35,7 +36,7 @@ impl Worker for WebhookActor {
         "deliver"
     }
 
-    async fn work(mut self, batch: Batch<Deliver>) -> (Self, Vec<(CommandId, Handled)>) {
+    async fn work(mut self, batch: CommandBatch<Deliver>) -> (Self, Vec<(CommandId, Handled)>) {
         let mut replies = Vec::new();
         for task in batch.tasks() {
             replies.push((task.id, self.deliver(&task.0).await));
@@ -45,23 +46,23 @@ impl Worker for WebhookActor {
 }
 
 impl WebhookActor {
-    /// Whoever stops has nothing under way: what was is delivered again.
+    /// Runs one round. After an error the attempts in flight are dropped and their events delivered again.
     async fn deliver(&mut self, lease: &Lease) -> Handled {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Handled::Unfinished };
-        let stop = match self.worker.deliver(lease, taxpayer).await {
+        let error = match self.worker.deliver(lease, taxpayer).await {
             Ok(handled) => return handled,
-            Err(stop) => stop,
+            Err(error) => error,
         };
         self.worker.abandon();
-        if matches!(stop, DeliveryError::Store(StoreError::Stale)) {
+        if matches!(error, DeliveryError::Store(StoreError::Stale)) {
             return Handled::Released;
         }
-        tracing::warn!(%taxpayer, error = %stop, "deliveries stopped; they will go on later");
+        tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
         Handled::Unfinished
     }
 }
 
-/// Makes the registry of the pool's actors and the dispatcher that feeds it.
+/// Creates the registry of the pool's actors and its dispatcher.
 pub fn dispatcher(
     deps: Arc<DeliveryDeps>,
     duty: Duty,

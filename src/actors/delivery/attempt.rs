@@ -1,5 +1,5 @@
-//! One attempt at an endpoint: a notification in the receiver's format, signed as it is sent, authenticated as the
-//! receiver wants it. However many calls that takes, they end within the time of one.
+//! One attempt at an endpoint: the notification in the receiver's format, signed, and authenticated. It may need several
+//! calls, which share the timeout of one attempt.
 
 use std::future::Future;
 use std::time::Instant;
@@ -8,55 +8,95 @@ use jiff::Timestamp;
 use rand::RngExt;
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
-use crate::actors::delivery::target::DeliveryTarget;
 use crate::actors::delivery::token_cache::TokenRequest;
+use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::clock;
-use crate::webhook::auth::{AuthFault, Credentials, Fresh, Login};
-use crate::webhook::format::{Letter, judged};
-use crate::webhook::{Attempt, Fault, GuardedClient, Message, Outcome, Post};
+use crate::store::webhooks;
+use crate::webhook::auth::{AuthFault, Credentials, Freshness, NtlmLogin};
+use crate::webhook::format::{FormattedRequest, interpret};
+use crate::webhook::{
+    AttemptOutcome, AttemptResult, GuardedClient, PostRequest, SecretFault, SignedMessage, SigningSecret,
+    TransportFault,
+};
 
 const UNAUTHORIZED: u16 = 401;
 
+/// The target of an attempt: an endpoint, its signing secrets and its integration.
+#[derive(Debug)]
+pub(super) struct DeliveryTarget {
+    pub(super) endpoint: Endpoint,
+    pub(super) secrets: Vec<SigningSecret>,
+    pub(super) integration: Integration,
+    /// True while a replay is open.
+    pub(super) is_replaying: bool,
+}
+
+impl TryFrom<webhooks::LoadedEndpoint> for DeliveryTarget {
+    type Error = SecretFault;
+
+    fn try_from(found: webhooks::LoadedEndpoint) -> Result<Self, SecretFault> {
+        let secrets =
+            found.secrets.iter().map(|text| SigningSecret::parse(text)).collect::<Result<_, _>>()?;
+        let webhooks::LoadedEndpoint { endpoint, integration, is_replaying, .. } = found;
+        Ok(Self { endpoint, secrets, integration, is_replaying })
+    }
+}
+
+/// An event to send to a target.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing<'a> {
+    pub(super) to: &'a DeliveryTarget,
+    pub(super) event: &'a Event,
+    /// The signed time of sending.
+    pub(super) at: Timestamp,
+    /// Bytes of the response body to keep.
+    pub(super) keep: usize,
+}
+
 impl DeliveryDeps {
-    /// Makes one attempt to deliver an event, and keeps so many bytes of the answer.
+    /// Makes one attempt to deliver an event. Keeps up to `keep` bytes of the response.
     pub(super) async fn attempt(
         &self,
         to: &DeliveryTarget,
         event: &Event,
         at: Timestamp,
         keep: usize,
-    ) -> Attempt {
-        self.send(to, event, (at, keep), |message| message.headers(&to.secrets)).await
+    ) -> AttemptResult {
+        self.send(Outgoing { to, event, at, keep }, |message| message.headers(&to.secrets)).await
     }
 
-    /// Makes one attempt with the headers that `sign` gives to what is sent.
+    /// Makes one attempt with the signature headers that `sign` returns.
     pub(super) async fn send(
         &self,
-        to: &DeliveryTarget,
-        event: &Event,
-        (at, keep): (Timestamp, usize),
-        sign: impl FnOnce(&Message<'_>) -> Vec<(&'static str, String)>,
-    ) -> Attempt {
+        outgoing: Outgoing<'_>,
+        sign: impl FnOnce(&SignedMessage<'_>) -> Vec<(&'static str, String)>,
+    ) -> AttemptResult {
+        let Outgoing { to, event, at, keep } = outgoing;
         let (notification, id) = (event.notification(), event.id.to_string());
         let format = &to.integration.format;
-        let letter = Letter::written(format, &id, &notification);
-        let body = letter.body.as_bytes();
-        let mut headers = sign(&Message { id: &id, timestamp: at.as_second(), body });
-        headers.extend(letter.headers);
-        let post = Post { url: &to.endpoint.url, headers: &headers, body, keep: Letter::keep(format, keep) };
-        judged(self.authenticated(to, post).await, (format, &id), keep)
+        let request = FormattedRequest::new(format, &id, &notification);
+        let body = request.body.as_bytes();
+        let mut headers = sign(&SignedMessage { id: &id, timestamp: at.as_second(), body });
+        headers.extend(request.headers);
+        let post = PostRequest {
+            url: &to.endpoint.url,
+            headers: &headers,
+            body,
+            keep: FormattedRequest::body_bytes_to_keep(format, keep),
+        };
+        interpret(self.authenticated(to, post).await, format, &id, keep)
     }
 
-    /// Credentials go to the origin they were set for. A request to another one is not sent: without them it would tell
-    /// a stranger of the event, and look to the owner like a fault of the ERP.
-    async fn authenticated(&self, to: &DeliveryTarget, post: Post<'_>) -> Attempt {
+    /// Sends credentials only to the origin that they were set for. A request to another origin is not sent at all:
+    /// without credentials it would disclose the event to a stranger and look like a fault of the ERP.
+    async fn authenticated(&self, to: &DeliveryTarget, post: PostRequest<'_>) -> AttemptResult {
         if !to.integration.may_authenticate_at(post.url) {
-            return Attempt::unauthenticated(AuthFault::OtherOrigin);
+            return AttemptResult::unauthenticated(AuthFault::OtherOrigin);
         }
-        let Ok(client) = self.client.reaching(&to.integration.allowed_networks) else {
-            return Attempt::unanswered(Outcome::Unreachable(Fault::Tls));
+        let Ok(client) = self.client.for_networks(&to.integration.allowed_networks) else {
+            return AttemptResult::unanswered(AttemptOutcome::Unreachable(TransportFault::Tls));
         };
         match &to.integration.auth {
             Auth::None => client.post(post).await,
@@ -67,21 +107,26 @@ impl DeliveryDeps {
                 post_with(&client, Credentials::key(header, value.expose()), post).await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
-                self.in_time(self.with_token(&client, to, post)).await
+                self.with_timeout(self.with_token(&client, to, post)).await
             }
             Auth::Ntlm { username, password, domain } => {
-                let login = Login { username, password, domain: domain.as_deref().unwrap_or_default() };
-                let fresh = Fresh { nonce: clock::chance().random(), now: self.clock.now() };
-                self.in_time(self.tokens.handshakes.post(&client, post, login, fresh)).await
+                let login = NtlmLogin { username, password, domain: domain.as_deref().unwrap_or_default() };
+                let freshness = Freshness { nonce: clock::chance().random(), now: self.clock.now() };
+                self.with_timeout(self.tokens.ntlm.post(&client, post, login, freshness)).await
             }
         }
     }
 
-    /// A token that the endpoint refuses is replaced, and the attempt made once more.
-    async fn with_token(&self, client: &GuardedClient, to: &DeliveryTarget, post: Post<'_>) -> Attempt {
+    /// Makes an attempt with an access token. If the endpoint refuses the token, makes one more with a new one.
+    async fn with_token(
+        &self,
+        client: &GuardedClient,
+        to: &DeliveryTarget,
+        post: PostRequest<'_>,
+    ) -> AttemptResult {
         let token = match self.token_for(to, None).await {
             Ok(token) => token,
-            Err(fault) => return Attempt::unauthenticated(fault),
+            Err(fault) => return AttemptResult::unauthenticated(fault),
         };
         let attempt = post_with(client, Credentials::bearer(token.expose()), post).await;
         if attempt.status != Some(UNAUTHORIZED) {
@@ -89,7 +134,7 @@ impl DeliveryDeps {
         }
         match self.token_for(to, Some(token)).await {
             Ok(fresh) => post_with(client, Credentials::bearer(fresh.expose()), post).await,
-            Err(fault) => Attempt::unauthenticated(fault),
+            Err(fault) => AttemptResult::unauthenticated(fault),
         }
     }
 
@@ -104,21 +149,21 @@ impl DeliveryDeps {
         self.token(to.endpoint.taxpayer_id, wanted).await
     }
 
-    async fn in_time(&self, attempt: impl Future<Output = Attempt>) -> Attempt {
+    async fn with_timeout(&self, attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
         let started = Instant::now();
         let made = tokio::time::timeout(self.client.timeout(), attempt).await;
-        let made = made.unwrap_or_else(|_| Attempt::unanswered(Outcome::TimedOut));
-        Attempt { duration: started.elapsed(), ..made }
+        let made = made.unwrap_or_else(|_| AttemptResult::unanswered(AttemptOutcome::TimedOut));
+        AttemptResult { duration: started.elapsed(), ..made }
     }
 }
 
 async fn post_with(
     client: &GuardedClient,
     credentials: Result<Credentials, AuthFault>,
-    post: Post<'_>,
-) -> Attempt {
+    post: PostRequest<'_>,
+) -> AttemptResult {
     match credentials {
-        Ok(credentials) => client.post_as(post, &credentials).await,
-        Err(fault) => Attempt::unauthenticated(fault),
+        Ok(credentials) => client.post_with(post, &credentials).await,
+        Err(fault) => AttemptResult::unauthenticated(fault),
     }
 }

@@ -1,26 +1,26 @@
-//! Work for all endpoints in one go, which must not fail for all because of what only one of them brings.
+//! Batched work for many endpoints, in which the fault of one item does not fail the others.
 
-use crate::actors::supervision::{AdmissionLimits, Batch, CommandId};
+use crate::actors::supervision::{AdmissionLimits, CommandBatch, CommandId};
 use crate::store::db::error::StoreError;
 
-/// Works for several at once.
+/// Work on several items at once.
 pub(super) trait BatchWork {
     type Item;
     type Output;
 
-    /// An answer for each, in their order.
+    /// Returns one result for each item, in order.
     async fn run(&self, all: &[&Self::Item]) -> Result<Vec<Result<Self::Output, StoreError>>, StoreError>;
 }
 
-/// As many wait as there are endpoints at work: who is at work is limited before.
+/// High limits, because the number of active endpoints is limited elsewhere.
 pub(super) fn limits() -> AdmissionLimits {
     AdmissionLimits { per_key_max: 16_384, process_max: 16_384, ..AdmissionLimits::default() }
 }
 
-/// Answers a batch, of which each is tried alone where it fails because of one of them.
+/// Runs a batch. If one item fails it, runs each item alone.
 pub(super) async fn run_batch<W: BatchWork>(
     worker: &W,
-    batch: &Batch<W::Item>,
+    batch: &CommandBatch<W::Item>,
 ) -> Vec<(CommandId, Result<W::Output, StoreError>)> {
     let all: Vec<&W::Item> = batch.tasks().iter().map(|task| &**task).collect();
     batch.tasks().iter().map(|task| task.id).zip(answers(worker, &all).await).collect()
@@ -36,7 +36,7 @@ async fn answers<W: BatchWork>(worker: &W, all: &[&W::Item]) -> Vec<Result<W::Ou
             }
             answers
         }
-        // A database that is not there is not there for each of them either.
+        // Any other error would fail each item, too.
         Err(error) => all.iter().map(|_| Err(error.clone())).collect(),
     }
 }
@@ -49,7 +49,7 @@ async fn alone<W: BatchWork>(worker: &W, one: &W::Item) -> Result<W::Output, Sto
 mod tests {
     use super::*;
 
-    /// Fails for all where one of them is negative.
+    /// Fails the whole batch if one number is negative.
     struct Halves;
 
     impl BatchWork for Halves {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_damaged_one_fails_alone() {
+    async fn a_corrupt_item_fails_alone() {
         let found: Vec<_> = answers(&Halves, &[&4, &-1, &6]).await.into_iter().map(Result::ok).collect();
         assert_eq!(found, [Some(2), None, Some(3)]);
         assert!(answers(&Halves, &[&-1]).await.remove(0).is_err());

@@ -1,6 +1,6 @@
-//! Deliveries that were under way when a process ended. An endpoint has many at once, so the first end is counted for
-//! each that may have been: from then on it goes alone, written down before it begins. If the process ends again, it was
-//! the one, and is put aside as a dead letter.
+//! Finds deliveries that crash the process. An endpoint has many in flight, so the first crash is counted for each that
+//! may have been. From then on each is delivered in isolation and recorded before its attempt. If the process crashes
+//! again, the recorded delivery becomes a dead letter.
 
 use uuid::Uuid;
 
@@ -14,20 +14,20 @@ use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries;
 
-/// Deliveries that were held when the process ended have been due for longest, but for those that an ended one of
-/// their IRN had kept waiting: so many times as many are counted.
+/// The deliveries in flight at a crash were the longest due, except those that waited for an earlier one of their IRN.
+/// So this multiple of the longest due deliveries is counted.
 const MARGIN: usize = 2;
 
 impl DeliveryDeps {
-    /// Counts the end of a process for the deliveries of an endpoint. One whose crash could not be counted waits for
-    /// the end of its lease: nothing must be delivered uncounted.
+    /// Counts a crash for the deliveries of an endpoint. If that fails, the lane waits for the end of its lease, because
+    /// nothing may be delivered uncounted.
     pub(super) async fn count_crash(&self, crashed: &LeasedLane) -> Handled {
         match self.counted(crashed).await {
             Ok(()) => Handled::More,
             Err(StoreError::Stale) => Handled::Released,
             Err(error) => {
                 let lane = &crashed.lease.key;
-                tracing::warn!(lane, %error, "failed to count the end of a process; will retry");
+                tracing::warn!(lane, %error, "failed to count a crash; will retry");
                 Handled::Released
             }
         }
@@ -44,13 +44,13 @@ impl DeliveryDeps {
         abandoned::reset_crashes(&tx, lease).await?;
         tx.commit().await?;
         if let Some((delivery, kind)) = dead {
-            let why = (DeathCause::Quarantined, "the process ended twice while it was under way");
+            let why = (DeathCause::Quarantined, "the process crashed twice during its attempt");
             self.incidents.dead_letter(&delivery, kind, why);
         }
         Ok(())
     }
 
-    /// Writes down which delivery an endpoint is worked on alone.
+    /// Records the isolated delivery of an endpoint.
     pub(super) async fn record_isolated(&self, lease: &Lease, delivery: Uuid) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         abandoned::set_working_on(&tx, lease, Some(&delivery.to_string())).await?;

@@ -1,5 +1,5 @@
-//! Finds whom to deliver to and what is next, for all endpoints together: who asks while one query is under way is in
-//! the next.
+//! Loads endpoints and their due deliveries for all workers in shared queries: requests that arrive during a query are
+//! the next batch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::actors::delivery::batching::{self, BatchWork};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_held;
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
     Worker, batch_actor,
 };
 use crate::domain::events::delivery::Delivery;
@@ -20,21 +20,21 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
 
-/// Endpoints in one query at most.
+/// Endpoints in one query, at most.
 const BATCH_MAX: usize = 128;
 
-/// What there is to do for an endpoint.
+/// An endpoint and its due deliveries.
 pub(super) struct DueWork {
     pub(super) recipient: webhooks::LoadedEndpoint,
-    /// The longest due first; those that are held are among them.
+    /// The longest due first, including those in flight.
     pub(super) next: VecDeque<(Delivery, Event)>,
-    /// As of when.
+    /// The time of the query.
     pub(super) at: Timestamp,
 }
 
 type LoadResult = Result<Option<DueWork>, StoreError>;
 
-/// The one actor that reads for all endpoints.
+/// The single actor that reads for all endpoints.
 pub(super) struct DueDeliveryReader(Registry<&'static str, TaxpayerId, LoadResult>);
 
 impl DueDeliveryReader {
@@ -48,7 +48,7 @@ impl DueDeliveryReader {
         }))
     }
 
-    /// What there is to do for the endpoint of a taxpayer, if it has one.
+    /// Loads the due deliveries of a taxpayer's endpoint, if it has one.
     pub(super) async fn load(&self, taxpayer: TaxpayerId) -> LoadResult {
         self.0.send(&"due-delivery-reader", taxpayer).await.unwrap_or(Err(StoreError::Unsettled))
     }
@@ -64,7 +64,7 @@ impl Worker for DueReaderWorker {
         "load"
     }
 
-    async fn work(self, batch: Batch<TaxpayerId>) -> (Self, Vec<(CommandId, LoadResult)>) {
+    async fn work(self, batch: CommandBatch<TaxpayerId>) -> (Self, Vec<(CommandId, LoadResult)>) {
         let answers = batching::run_batch(&self, &batch).await;
         (self, answers)
     }

@@ -1,8 +1,7 @@
-//! Delivers what is due to one endpoint: the first pending event of each IRN, several IRNs at once. A round asks what
-//! is next (`scout`), begins what there is room for, waits until something has ended or has come, and reports what has
-//! ended (`recorder`); a process that dies in between delivers again. While the endpoint is well, it goes on beginning
-//! what is next beside a report that is being written. Where there is room beside what is due, a replay queues its next
-//! part (`replay`).
+//! Delivers the due events of one endpoint: the first pending event of each IRN, several IRNs concurrently. A round loads
+//! due deliveries, starts attempts for the free slots, waits for a finished attempt or new work, and writes the
+//! outcomes. If the process dies in between, the events are delivered again. While the endpoint is healthy, new attempts
+//! start during the write. Free slots are used for the next part of a replay.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -14,10 +13,10 @@ use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
 use tokio::time::sleep;
 
+use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::due_reader::{DueDeliveryReader, DueWork};
 use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_held};
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
-use crate::actors::delivery::target::DeliveryTarget;
 use crate::actors::delivery::token_cache::TokenCache;
 use crate::actors::dispatch::Handled;
 use crate::actors::incidents::Incidents;
@@ -32,88 +31,86 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;
-use crate::webhook::{self, GuardedClient, Post, Schedule};
+use crate::webhook::{self, GuardedClient, PostRequest, RetrySchedule};
 
-/// How long to wait before looking for what has become due while attempts are under way; it doubles with each look
-/// in vain, since many endpoints may be slow at once.
-const LOOK_FIRST: Duration = Duration::from_secs(1);
-const LOOK_LAST: Duration = Duration::from_secs(8);
+/// Interval of loading due deliveries while attempts are in flight. It doubles up to the maximum, because many endpoints
+/// may be slow at once.
+const POLL_INITIAL: Duration = Duration::from_secs(1);
+const POLL_MAX: Duration = Duration::from_secs(8);
 
-/// How long an attempt that has ended waits for others that are under way: a report is a commit, and what ends at about
-/// the same time goes into one.
-const GATHER: Duration = Duration::from_millis(2);
+/// How long a finished attempt waits for others, so that attempts that end together share one commit.
+const GATHER_WINDOW: Duration = Duration::from_millis(2);
 
-/// How long what a look has found may be begun: meanwhile the endpoint may be changed, or a delivery given up.
-const FRESH: Duration = Duration::from_millis(100);
+/// How long loaded deliveries may be started. After that the endpoint may have changed or a delivery been given up.
+const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 
-/// A replay has its turn where there is room beside what is due, and in every so many rounds though there is none.
-const REPLAY_EVERY: u32 = 8;
+/// A replay advances in free slots, and in every eighth round even without one.
+const REPLAY_EVERY_ROUNDS: u32 = 8;
 
-/// What delivering takes.
+/// The dependencies of deliveries.
 pub struct DeliveryDeps {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub client: GuardedClient,
-    /// The access tokens of endpoints, and the connections of sign-ins.
     pub tokens: TokenCache,
-    pub schedule: Schedule,
+    pub schedule: RetrySchedule,
     pub circuit: CircuitPolicy,
-    /// Deliveries to one endpoint at once.
+    /// Concurrent deliveries to one endpoint.
     pub max_concurrent: usize,
     pub wakeups: Waiters<TaxpayerId>,
-    /// Whether the process ends: what is under way ends, and nothing else begins.
+    /// True during shutdown: attempts in flight end, and no new one starts.
     pub is_closing: AtomicBool,
     pub clock: SharedClock,
     pub incidents: Arc<Incidents>,
 }
 
 impl DeliveryDeps {
-    /// Begins no more deliveries.
+    /// Starts no more deliveries.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
     }
 }
 
-/// Why deliveries stopped. The lane is given back and they go on later.
+/// Why deliveries stopped. The lane is released, and they continue later.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Books(#[from] TaxpayerError),
+    Taxpayer(#[from] TaxpayerError),
     #[error("the signing secret cannot be used: {0}")]
     Secret(#[from] webhook::SecretFault),
     #[error("an attempt panicked")]
     Panic,
 }
 
-/// What a look has found, and what of it has not begun.
+/// Loaded deliveries that have not started yet, and the endpoint's state.
 struct LoadedWork {
     to: Arc<DeliveryTarget>,
     failing: Option<FailureStreak>,
-    passage: CircuitState,
-    /// Deliveries that may be under way.
-    places: usize,
+    circuit_state: CircuitState,
+    /// Allowed concurrent attempts.
+    slots: usize,
     next: VecDeque<(Delivery, Event)>,
-    /// Whether nothing else is due.
-    is_all: bool,
-    since: Instant,
+    /// True if no other delivery is due.
+    has_all_due: bool,
+    loaded_at: Instant,
 }
 
 impl LoadedWork {
-    fn is_over(&self) -> bool {
-        self.next.is_empty() || self.since.elapsed() > FRESH
+    fn is_used_up(&self) -> bool {
+        self.next.is_empty() || self.loaded_at.elapsed() > LOADED_WORK_MAX_AGE
     }
 }
 
-/// Who serves one endpoint.
+/// Delivers to one endpoint.
 pub(super) struct EndpointWorker {
     deps: Arc<DeliveryDeps>,
     due_reader: Arc<DueDeliveryReader>,
     outcome_writer: Arc<OutcomeWriter>,
     in_flight: InFlight,
-    look_in: Duration,
-    /// Rounds with a replay under way.
+    poll_after: Duration,
+    /// Rounds during which a replay was open.
     rounds: u32,
 }
 
@@ -128,58 +125,58 @@ impl EndpointWorker {
             due_reader,
             outcome_writer,
             in_flight: InFlight::default(),
-            look_in: LOOK_FIRST,
+            poll_after: POLL_INITIAL,
             rounds: 0,
         }
     }
 
-    /// Forgets what is under way: it is delivered again.
+    /// Drops all attempts in flight. Their events are delivered again.
     pub(super) fn abandon(&mut self) {
         self.in_flight = InFlight::default();
     }
 
-    /// One round. The lane is released when nothing is due; a round with attempts under way is never the last.
+    /// Runs one round. Releases the lane if nothing is due and no attempt is in flight.
     pub(super) async fn deliver(
         &mut self,
         lease: &Lease,
         taxpayer: TaxpayerId,
     ) -> Result<Handled, DeliveryError> {
-        self.in_flight.under(lease.epoch);
-        self.in_flight.settle()?;
+        self.in_flight.use_lease(lease.epoch);
+        self.in_flight.collect_finished()?;
         if self.is_closing() && self.in_flight.is_empty() {
             return Ok(Handled::Unfinished);
         }
-        let place = self.deps.wakeups.join(taxpayer);
-        // From before anything is looked at, so that no new work goes unseen.
-        let mut more = pin!(place.changed().fuse());
+        let wakeup = self.deps.wakeups.join(taxpayer);
+        // Subscribed before the load, so that no new work is missed.
+        let mut new_work = pin!(wakeup.changed().fuse());
         let found = match self.due_reader.load(taxpayer).await {
-            // What is under way goes on: it would be sent again, and the lane is still ours.
+            // Attempts in flight continue: the lease is still held, and dropping them would send them again.
             Err(StoreError::Unavailable(error)) if !self.in_flight.is_empty() && !self.is_closing() => {
-                tracing::warn!(%taxpayer, %error, "what is next could not be read; it is read again");
-                sleep(LOOK_FIRST).await;
+                tracing::warn!(%taxpayer, %error, "failed to load due deliveries; will retry");
+                sleep(POLL_INITIAL).await;
                 return Ok(Handled::More);
             }
             found => found?,
         };
         let Some(found) = found else {
-            return self.write(OutcomeReport::nothing(lease, taxpayer)).await;
+            return self.write(OutcomeReport::without_endpoint(lease, taxpayer)).await;
         };
-        let mut visit = self.visit(lease, found).await?;
+        let mut work = self.prepare(lease, found).await?;
         loop {
-            self.begin(lease, &mut visit).await?;
-            self.wait(more.as_mut()).await?;
+            self.start_attempts(lease, &mut work).await?;
+            self.wait(new_work.as_mut()).await?;
             let handled = if self.in_flight.is_writing() {
                 Handled::More
             } else {
-                self.report(lease, &mut visit).await?
+                self.report(lease, &mut work).await?
             };
             if self.is_closing() {
-                // What is under way is heard out in this round: after it there may be no other.
-                visit.next.clear();
+                // Waits for the attempts in flight in this round, because there may be no other one.
+                work.next.clear();
                 if self.in_flight.is_empty() || handled != Handled::More {
                     return Ok(handled);
                 }
-            } else if more.is_terminated() || visit.is_over() || !self.in_flight.is_writing() {
+            } else if new_work.is_terminated() || work.is_used_up() || !self.in_flight.is_writing() {
                 return Ok(handled);
             }
         }
@@ -189,71 +186,79 @@ impl EndpointWorker {
         self.deps.is_closing.load(Ordering::SeqCst)
     }
 
-    /// What was found, without what is held already.
-    async fn visit(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
+    /// Prepares loaded deliveries: applies the circuit state and removes deliveries in flight.
+    async fn prepare(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
         let DueWork { mut recipient, next, at } = found;
         let failing = recipient.failing.take();
-        let passage = failing.as_ref().map_or(CircuitState::Closed, |failing| failing.circuit_state(at));
+        let circuit_state =
+            failing.as_ref().map_or(CircuitState::Closed, |failing| failing.circuit_state(at));
         let to = Arc::new(DeliveryTarget::try_from(recipient)?);
-        let places = match passage {
+        let slots = match circuit_state {
             _ if !to.endpoint.is_active || self.is_closing() => 0,
             CircuitState::Closed => self.deps.max_concurrent,
             CircuitState::Probe => 1,
             CircuitState::Parked(_) => 0,
         };
-        let mut visit =
-            LoadedWork { to, failing, passage, places, next, is_all: true, since: Instant::now() };
-        if places == 0 {
-            visit.next.clear();
-            return Ok(visit);
+        let mut work = LoadedWork {
+            to,
+            failing,
+            circuit_state,
+            slots,
+            next,
+            has_all_due: true,
+            loaded_at: Instant::now(),
+        };
+        if slots == 0 {
+            work.next.clear();
+            return Ok(work);
         }
-        visit.is_all = visit.next.len() < max_held(self.deps.max_concurrent);
-        visit.next.retain(|(delivery, _)| !self.in_flight.holds(delivery));
-        if visit.to.is_replaying {
-            self.replay(lease, &mut visit).await?;
+        work.has_all_due = work.next.len() < max_held(self.deps.max_concurrent);
+        work.next.retain(|(delivery, _)| !self.in_flight.holds(delivery));
+        if work.to.is_replaying {
+            self.replay(lease, &mut work).await?;
         }
-        Ok(visit)
+        Ok(work)
     }
 
-    /// Keeps what is next in the order of the replays, and queues their next part where there is room for it. A replay
-    /// waits until what came of its events' attempts is on the disk.
-    async fn replay(&mut self, lease: &Lease, visit: &mut LoadedWork) -> Result<(), DeliveryError> {
-        let (deps, room) = (Arc::clone(&self.deps), self.in_flight.room(visit.places));
-        visit.is_all = false;
-        visit.next.truncate(room);
-        if room == 0 || self.in_flight.is_writing() {
-            visit.next.clear();
+    /// Orders the deliveries with the open replays, and queues the next part of one if slots are free. A replay waits
+    /// until the outcomes of its events' attempts are written.
+    async fn replay(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+        let (deps, free_slots) = (Arc::clone(&self.deps), self.in_flight.free_slots(work.slots));
+        work.has_all_due = false;
+        work.next.truncate(free_slots);
+        if free_slots == 0 || self.in_flight.is_writing() {
+            work.next.clear();
             return Ok(());
         }
-        let mut replays = replays::open_owned_by(deps.store.reader(), visit.to.endpoint.taxpayer_id).await?;
-        let next = std::mem::take(&mut visit.next);
-        visit.next = deps.keep_order(next.into(), &replays).await?.into();
+        let mut replays = replays::open_owned_by(deps.store.reader(), work.to.endpoint.taxpayer_id).await?;
+        let next = std::mem::take(&mut work.next);
+        work.next = deps.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
-        if visit.next.len() < room || self.rounds.is_multiple_of(REPLAY_EVERY) {
+        if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
             replays.retain(|replay| !self.in_flight.holds_ahead_of(replay));
-            deps.queue_next_part(lease, &visit.to.endpoint, replays).await?;
+            deps.queue_next_part(lease, &work.to.endpoint, replays).await?;
         }
         Ok(())
     }
 
-    /// Begins of what is next what there is room for. What goes alone waits until nothing else is under way, and is
-    /// written down before it begins: it may be what ends the process.
-    async fn begin(&mut self, lease: &Lease, visit: &mut LoadedWork) -> Result<(), DeliveryError> {
-        while self.in_flight.room(visit.places) > 0 {
-            let Some((delivery, event)) = visit.next.pop_front() else { break };
+    /// Starts as many due deliveries as there are free slots. An isolated delivery waits until nothing else is in flight
+    /// and is recorded before it starts, because it may crash the process.
+    async fn start_attempts(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+        while self.in_flight.free_slots(work.slots) > 0 {
+            let Some((delivery, event)) = work.next.pop_front() else { break };
             if delivery.goes_alone() {
                 if !self.in_flight.is_empty() {
-                    visit.next.push_front((delivery, event));
+                    work.next.push_front((delivery, event));
                     break;
                 }
                 self.deps.record_isolated(lease, delivery.id).await?;
                 self.in_flight.isolate();
             }
-            self.look_in = LOOK_FIRST;
-            let (deps, to) = (Arc::clone(&self.deps), Arc::clone(&visit.to));
-            self.in_flight.begin((delivery.id, delivery.sequence), async move {
+            self.poll_after = POLL_INITIAL;
+            let (deps, to) = (Arc::clone(&self.deps), Arc::clone(&work.to));
+            self.in_flight.start(delivery.id, delivery.sequence, async move {
                 let at = deps.clock.now();
-                let attempt = deps.attempt(&to, &event, at, Post::KEPT_FOR_LOG).await;
+                let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG).await;
                 let as_of = to.endpoint.updated_at;
                 CompletedAttempt { delivery, kind: event.kind, attempt, at, as_of }
             });
@@ -261,59 +266,59 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Until something has ended or has come. What ended while a report was written waits for nothing else.
-    async fn wait(&mut self, more: impl FusedFuture<Output = ()>) -> Result<(), DeliveryError> {
+    /// Waits for a finished attempt, new work or the poll interval. Attempts that ended during a write do not wait.
+    async fn wait(&mut self, new_work: impl FusedFuture<Output = ()>) -> Result<(), DeliveryError> {
         if self.in_flight.has_completed() && !self.in_flight.is_writing() {
             return Ok(());
         }
         tokio::select! {
             biased;
-            changed = self.in_flight.change() => changed?,
-            () = more => {}
-            () = sleep(self.look_in) => self.look_in = self.look_in.saturating_mul(2).min(LOOK_LAST),
+            finished = self.in_flight.next_finished() => finished?,
+            () = new_work => {}
+            () = sleep(self.poll_after) => self.poll_after = self.poll_after.saturating_mul(2).min(POLL_MAX),
         }
-        if self.in_flight.has_completed() && self.in_flight.is_under_way() {
-            sleep(GATHER).await;
-            self.in_flight.settle()?;
+        if self.in_flight.has_completed() && self.in_flight.has_running() {
+            sleep(GATHER_WINDOW).await;
+            self.in_flight.collect_finished()?;
         }
         Ok(())
     }
 
-    /// Has written what came of the attempts, and puts an endpoint out of service that wants no more or is hopeless.
-    async fn report(&mut self, lease: &Lease, visit: &mut LoadedWork) -> Result<Handled, DeliveryError> {
-        let (completed, endpoint) = (self.in_flight.take_completed(), &visit.to.endpoint);
-        let is_all = visit.is_all && visit.next.is_empty() && !self.in_flight.is_under_way();
-        let rest = is_all.then_some(visit.passage);
+    /// Writes the outcomes of finished attempts. Disables an endpoint that answered 410 or has failed for too long.
+    async fn report(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<Handled, DeliveryError> {
+        let (completed, endpoint) = (self.in_flight.take_completed(), &work.to.endpoint);
+        let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
+        let rest = has_all_due.then_some(work.circuit_state);
         if completed.is_empty() && rest.is_none() {
             return Ok(Handled::More);
         }
-        let (deps, failing) = (Arc::clone(&self.deps), &visit.failing);
-        // What was sent before somebody changed the endpoint says nothing of how it is now.
-        let told = || completed.iter().filter(|one| one.is_of(endpoint)).map(|one| &one.attempt);
-        let is_gone = told().any(webhook::Attempt::is_gone);
-        let fares = deps.failure_streak_after(failing.clone(), told());
-        let should_disable = fares.as_ref().is_some_and(|failing| failing.should_disable(&deps.circuit));
-        let is_well = failing.is_none() && fares.is_none() && !is_gone;
+        let (deps, failing) = (Arc::clone(&self.deps), &work.failing);
+        // An attempt at an earlier version of the endpoint does not count for the current one.
+        let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
+        let is_gone = current().any(webhook::AttemptResult::is_gone);
+        let streak = deps.failure_streak_after(failing.clone(), current());
+        let should_disable = streak.as_ref().is_some_and(|failing| failing.should_disable(&deps.circuit));
+        let is_healthy = failing.is_none() && streak.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
         let was_isolated = completed.iter().any(|one| one.delivery.goes_alone());
         let report = OutcomeReport {
             lease: lease.clone(),
             taxpayer,
-            outcomes: completed.into_iter().map(|one| deps.outcome(one, endpoint)).collect(),
+            outcomes: completed.into_iter().map(|one| deps.apply_attempt(one, endpoint)).collect(),
             was_isolated,
-            is_back: fares.is_none() && failing.as_ref().is_some_and(FailureStreak::was_parked),
-            failing: (fares != *failing).then(|| (endpoint.clone(), fares.clone())),
+            has_recovered: streak.is_none() && failing.as_ref().is_some_and(FailureStreak::was_parked),
+            failing: (streak != *failing).then(|| (endpoint.clone(), streak.clone())),
             rest,
         };
-        if is_well && rest.is_none() && !visit.to.is_replaying {
+        if is_healthy && rest.is_none() && !work.to.is_replaying {
             let outcome_writer = Arc::clone(&self.outcome_writer);
             self.in_flight.write(ids, async move { outcome_writer.write(report).await });
             return Ok(Handled::More);
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
-        let parked = fares.as_ref().and_then(|now| now.newly_parked(failing.as_ref()));
+        let parked = streak.as_ref().and_then(|now| now.newly_parked(failing.as_ref()));
         if let Some(parked) = parked {
             deps.incidents.endpoint_parked(endpoint, parked);
         }
@@ -321,7 +326,7 @@ impl EndpointWorker {
             deps.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
             deps.incidents.endpoint_disabled(endpoint, reason);
         }
-        visit.failing = fares;
+        work.failing = streak;
         Ok(handled)
     }
 

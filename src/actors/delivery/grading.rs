@@ -1,47 +1,49 @@
-//! The battery of tests that grades an endpoint: right messages and wrong ones, one after the other, each a test
-//! notification that says so. As of the plain test nothing is kept: no event of the log, no delivery, no change of
-//! the endpoint. What the answers are worth is `webhook::grade`'s to say.
+//! Grades an endpoint with a series of test notifications, some valid and some not. Like the plain test it stores
+//! nothing: no event, no delivery, no change of the endpoint. `webhook::grading` grades the answers.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::actors::delivery::attempt::{DeliveryTarget, Outgoing};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
-use crate::actors::delivery::target::DeliveryTarget;
 use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::webhook::{self, Attempt, Check, Graded, Message, Post, Secret};
+use crate::webhook::{
+    self, AttemptResult, GradeCheck, GradeReport, PostRequest, SignedMessage, SigningSecret,
+};
 
-/// How long the battery may take in all.
-const LIMIT: Duration = Duration::from_mins(1);
-/// How old the event of a delayed message is.
-const DELAY: Duration = Duration::from_hours(72);
-/// How old the timestamp of an old message is: twice what the standard suggests to tolerate.
-const AGE: Duration = Duration::from_mins(10);
-/// What fills a large message.
-const LARGE_BYTES: usize = 200 * 1_024;
+/// Timeout of the whole series.
+const SERIES_TIMEOUT: Duration = Duration::from_mins(1);
+/// The age of the event of a delayed message.
+const DELAYED_EVENT_AGE: Duration = Duration::from_hours(72);
+/// The age of an old timestamp: twice the tolerance that the standard suggests.
+const OLD_TIMESTAMP_AGE: Duration = Duration::from_mins(10);
+/// Filler bytes of a large message.
+const FILLER_BYTES: usize = 200 * 1_024;
 
-/// What came of grading an endpoint.
+/// The result of grading an endpoint.
 #[derive(Debug)]
 pub enum GradingOutcome {
-    Graded(Graded),
-    /// The first message had no answer; the others were not sent.
-    Unanswered(Attempt),
+    Graded(GradeReport),
+    /// The first message got no response, so the others were not sent.
+    Unanswered(AttemptResult),
 }
 
-/// Whom it is sent to, and what every message of a battery shares.
-struct Battery {
+/// The target and the shared parts of a series of messages.
+struct TestSeries {
     to: DeliveryTarget,
     first: Event,
-    /// What the messages speak of.
+    /// The subject of all messages.
     subject: String,
+    /// The remaining time.
     left: Duration,
 }
 
-/// How a message is made wrong, if it is.
+/// The signature of a message: right, or wrong in one way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signing {
     Right,
@@ -51,41 +53,41 @@ enum Signing {
 }
 
 impl DeliveryDeps {
-    /// Sends the battery to the endpoint of a taxpayer, whether it is in service or not.
+    /// Sends the series to a taxpayer's endpoint, even a disabled one.
     pub async fn grade(&self, taxpayer: TaxpayerId) -> Result<GradingOutcome, TestDeliveryError> {
         let now = self.clock.now();
-        let to = self.tested(taxpayer, now).await?;
+        let to = self.test_target(taxpayer, now).await?;
         let subject = format!("test-{}", clock::new_id());
-        let first = test_event(&to.endpoint, (0, now), said(Check::Good, &subject));
-        let mut battery = Battery { to, first, subject, left: LIMIT };
+        let first = test_event(&to.endpoint, 0, now, check_data(GradeCheck::Good, &subject));
+        let mut series = TestSeries { to, first, subject, left: SERIES_TIMEOUT };
         let mut answers = Vec::new();
-        for check in Check::ALL.iter().copied().filter(|check| *check != Check::Speed) {
-            let answer = self.ask(&mut battery, check).await;
+        for check in GradeCheck::ALL.iter().copied().filter(|check| *check != GradeCheck::Speed) {
+            let answer = self.run_check(&mut series, check).await;
             match (check, &answer) {
-                (Check::Good, Some(attempt)) if attempt.status.is_none() => {
+                (GradeCheck::Good, Some(attempt)) if attempt.status.is_none() => {
                     return Ok(GradingOutcome::Unanswered(attempt.clone()));
                 }
                 _ => answers.push((check, answer)),
             }
         }
-        let graded = webhook::graded(&answers, self.client.timeout());
+        let graded = webhook::grade_answers(&answers, self.client.timeout());
         tracing::debug!(%taxpayer, grade = %graded.grade, score = graded.score, "graded a webhook");
         Ok(GradingOutcome::Graded(graded))
     }
 
-    /// Sends the messages of a check; the worst answer, or none where the time ended before all of them had one.
-    async fn ask(&self, battery: &mut Battery, check: Check) -> Option<Attempt> {
-        let mut worst: Option<Attempt> = None;
-        for (event, signing) in battery.messages(check, self.clock.now()) {
-            if battery.left.is_zero() {
+    /// Sends the messages of a check. Returns the worst answer, or `None` after the timeout of the series.
+    async fn run_check(&self, series: &mut TestSeries, check: GradeCheck) -> Option<AttemptResult> {
+        let mut worst: Option<AttemptResult> = None;
+        for (event, signing) in series.messages(check, self.clock.now()) {
+            if series.left.is_zero() {
                 return None;
             }
-            let sent = self.send_wrong_or_right(battery, &event, signing);
-            let Ok(attempt) = tokio::time::timeout(battery.left, sent).await else {
-                battery.left = Duration::ZERO;
+            let sent = self.send_signed(series, &event, signing);
+            let Ok(attempt) = tokio::time::timeout(series.left, sent).await else {
+                series.left = Duration::ZERO;
                 return None;
             };
-            battery.left = battery.left.saturating_sub(attempt.duration);
+            series.left = series.left.saturating_sub(attempt.duration);
             worst = Some(match worst {
                 Some(before) => worse(before, attempt),
                 None => attempt,
@@ -94,52 +96,53 @@ impl DeliveryDeps {
         worst
     }
 
-    async fn send_wrong_or_right(&self, battery: &Battery, event: &Event, signing: Signing) -> Attempt {
-        let age = if signing == Signing::Old { AGE } else { Duration::ZERO };
+    async fn send_signed(&self, series: &TestSeries, event: &Event, signing: Signing) -> AttemptResult {
+        let age = if signing == Signing::Old { OLD_TIMESTAMP_AGE } else { Duration::ZERO };
         let at = self.clock.now().saturating_sub(age).unwrap_or(Timestamp::MIN);
-        let sign = |message: &Message<'_>| {
+        let sign = |message: &SignedMessage<'_>| {
             let mut headers = match signing {
-                Signing::WithAnother => message.headers(&[Secret::generate(&mut clock::chance())]),
-                Signing::Right | Signing::Absent | Signing::Old => message.headers(&battery.to.secrets),
+                Signing::WithAnother => message.headers(&[SigningSecret::generate(&mut clock::chance())]),
+                Signing::Right | Signing::Absent | Signing::Old => message.headers(&series.to.secrets),
             };
             headers.retain(|(name, _)| signing != Signing::Absent || *name != "webhook-signature");
             headers
         };
-        self.send(&battery.to, event, (at, Post::KEPT_FOR_LOG), sign).await
+        self.send(Outgoing { to: &series.to, event, at, keep: PostRequest::KEPT_FOR_LOG }, sign).await
     }
 }
 
-impl Battery {
-    fn messages(&self, check: Check, now: Timestamp) -> Vec<(Event, Signing)> {
-        let made =
-            |sequence, moment| test_event(&self.to.endpoint, (sequence, moment), said(check, &self.subject));
+impl TestSeries {
+    fn messages(&self, check: GradeCheck, now: Timestamp) -> Vec<(Event, Signing)> {
+        let made = |sequence, moment| {
+            test_event(&self.to.endpoint, sequence, moment, check_data(check, &self.subject))
+        };
         let plain = || made(0, now);
         match check {
-            Check::Good | Check::Duplicate => vec![(self.first.clone(), Signing::Right)],
-            Check::Reordered => vec![(made(2, now), Signing::Right), (made(1, now), Signing::Right)],
-            Check::Delayed => {
-                let then = now.saturating_sub(DELAY).unwrap_or(Timestamp::MIN);
+            GradeCheck::Good | GradeCheck::Duplicate => vec![(self.first.clone(), Signing::Right)],
+            GradeCheck::Reordered => vec![(made(2, now), Signing::Right), (made(1, now), Signing::Right)],
+            GradeCheck::Delayed => {
+                let then = now.saturating_sub(DELAYED_EVENT_AGE).unwrap_or(Timestamp::MIN);
                 vec![(made(0, then), Signing::Right)]
             }
-            Check::BadSignature => vec![(plain(), Signing::WithAnother)],
-            Check::MissingSignature => vec![(plain(), Signing::Absent)],
-            Check::OldTimestamp => vec![(plain(), Signing::Old)],
-            Check::LargeBody => {
-                let mut said = said(check, &self.subject);
-                said["filler"] = Value::from("x".repeat(LARGE_BYTES));
-                vec![(test_event(&self.to.endpoint, (0, now), said), Signing::Right)]
+            GradeCheck::BadSignature => vec![(plain(), Signing::WithAnother)],
+            GradeCheck::MissingSignature => vec![(plain(), Signing::Absent)],
+            GradeCheck::OldTimestamp => vec![(plain(), Signing::Old)],
+            GradeCheck::LargeBody => {
+                let mut data = check_data(check, &self.subject);
+                data["filler"] = Value::from("x".repeat(FILLER_BYTES));
+                vec![(test_event(&self.to.endpoint, 0, now, data), Signing::Right)]
             }
-            Check::Speed => Vec::new(),
+            GradeCheck::Speed => Vec::new(),
         }
     }
 }
 
-fn said(check: Check, subject: &str) -> Value {
+fn check_data(check: GradeCheck, subject: &str) -> Value {
     json!({ "check": check, "subject": subject })
 }
 
-/// The one that was not taken; of two alike the slower.
-fn worse(one: Attempt, other: Attempt) -> Attempt {
+/// The attempt that was not delivered, otherwise the slower one.
+fn worse(one: AttemptResult, other: AttemptResult) -> AttemptResult {
     match (one.is_delivered(), other.is_delivered()) {
         (false, true) => one,
         (true, false) => other,

@@ -1,6 +1,5 @@
-//! The deliveries of one endpoint whose outcome is not on the disk yet: their attempts are under way, have ended, or are
-//! being written. They go on by themselves, whatever the actor does meanwhile; an actor that is restarted, or whose
-//! lane another has taken, drops them.
+//! The deliveries of one endpoint without a stored outcome: their attempts are running, finished or being written. They
+//! run as tasks, independently of the actor. An actor that restarts or loses its lease drops them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -15,22 +14,22 @@ use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
 use crate::store::db::error::StoreError;
-use crate::webhook::Attempt;
+use crate::webhook::AttemptResult;
 
-/// An attempt that has ended.
+/// A finished attempt.
 pub(super) struct CompletedAttempt {
     pub(super) delivery: Delivery,
     pub(super) kind: EventKind,
-    pub(super) attempt: Attempt,
-    /// When it began.
+    pub(super) attempt: AttemptResult,
+    /// When it started.
     pub(super) at: Timestamp,
-    /// When the endpoint that it went to had last been changed.
+    /// The `updated_at` of the endpoint that it was sent to.
     pub(super) as_of: Timestamp,
 }
 
 impl CompletedAttempt {
-    /// Whether it tells of this endpoint, and not of what it was before somebody changed it.
-    pub(super) fn is_of(&self, endpoint: &Endpoint) -> bool {
+    /// True if the endpoint has not changed since the attempt.
+    pub(super) fn is_for(&self, endpoint: &Endpoint) -> bool {
         self.as_of == endpoint.updated_at
     }
 }
@@ -43,45 +42,45 @@ enum FinishedTask {
 #[derive(Default)]
 pub(super) struct InFlight {
     tasks: JoinSet<FinishedTask>,
-    under_way: HashMap<Id, Uuid>,
+    running: HashMap<Id, Uuid>,
     completed: Vec<CompletedAttempt>,
     is_writing: bool,
-    /// What is under way, has completed or is being written, each with the number of its event.
+    /// Deliveries that are running, finished or being written, each with the sequence number of its event.
     held: HashMap<Uuid, i64>,
-    /// Whether what is held may be what ends the process: nothing begins beside it.
+    /// True if the held delivery may crash the process; no other one starts meanwhile.
     is_isolated: bool,
-    /// The lease they were begun under.
+    /// The epoch of the lease that they started under.
     epoch: i64,
 }
 
-/// Deliveries held at most where so many may be under way: as many again wait for the disk.
-pub(super) fn max_held(places: usize) -> usize {
-    places.saturating_mul(2)
+/// The most deliveries held with `slots` concurrent attempts: as many again may wait for their write.
+pub(super) fn max_held(slots: usize) -> usize {
+    slots.saturating_mul(2)
 }
 
 impl InFlight {
-    /// Drops what was begun under another lease.
-    pub(super) fn under(&mut self, epoch: i64) {
+    /// Drops everything that started under another lease.
+    pub(super) fn use_lease(&mut self, epoch: i64) {
         if self.epoch != epoch {
             *self = Self { epoch, ..Self::default() };
         }
     }
 
-    /// How many more can begin where so many may be under way.
-    pub(super) fn room(&self, places: usize) -> usize {
+    /// Free slots out of `slots` concurrent attempts.
+    pub(super) fn free_slots(&self, slots: usize) -> usize {
         if self.is_isolated {
             return 0;
         }
-        let free = places.saturating_sub(self.under_way.len());
-        free.min(max_held(places).saturating_sub(self.held.len()))
+        let free = slots.saturating_sub(self.running.len());
+        free.min(max_held(slots).saturating_sub(self.held.len()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    pub(super) fn is_under_way(&self) -> bool {
-        !self.under_way.is_empty()
+    pub(super) fn has_running(&self) -> bool {
+        !self.running.is_empty()
     }
 
     pub(super) fn is_writing(&self) -> bool {
@@ -96,33 +95,33 @@ impl InFlight {
         self.held.contains_key(&delivery.id)
     }
 
-    /// Whether it holds an event that a replay has still to come to: what comes of that one would undo that it was
-    /// queued again.
+    /// True if it holds an event that a replay has not reached yet. Its outcome would overwrite the replayed delivery.
     pub(super) fn holds_ahead_of(&self, replay: &Replay) -> bool {
         self.held.values().any(|sequence| replay.is_ahead(*sequence))
     }
 
-    pub(super) fn begin(
+    pub(super) fn start(
         &mut self,
-        (id, sequence): (Uuid, i64),
+        id: Uuid,
+        sequence: i64,
         attempt: impl Future<Output = CompletedAttempt> + 'static,
     ) {
         self.held.insert(id, sequence);
         let task = self.tasks.spawn_local(async { FinishedTask::Attempt(attempt.await) });
-        self.under_way.insert(task.id(), id);
+        self.running.insert(task.id(), id);
     }
 
-    /// Has nothing begin beside what begins next, until that is on the disk.
+    /// Starts nothing beside the next delivery until its outcome is written.
     pub(super) fn isolate(&mut self) {
         self.is_isolated = true;
     }
 
-    /// What has completed; it is held until it is forgotten or written.
+    /// Takes the finished attempts. Their deliveries stay held until they are forgotten or written.
     pub(super) fn take_completed(&mut self) -> Vec<CompletedAttempt> {
         std::mem::take(&mut self.completed)
     }
 
-    /// Has a report written of these, which are forgotten when it is on the disk.
+    /// Runs a write of the outcomes of these deliveries, and forgets them when it is done.
     pub(super) fn write(
         &mut self,
         ids: Vec<Uuid>,
@@ -139,26 +138,27 @@ impl InFlight {
         self.is_isolated &= !self.held.is_empty();
     }
 
-    /// Waits until an attempt has ended or what is being written is on the disk; where there is neither, not at all.
-    pub(super) async fn change(&mut self) -> Result<(), DeliveryError> {
+    /// Waits for the next finished attempt or write. Returns at once if none is running.
+    pub(super) async fn next_finished(&mut self) -> Result<(), DeliveryError> {
         if let Some(ended) = self.tasks.join_next_with_id().await {
-            self.end(ended)?;
+            self.collect(ended)?;
         }
-        self.settle()
+        self.collect_finished()
     }
 
-    /// Takes note of all that has ended by now. What was written is forgotten, so whoever goes on looks anew before.
-    pub(super) fn settle(&mut self) -> Result<(), DeliveryError> {
+    /// Collects all finished attempts and writes. Written deliveries are forgotten, so due ones must be loaded again
+    /// before more start.
+    pub(super) fn collect_finished(&mut self) -> Result<(), DeliveryError> {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
-            self.end(ended)?;
+            self.collect(ended)?;
         }
         Ok(())
     }
 
-    fn end(&mut self, ended: Result<(Id, FinishedTask), JoinError>) -> Result<(), DeliveryError> {
+    fn collect(&mut self, ended: Result<(Id, FinishedTask), JoinError>) -> Result<(), DeliveryError> {
         match ended.map_err(|_| DeliveryError::Panic)? {
             (task, FinishedTask::Attempt(completed)) => {
-                self.under_way.remove(&task);
+                self.running.remove(&task);
                 self.completed.push(completed);
             }
             (_, FinishedTask::Write(ids, result)) => {
@@ -182,7 +182,7 @@ mod tests {
     use crate::domain::events::delivery::DeliveryState;
     use crate::domain::events::replay::ReplayRange;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::webhook::{Outcome, Phases};
+    use crate::webhook::{AttemptOutcome, PhaseTimes};
 
     fn delivery(number: u128) -> Delivery {
         let id = Uuid::from_u128(number);
@@ -201,11 +201,11 @@ mod tests {
     }
 
     fn completed(delivery: Delivery) -> CompletedAttempt {
-        let attempt = Attempt {
-            outcome: Outcome::Delivered,
+        let attempt = AttemptResult {
+            outcome: AttemptOutcome::Delivered,
             status: Some(204),
             duration: Duration::ZERO,
-            phases: Phases::default(),
+            phases: PhaseTimes::default(),
             retry_after: None,
             response_head: String::new(),
         };
@@ -213,39 +213,39 @@ mod tests {
         CompletedAttempt { delivery, kind: EventKind::InvoiceCreated, attempt, at, as_of: at }
     }
 
-    async fn aloft(in_flight: &mut InFlight, numbers: std::ops::Range<u128>) {
+    async fn finish_attempts(in_flight: &mut InFlight, numbers: std::ops::Range<u128>) {
         for number in numbers {
             let delivery = delivery(number);
-            in_flight.begin((delivery.id, delivery.sequence), ready(completed(delivery)));
+            in_flight.start(delivery.id, delivery.sequence, ready(completed(delivery)));
         }
-        in_flight.change().await.unwrap();
+        in_flight.next_finished().await.unwrap();
     }
 
     #[actix_rt::test]
-    async fn what_has_landed_is_held_until_it_is_on_the_disk() {
+    async fn a_finished_attempt_is_held_until_its_outcome_is_written() {
         let mut in_flight = InFlight::default();
-        aloft(&mut in_flight, 0..2).await;
-        assert_eq!((in_flight.is_under_way(), in_flight.room(2)), (false, 2), "its places are free");
+        finish_attempts(&mut in_flight, 0..2).await;
+        assert_eq!((in_flight.has_running(), in_flight.free_slots(2)), (false, 2), "the slots are free");
         let ids: Vec<_> = in_flight.take_completed().iter().map(|one| one.delivery.id).collect();
         let (commit, committed) = oneshot::channel();
         in_flight.write(ids, async { Ok(committed.await.unwrap()) });
-        aloft(&mut in_flight, 2..4).await;
+        finish_attempts(&mut in_flight, 2..4).await;
         assert!(in_flight.is_writing() && in_flight.holds(&delivery(0)));
-        assert_eq!(in_flight.room(2), 0, "no more wait for the disk than may be under way");
+        assert_eq!(in_flight.free_slots(2), 0, "as many wait for their write as there are slots");
         commit.send(LaneStatus::Held).unwrap();
-        in_flight.change().await.unwrap();
+        in_flight.next_finished().await.unwrap();
         assert!(!in_flight.is_writing() && !in_flight.holds(&delivery(0)) && in_flight.holds(&delivery(2)));
-        assert_eq!(in_flight.room(2), 2);
+        assert_eq!(in_flight.free_slots(2), 2);
     }
 
     #[actix_rt::test]
-    async fn an_event_is_ahead_of_a_replay_until_what_came_of_it_is_on_the_disk() {
+    async fn an_event_is_ahead_of_a_replay_until_its_outcome_is_written() {
         let replay = |sequence| {
             let range = ReplayRange::only(sequence);
             Replay::open(Uuid::nil(), TaxpayerId(7), range, (9, Timestamp::UNIX_EPOCH))
         };
         let mut in_flight = InFlight::default();
-        aloft(&mut in_flight, 5..6).await;
+        finish_attempts(&mut in_flight, 5..6).await;
         in_flight.take_completed();
         assert_eq!(
             [4, 5, 6].map(|sequence| in_flight.holds_ahead_of(&replay(sequence))),
@@ -256,27 +256,27 @@ mod tests {
     }
 
     #[actix_rt::test]
-    async fn a_report_that_is_not_written_stops_the_deliveries() {
+    async fn a_failed_write_stops_the_deliveries() {
         let mut in_flight = InFlight::default();
         in_flight.write(Vec::new(), ready(Err(StoreError::Stale)));
-        assert!(matches!(in_flight.change().await, Err(DeliveryError::Store(StoreError::Stale))));
+        assert!(matches!(in_flight.next_finished().await, Err(DeliveryError::Store(StoreError::Stale))));
     }
 
     #[actix_rt::test]
     async fn an_attempt_that_panics_stops_the_deliveries() {
         let mut in_flight = InFlight::default();
-        in_flight.begin((Uuid::nil(), 1), async { panic!("a defect") });
-        assert!(matches!(in_flight.change().await, Err(DeliveryError::Panic)));
+        in_flight.start(Uuid::nil(), 1, async { panic!("a defect") });
+        assert!(matches!(in_flight.next_finished().await, Err(DeliveryError::Panic)));
     }
 
     #[actix_rt::test]
-    async fn another_lease_begins_with_nothing() {
+    async fn another_lease_starts_empty() {
         let mut in_flight = InFlight::default();
-        in_flight.under(1);
-        in_flight.begin((Uuid::nil(), 1), pending());
-        in_flight.under(1);
+        in_flight.use_lease(1);
+        in_flight.start(Uuid::nil(), 1, pending());
+        in_flight.use_lease(1);
         assert!(!in_flight.is_empty());
-        in_flight.under(2);
-        assert!(in_flight.is_empty() && !in_flight.is_under_way());
+        in_flight.use_lease(2);
+        assert!(in_flight.is_empty() && !in_flight.has_running());
     }
 }

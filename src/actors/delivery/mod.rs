@@ -4,12 +4,12 @@
 //! |---|---|
 //! | the actor of an endpoint and its dispatcher | `actor` |
 //! | starts attempts in order and collects them | `endpoint_worker` |
-//! | attempts under way, finished or being written | `in_flight` |
+//! | attempts in flight: running, finished or being written | `in_flight` |
 //! | the next state of delivery and endpoint after an attempt | `outcome` |
 //! | batched reads and writes for all endpoints | `due_reader`, `outcome_writer`, `batching` |
-//! | deliveries that were under way when a process ended | `crash` |
+//! | deliveries that were in flight at a crash of the process | `crash` |
 //! | replays, queued in parts | `replay` |
-//! | one attempt: its target, format and access token | `attempt`, `target`, `token_cache` |
+//! | one attempt: its target, format and access token | `attempt`, `token_cache` |
 //! | the test of an endpoint | `test_delivery` |
 //! | the test messages that grade an endpoint | `grading` |
 
@@ -24,7 +24,6 @@ mod in_flight;
 mod outcome;
 mod outcome_writer;
 mod replay;
-mod target;
 mod test_delivery;
 mod token_cache;
 

@@ -1,4 +1,4 @@
-//! What follows from attempts: for the delivery, for the endpoint, and for the log.
+//! The consequences of an attempt for its delivery, its endpoint and the log of attempts.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, 
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock;
-use crate::webhook::{self, Outcome, Schedule};
+use crate::webhook::{self, AttemptOutcome, RetrySchedule};
 
 impl DeliveryDeps {
-    /// How the endpoint fares after these attempts, in the order in which they ended.
+    /// The endpoint's failure streak after these attempts, in the order in which they ended.
     pub(super) fn failure_streak_after<'a>(
         &self,
         before: Option<FailureStreak>,
-        attempts: impl Iterator<Item = &'a webhook::Attempt>,
+        attempts: impl Iterator<Item = &'a webhook::AttemptResult>,
     ) -> Option<FailureStreak> {
         let at = self.clock.now();
         attempts.fold(before, |before, attempt| {
             match attempt.outcome {
-                Outcome::Delivered => return None,
-                // It is well, and does not want this one.
-                Outcome::Aborted(_) => return before,
+                AttemptOutcome::Delivered => return None,
+                // The endpoint is healthy and refuses only this message.
+                AttemptOutcome::Aborted(_) => return before,
                 _ => {}
             }
             let jitter = clock::chance().random();
-            let asked = attempt.retry_after.map(|asked| asked.wait(at));
-            let failure = endpoint_health::EndpointFailure { at, asked, jitter };
+            let retry_after = attempt.retry_after.map(|header| header.wait(at));
+            let failure = endpoint_health::EndpointFailure { at, asked: retry_after, jitter };
             Some(FailureStreak::after(before, failure, &self.circuit))
         })
     }
 
-    /// The delivery after an attempt: delivered, to be tried again, or a dead letter; and what is logged of it.
-    pub(super) fn outcome(
+    /// The delivery after an attempt (delivered, due for a retry, or a dead letter) and the entry of the log.
+    pub(super) fn apply_attempt(
         &self,
         completed: CompletedAttempt,
         endpoint: &Endpoint,
@@ -45,29 +45,29 @@ impl DeliveryDeps {
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
         match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {
-            (Outcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
-            (Outcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,
+            (AttemptOutcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
+            (AttemptOutcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,
             (_, Some(next)) => delivery.next_attempt_at = Some(next),
         }
-        (delivery, kind, logged(&attempt, at))
+        (delivery, kind, log_entry(&attempt, at))
     }
 
     fn next_attempt(
         &self,
         delivery: &Delivery,
-        attempt: &webhook::Attempt,
+        attempt: &webhook::AttemptResult,
         endpoint: &Endpoint,
     ) -> Option<Timestamp> {
         let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
-        let schedule = Schedule::or_own(&self.schedule, endpoint.retry_schedule.as_deref());
+        let schedule = RetrySchedule::for_endpoint(&self.schedule, endpoint.retry_schedule.as_deref());
         let now = self.clock.now();
-        let asked = attempt.retry_after.map(|asked| asked.wait(now));
-        let delay = schedule.next(made, asked, clock::chance().random())?;
+        let retry_after = attempt.retry_after.map(|header| header.wait(now));
+        let delay = schedule.next(made, retry_after, clock::chance().random())?;
         Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
     }
 }
 
-fn logged(attempt: &webhook::Attempt, at: Timestamp) -> DeliveryAttempt {
+fn log_entry(attempt: &webhook::AttemptResult, at: Timestamp) -> DeliveryAttempt {
     DeliveryAttempt {
         at,
         status: attempt.status,
@@ -78,7 +78,7 @@ fn logged(attempt: &webhook::Attempt, at: Timestamp) -> DeliveryAttempt {
     }
 }
 
-fn phases(phases: webhook::Phases) -> PhaseDurations {
+fn phases(phases: webhook::PhaseTimes) -> PhaseDurations {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     PhaseDurations {
         dns_ms: phases.dns.map(millis),

@@ -1,5 +1,5 @@
-//! Writes what came of attempts, of all endpoints together: whatever has gathered while one transaction was committed
-//! is in the next. Each endpoint's part is fenced by its lane; one whose lane another has taken leaves nothing.
+//! Writes the outcomes of attempts of all endpoints in shared transactions: reports that arrive during a commit are the
+//! next batch. Each report is fenced by its lane; the report of a lost lease is dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::actors::delivery::batching::{self, BatchWork};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::incidents::{DeathCause, Incidents};
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
     Worker, batch_actor,
 };
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
@@ -27,30 +27,30 @@ use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
-use crate::webhook::Outcome;
+use crate::webhook::AttemptOutcome;
 
-/// Endpoints in one transaction at most.
+/// Endpoints in one transaction, at most.
 const BATCH_MAX: usize = 256;
 
-/// What came of an endpoint's attempts since it last reported.
+/// The outcomes of an endpoint's attempts since its last report.
 #[derive(Debug)]
 pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
-    /// Whether its lane was worked on one delivery alone, which has ended.
+    /// True if an isolated delivery has ended, so that its record can be removed.
     pub(super) was_isolated: bool,
-    /// How it fares now, and the endpoint that it was, where that has changed.
+    /// The endpoint and its failure streak, if the streak has changed.
     pub(super) failing: Option<(Endpoint, Option<FailureStreak>)>,
-    /// Whether what waits for another attempt is due at once, since the endpoint is back.
-    pub(super) is_back: bool,
-    /// Whether the lane may be given back if there is nothing to do now, and when it is due again at the earliest.
+    /// True if the endpoint has recovered, so that deliveries waiting for a retry are due at once.
+    pub(super) has_recovered: bool,
+    /// The circuit state, if the lane may be released when nothing is due.
     pub(super) rest: Option<CircuitState>,
 }
 
 impl OutcomeReport {
-    /// Of an endpoint that is not there.
-    pub(super) fn nothing(lease: &Lease, taxpayer: TaxpayerId) -> Self {
+    /// A report for a taxpayer without an endpoint.
+    pub(super) fn without_endpoint(lease: &Lease, taxpayer: TaxpayerId) -> Self {
         let (lease, rest) = (lease.clone(), Some(CircuitState::Closed));
         Self {
             lease,
@@ -58,20 +58,20 @@ impl OutcomeReport {
             outcomes: Vec::new(),
             was_isolated: false,
             failing: None,
-            is_back: false,
+            has_recovered: false,
             rest,
         }
     }
 }
 
-/// Whether the lane is still ours.
+/// The state of the lane after a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaneStatus {
     Held,
     Released,
 }
 
-/// The one actor that writes for all endpoints.
+/// The single actor that writes for all endpoints.
 pub(super) struct OutcomeWriter(Registry<&'static str, OutcomeReport, Result<LaneStatus, StoreError>>);
 
 impl OutcomeWriter {
@@ -89,7 +89,7 @@ impl OutcomeWriter {
         }))
     }
 
-    /// Writes a report; when this returns it is on the disk. A lane that another has taken is stale.
+    /// Writes a report durably. Fails with `Stale` if another replica has taken the lease over.
     pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, StoreError> {
         self.0.send(&"outcome-writer", report).await.unwrap_or(Err(StoreError::Unsettled))
     }
@@ -108,7 +108,8 @@ impl OutcomeWriterWorker {
             return;
         }
         let failure = attempt.failure.as_deref().unwrap_or_default();
-        let cause = if failure == Outcome::ABORTED { DeathCause::Aborted } else { DeathCause::GivenUp };
+        let cause =
+            if failure == AttemptOutcome::ABORTED { DeathCause::Aborted } else { DeathCause::GivenUp };
         self.incidents.dead_letter(delivery, kind, (cause, failure));
     }
 }
@@ -118,12 +119,12 @@ impl Worker for OutcomeWriterWorker {
     type Reply = Result<LaneStatus, StoreError>;
 
     fn name(_: &OutcomeReport) -> &'static str {
-        "record"
+        "write"
     }
 
     async fn work(
         self,
-        batch: Batch<OutcomeReport>,
+        batch: CommandBatch<OutcomeReport>,
     ) -> (Self, Vec<(CommandId, Result<LaneStatus, StoreError>)>) {
         let answers = batching::run_batch(&self, &batch).await;
         (self, answers)
@@ -149,7 +150,7 @@ impl BatchWork for OutcomeWriterWorker {
             if let Some((endpoint, failing)) = &report.failing {
                 webhooks::set_failing(&tx, endpoint, failing.as_ref()).await?;
             }
-            if report.is_back {
+            if report.has_recovered {
                 delivery_queue::make_due_now(&tx, report.taxpayer, now).await?;
             }
             if report.was_isolated {
@@ -163,17 +164,17 @@ impl BatchWork for OutcomeWriterWorker {
             self.warn_of_dead_letter(delivery, *kind, attempt);
         }
         let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
-        let noted = |report: &&OutcomeReport| match &report.lease {
+        let status = |report: &&OutcomeReport| match &report.lease {
             lease if released.contains(lease) => Ok(LaneStatus::Released),
             lease if held.contains(lease) => Ok(LaneStatus::Held),
             _ => Err(StoreError::Stale),
         };
-        Ok(reports.iter().map(noted).collect())
+        Ok(reports.iter().map(status).collect())
     }
 }
 
-/// How the lanes are given back whose endpoints have nothing to do now. They are locked: what is added from here on
-/// makes them due again.
+/// The lanes to release because nothing is due now, each with the delay until it is due again. The lanes are locked, so
+/// that later work makes them due.
 async fn rests(
     tx: &Transaction,
     reports: &[&OutcomeReport],
@@ -184,30 +185,30 @@ async fn rests(
         return Ok(Vec::new());
     }
     let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
-    let serving = delivery_queue::in_service(tx, &taxpayers).await?;
+    let is_replaying = delivery_queue::in_service(tx, &taxpayers).await?;
     let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
-    let rest = |(report, passage): (&OutcomeReport, CircuitState)| {
-        let delay = idle_time(report.taxpayer, passage, (&serving, &due), now);
+    let rest = |(report, circuit_state): (&OutcomeReport, CircuitState)| {
+        let delay = idle_time(report.taxpayer, circuit_state, &is_replaying, &due, now);
         if delay == Some(Duration::ZERO) {
             return None;
         }
-        let gate = matches!(passage, CircuitState::Parked(_)).then_some(lanes::PARKED);
+        let gate = matches!(circuit_state, CircuitState::Parked(_)).then_some(lanes::PARKED);
         Some(LaneRelease { lease: report.lease.clone(), delay, gate })
     };
     Ok(resting.into_iter().filter_map(rest).collect())
 }
 
-/// How long there is nothing to do; `None` where there is nothing at all. A parked lane is looked at when its time is
-/// over even if nothing is due by then: what comes meanwhile does not wake it.
+/// Delay until the endpoint's next delivery; `None` if it has none. A lane with an open circuit is due when the circuit
+/// may be probed, even without a due delivery, because new work does not wake it.
 fn idle_time(
     taxpayer: TaxpayerId,
-    passage: CircuitState,
-    (serving, due): (&HashMap<TaxpayerId, bool>, &HashMap<TaxpayerId, Timestamp>),
+    circuit_state: CircuitState,
+    is_replaying: &HashMap<TaxpayerId, bool>,
+    due: &HashMap<TaxpayerId, Timestamp>,
     now: Timestamp,
 ) -> Option<Duration> {
-    let is_replaying = *serving.get(&taxpayer)?;
-    let next = if is_replaying { Some(now) } else { due.get(&taxpayer).copied() }?;
-    let next = match passage {
+    let next = if *is_replaying.get(&taxpayer)? { Some(now) } else { due.get(&taxpayer).copied() }?;
+    let next = match circuit_state {
         CircuitState::Parked(until) => until,
         CircuitState::Closed | CircuitState::Probe => next,
     };
@@ -224,27 +225,27 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// How long it rests at second 100, in seconds, where a delivery is due at such a second.
-    fn rests(passage: CircuitState, due: Option<i64>) -> Option<u64> {
+    /// The idle time at second 100, in seconds, with a delivery due at a given second.
+    fn rests(circuit_state: CircuitState, due: Option<i64>) -> Option<u64> {
         let due: HashMap<_, _> = due.into_iter().map(|at| (ID, second(at))).collect();
-        let serving = HashMap::from([(ID, false)]);
-        idle_time(ID, passage, (&serving, &due), second(100)).map(|time| time.as_secs())
+        let is_replaying = HashMap::from([(ID, false)]);
+        idle_time(ID, circuit_state, &is_replaying, &due, second(100)).map(|time| time.as_secs())
     }
 
     #[test]
-    fn an_endpoint_rests_until_something_is_due() {
-        for passage in [CircuitState::Closed, CircuitState::Probe] {
-            assert_eq!(rests(passage, Some(130)), Some(30));
-            assert_eq!(rests(passage, Some(90)), Some(0));
-            assert_eq!(rests(passage, None), None);
+    fn an_endpoint_rests_until_a_delivery_is_due() {
+        for circuit_state in [CircuitState::Closed, CircuitState::Probe] {
+            assert_eq!(rests(circuit_state, Some(130)), Some(30));
+            assert_eq!(rests(circuit_state, Some(90)), Some(0));
+            assert_eq!(rests(circuit_state, None), None);
         }
     }
 
     #[test]
-    fn a_parked_endpoint_rests_as_long_as_it_is_parked_whatever_is_due() {
+    fn a_parked_endpoint_rests_until_its_probe() {
         let parked = CircuitState::Parked(second(105));
         assert_eq!(rests(parked, Some(90)), Some(5));
-        assert_eq!(rests(parked, Some(3_700)), Some(5), "an event that comes now is due then");
-        assert_eq!(rests(parked, None), None, "the next event looks itself");
+        assert_eq!(rests(parked, Some(3_700)), Some(5), "a new event is due at the probe");
+        assert_eq!(rests(parked, None), None, "the next event makes the lane due");
     }
 }

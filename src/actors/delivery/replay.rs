@@ -1,6 +1,6 @@
-//! Works replays off, a part of the log at a time. The part and the replay's place are one transaction under the
-//! endpoint's lane, so that a process that dies goes on where it was and queues nothing twice. What a
-//! replay has still to come to waits for it, and so that the order within an IRN holds, what is newer does too.
+//! Queues replays, one part of the log at a time. A part and the replay's position are one transaction under the
+//! endpoint's lane, so a restarted process continues there and queues nothing twice. Events that a replay has not reached
+//! wait for it, and so do newer events of the same IRNs, to keep their order.
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};
@@ -11,7 +11,7 @@ use crate::store::lanes::{self, Lease};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
-    /// Puts aside what a replay has still to come to, and what is newer about the same IRNs.
+    /// Removes events that a replay has not reached, and newer events of the same IRNs.
     pub(super) async fn keep_order(
         &self,
         next: Vec<(Delivery, Event)>,
@@ -35,8 +35,7 @@ impl DeliveryDeps {
         Ok(next)
     }
 
-    /// Queues the next part of the replay that is nearest to its end, so that a small one does not wait for a
-    /// large one.
+    /// Queues the next part of the shortest remaining replay, so that a small one does not wait for a large one.
     pub(super) async fn queue_next_part(
         &self,
         lease: &Lease,

@@ -1,12 +1,12 @@
-//! A test of an endpoint: one notification, signed and sent as any other, whose answer is shown. It is no event
-//! of the log and no delivery: it has an id of its own and the number 0, is not repeated, and changes nothing,
-//! not even when the endpoint answers 410.
+//! A test of an endpoint: one notification, signed and sent like any other, whose response is shown. It is neither a
+//! logged event nor a delivery: it has its own id and sequence 0, is not retried, and changes nothing, not even after a
+//! 410.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
-use crate::actors::delivery::target::DeliveryTarget;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::clock;
@@ -14,7 +14,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks;
-use crate::webhook::{self, Post};
+use crate::webhook::{self, PostRequest};
 
 /// Why a test was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -28,19 +28,19 @@ pub enum TestDeliveryError {
 }
 
 impl DeliveryDeps {
-    /// Sends a test to the endpoint of a taxpayer, whether it is in service or not.
+    /// Sends a test to a taxpayer's endpoint, even a disabled one.
     pub async fn send_test_delivery(
         &self,
         taxpayer: TaxpayerId,
-    ) -> Result<webhook::Attempt, TestDeliveryError> {
+    ) -> Result<webhook::AttemptResult, TestDeliveryError> {
         let now = self.clock.now();
-        let to = self.tested(taxpayer, now).await?;
-        let event = test_event(&to.endpoint, (0, now), Value::Null);
-        Ok(self.attempt(&to, &event, now, Post::KEPT_FOR_TEST).await)
+        let to = self.test_target(taxpayer, now).await?;
+        let event = test_event(&to.endpoint, 0, now, Value::Null);
+        Ok(self.attempt(&to, &event, now, PostRequest::KEPT_FOR_TEST).await)
     }
 
-    /// The endpoint that is tested, in service or not.
-    pub(super) async fn tested(
+    /// The endpoint to test, even a disabled one.
+    pub(super) async fn test_target(
         &self,
         taxpayer: TaxpayerId,
         now: Timestamp,
@@ -51,14 +51,14 @@ impl DeliveryDeps {
     }
 }
 
-/// A test notification; `said` stands in its data beside what every test says.
-pub(super) fn test_event(endpoint: &Endpoint, (sequence, timestamp): (i64, Timestamp), said: Value) -> Event {
+/// A test notification. `extra` is merged into the data that every test has.
+pub(super) fn test_event(endpoint: &Endpoint, sequence: i64, timestamp: Timestamp, extra: Value) -> Event {
     let mut data = json!({
         "taxpayer_id": endpoint.taxpayer_id,
         "message": "This is a test notification: nothing has happened.",
     });
-    if let (Some(data), Value::Object(said)) = (data.as_object_mut(), said) {
-        data.extend(said);
+    if let (Some(data), Value::Object(extra)) = (data.as_object_mut(), extra) {
+        data.extend(extra);
     }
     Event {
         id: clock::new_id(),

@@ -1,6 +1,6 @@
-//! The access tokens of endpoints, each kept until shortly before its end. A taxpayer has one at a time, asked for
-//! by one attempt while the others wait; new settings have a new one. A refresh token that the server replaced is
-//! in the books before its access token is used, and the old one is never used again.
+//! The access tokens of endpoints, each cached until shortly before it expires. A taxpayer has one token for the current
+//! settings; one attempt fetches it while the others wait. A rotated refresh token is stored before its access token is
+//! used, and the old one is never used again.
 
 use std::sync::Arc;
 
@@ -18,46 +18,46 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::store::webhooks::integrations;
 use crate::webhook::GuardedClient;
-use crate::webhook::auth::{self, AuthFault, Handshakes};
+use crate::webhook::auth::{self, AuthFault, NtlmConnections};
 
-/// Taxpayers whose tokens are kept before those that are of no use any more are put away.
+/// Cached taxpayers above which useless entries are removed.
 const SLOTS_MAX: usize = 10_000;
 
-/// What attempts share to say who makes them.
+/// Access tokens and NTLM connections, shared by all attempts.
 #[derive(Debug, Default)]
 pub struct TokenCache {
     slots: DashMap<TaxpayerId, Arc<Mutex<TokenSlot>>>,
-    pub(super) handshakes: Handshakes,
+    pub(super) ntlm: NtlmConnections,
 }
 
-/// What is known of a taxpayer's token. Who asks for a new one holds the lock.
+/// The token of a taxpayer. The attempt that fetches a new one holds the lock.
 #[derive(Debug, Default)]
 struct TokenSlot {
     token: Option<CachedToken>,
-    /// Why there is none: for those who waited while it was asked for.
+    /// The last failure to fetch a token, for attempts that waited meanwhile.
     fault: Option<(Timestamp, AuthFault)>,
-    /// A refresh token that the books have yet to take.
-    unkept: Option<RenewedToken>,
+    /// A rotated refresh token that is not stored yet.
+    unstored: Option<RenewedToken>,
 }
 
 #[derive(Debug)]
 struct CachedToken {
     access: SecretText,
     until: Timestamp,
-    /// The settings that it was asked for with.
+    /// The version of the settings that it was fetched with.
     version: i64,
-    /// The origin that it is for, as the credentials it was given for.
+    /// The origin that the credentials are for.
     origin: Option<Origin>,
 }
 
-/// What an attempt needs a token for.
+/// The token that an attempt needs.
 #[derive(Debug, Clone)]
 pub(super) struct TokenRequest {
     pub(super) version: i64,
-    /// The origin that it will be sent to.
+    /// The origin that receives it.
     pub(super) origin: Option<Origin>,
     pub(super) now: Timestamp,
-    /// The token that the endpoint took for none of its own.
+    /// The token that the endpoint has refused.
     pub(super) refused: Option<SecretText>,
 }
 
@@ -65,7 +65,7 @@ impl TokenCache {
     fn slot(&self, taxpayer: TaxpayerId, now: Timestamp) -> Arc<Mutex<TokenSlot>> {
         if self.slots.len() >= SLOTS_MAX {
             self.slots.retain(|_, slot| {
-                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_of_use(now))
+                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_useful(now))
             });
         }
         Arc::clone(&self.slots.entry(taxpayer).or_default())
@@ -73,38 +73,39 @@ impl TokenCache {
 }
 
 impl TokenSlot {
-    fn is_of_use(&self, now: Timestamp) -> bool {
-        self.unkept.is_some() || self.token.as_ref().is_some_and(|held| held.until > now)
+    fn is_useful(&self, now: Timestamp) -> bool {
+        self.unstored.is_some() || self.token.as_ref().is_some_and(|held| held.until > now)
     }
 
-    /// The token, where it is good for these settings, now, and was not refused.
-    fn usable(&self, wanted: &TokenRequest) -> Option<SecretText> {
-        let is_refused =
-            |held: &CachedToken| wanted.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
+    /// The cached token, if it fits the settings, has not expired and was not refused.
+    fn usable(&self, request: &TokenRequest) -> Option<SecretText> {
+        let is_refused = |held: &CachedToken| {
+            request.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access))
+        };
         let is_for_these =
-            |held: &CachedToken| held.version >= wanted.version && held.origin == wanted.origin;
+            |held: &CachedToken| held.version >= request.version && held.origin == request.origin;
         let is_good =
-            |held: &&CachedToken| is_for_these(held) && held.until > wanted.now && !is_refused(held);
+            |held: &&CachedToken| is_for_these(held) && held.until > request.now && !is_refused(held);
         self.token.as_ref().filter(is_good).map(|held| held.access.clone())
     }
 
-    /// Why there is none, where that was found out after a moment; a fault that is still to come was found out before
-    /// the clock was set back.
+    /// The last failure, if it happened after `moment`. A failure in the future is ignored, because the clock was set
+    /// back since.
     fn failed_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
         self.fault.filter(|(at, _)| moment <= *at && *at <= now).map(|(_, fault)| fault)
     }
 }
 
 impl DeliveryDeps {
-    /// The token of a taxpayer. A new one is asked for apart from whoever waits for it: who gives up waiting must
-    /// not lose a refresh token that is on its way.
+    /// Returns the token of a taxpayer. A new one is fetched in its own task, so that a caller that stops waiting does
+    /// not lose a rotated refresh token.
     pub(super) async fn token(
         &self,
         taxpayer: TaxpayerId,
-        wanted: TokenRequest,
+        request: TokenRequest,
     ) -> Result<SecretText, AuthFault> {
-        let slot = self.tokens.slot(taxpayer, wanted.now);
-        let patience = self.client.timeout() * 2 / 3;
+        let slot = self.tokens.slot(taxpayer, request.now);
+        let wait_max = self.client.timeout() * 2 / 3;
         let refresh = TokenRefresh {
             taxpayer,
             store: self.store.clone(),
@@ -113,17 +114,17 @@ impl DeliveryDeps {
             clock: self.clock.clone(),
         };
         let found = async {
-            if let Some(token) = slot.lock().await.usable(&wanted) {
+            if let Some(token) = slot.lock().await.usable(&request) {
                 return Ok(token);
             }
-            let asked = tokio::spawn(async move { refresh.run(&mut *slot.lock().await, &wanted).await });
-            asked.await.unwrap_or(Err(AuthFault::TokenUnreachable))
+            let fetched = tokio::spawn(async move { refresh.run(&mut *slot.lock().await, &request).await });
+            fetched.await.unwrap_or(Err(AuthFault::TokenUnreachable))
         };
-        tokio::time::timeout(patience, found).await.unwrap_or(Err(AuthFault::TokenUnreachable))
+        tokio::time::timeout(wait_max, found).await.unwrap_or(Err(AuthFault::TokenUnreachable))
     }
 }
 
-/// What it takes to fetch a token.
+/// Fetches a token.
 struct TokenRefresh {
     taxpayer: TaxpayerId,
     store: Store,
@@ -133,72 +134,72 @@ struct TokenRefresh {
 }
 
 impl TokenRefresh {
-    async fn run(&self, slot: &mut TokenSlot, wanted: &TokenRequest) -> Result<SecretText, AuthFault> {
-        if let Some(token) = slot.usable(wanted) {
+    async fn run(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
+        if let Some(token) = slot.usable(request) {
             return Ok(token);
         }
-        if let Some(fault) = slot.failed_since(wanted.now, self.clock.now()) {
+        if let Some(fault) = slot.failed_since(request.now, self.clock.now()) {
             return Err(fault);
         }
         slot.token = None;
-        let fetched = self.fetch(slot, wanted).await;
+        let fetched = self.fetch(slot, request).await;
         slot.fault = fetched.as_ref().err().map(|fault| (self.clock.now(), *fault));
         fetched
     }
 
-    /// The settings are read anew: the refresh token in them may be newer than the one the attempt began with. Another
-    /// process may spend it at the same moment; then the one that it was given is used.
-    async fn fetch(&self, slot: &mut TokenSlot, wanted: &TokenRequest) -> Result<SecretText, AuthFault> {
-        self.keep(slot).await?;
-        let mut found = self.settings_for(wanted).await?;
+    /// Fetches a token with the current settings, whose refresh token may be newer than the attempt's. If another process
+    /// uses the refresh token at the same moment, tries again with the rotated one.
+    async fn fetch(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
+        self.store_rotated(slot).await?;
+        let mut found = self.settings_for(request).await?;
         let mut fetched = self.ask(&found).await;
-        if fetched.as_ref().is_err_and(AuthFault::is_spent) {
+        if fetched.as_ref().is_err_and(AuthFault::is_invalid_grant) {
             let spent = found.auth.refresh_token().cloned();
-            found = self.settings_for(wanted).await?;
+            found = self.settings_for(request).await?;
             if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))
             {
                 fetched = self.ask(&found).await;
             }
         }
         let token = fetched?;
-        let until = self.clock.now().saturating_add(token.lasts).unwrap_or(Timestamp::MAX);
-        slot.unkept = token.refresh.and_then(|given| renewed(&found.auth, given));
-        self.keep(slot).await?;
+        let until = self.clock.now().saturating_add(token.lifetime).unwrap_or(Timestamp::MAX);
+        slot.unstored = token.refresh.and_then(|given| renewed(&found.auth, given));
+        self.store_rotated(slot).await?;
         let Integration { version, origin, .. } = found;
         slot.token = Some(CachedToken { access: token.access.clone(), until, version, origin });
         Ok(token.access)
     }
 
     async fn ask(&self, found: &Integration) -> Result<auth::Token, AuthFault> {
-        let client = self.client.reaching(&found.allowed_networks);
+        let client = self.client.for_networks(&found.allowed_networks);
         auth::fetch(&client.map_err(|_| AuthFault::TokenUnreachable)?, &found.auth).await
     }
 
-    /// The settings as they are now. An attempt that began with those for another origin gets no token of these.
-    async fn settings_for(&self, wanted: &TokenRequest) -> Result<Integration, AuthFault> {
+    /// Loads the current settings. Refuses an attempt that started with settings for another origin.
+    async fn settings_for(&self, request: &TokenRequest) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
         let found = found.map_err(|_| AuthFault::NotStored)?;
-        found.filter(|found| found.origin == wanted.origin).ok_or(AuthFault::Changed)
+        found.filter(|found| found.origin == request.origin).ok_or(AuthFault::Changed)
     }
 
-    /// Has the books take a new refresh token.
-    async fn keep(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
-        let Some(renewed) = slot.unkept.clone() else { return Ok(()) };
+    /// Stores a rotated refresh token.
+    async fn store_rotated(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
+        let Some(renewed) = slot.unstored.clone() else { return Ok(()) };
         match self.taxpayers.store_refresh_token(self.taxpayer, renewed).await {
             Ok(()) => {
-                slot.unkept = None;
+                slot.unstored = None;
                 Ok(())
             }
             Err(error) => {
                 let taxpayer = self.taxpayer;
-                tracing::warn!(%taxpayer, %error, "a new refresh token could not be stored; it will be tried again");
+                tracing::warn!(%taxpayer, %error, "failed to store a rotated refresh token; will retry");
                 Err(AuthFault::NotStored)
             }
         }
     }
 }
 
-/// What the books are told where the server replaced the refresh token.
+/// The rotated refresh token, if the server replaced it.
 fn renewed(auth: &Auth, given: SecretText) -> Option<RenewedToken> {
     let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
     Some(RenewedToken { used, given })
@@ -225,12 +226,12 @@ mod tests {
     use crate::domain::kernel::clock::{Clock, SystemClock};
     use crate::store::testing::{TestStore, stores};
     use crate::webhook::auth::TokenError;
-    use crate::webhook::{AddressPolicy, Schedule};
+    use crate::webhook::{AddressPolicy, RetrySchedule};
 
     const ID: TaxpayerId = TaxpayerId(1);
     const ORIGIN: &str = "https://erp.example";
 
-    /// An authorization server that counts its calls, and answers each with the number of the call in it.
+    /// An authorization server that counts its calls and puts the count in each response.
     async fn server(status: u16, body: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, calls) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
@@ -247,14 +248,14 @@ mod tests {
         (address, calls)
     }
 
-    struct TestApp {
+    struct TokenFixture {
         deps: DeliveryDeps,
         arbiters: Arc<Arbiters>,
         test: TestStore,
     }
 
-    impl TestApp {
-        /// A taxpayer whose tokens come from a server, for a refresh token.
+    impl TokenFixture {
+        /// A taxpayer whose tokens come from the server.
         async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
             let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
@@ -265,7 +266,7 @@ mod tests {
                 taxpayers,
                 client: GuardedClient::new(policy, Duration::from_secs(30), 64 * 1_024).unwrap(),
                 tokens: TokenCache::default(),
-                schedule: Schedule::default(),
+                schedule: RetrySchedule::default(),
                 circuit: CircuitPolicy::default(),
                 max_concurrent: 4,
                 wakeups: Waiters::default(),
@@ -273,9 +274,9 @@ mod tests {
                 clock,
                 incidents: Arc::default(),
             };
-            let house = Self { deps, arbiters, test };
-            house.set(&format!("http://{server}/token"), Some("refresh-0")).await;
-            house
+            let fixture = Self { deps, arbiters, test };
+            fixture.set(&format!("http://{server}/token"), Some("refresh-0")).await;
+            fixture
         }
 
         async fn set(&self, token_url: &str, refresh_token: Option<&str>) {
@@ -321,81 +322,81 @@ mod tests {
     }
 
     #[actix_rt::test]
-    async fn those_who_want_a_token_at_once_ask_for_one() {
+    async fn concurrent_attempts_fetch_one_token() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":60}"#).await;
-            let house = TestApp::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_tokens_of(test, address).await;
             let wanted = wanted();
-            let tokens = join_all((0..8).map(|_| house.token(&wanted))).await;
+            let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
             assert!(tokens.iter().all(|token| token.as_deref() == Ok("t1")), "{tokens:?}");
             let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted.clone() };
-            let tokens = join_all((0..8).map(|_| house.token(&refused))).await;
+            let tokens = join_all((0..8).map(|_| fixture.token(&refused))).await;
             assert!(tokens.iter().all(|token| token.as_deref() == Ok("t2")), "{tokens:?}");
             assert_eq!(
-                house.token(&TokenRequest { version: 2, ..wanted.clone() }).await.as_deref(),
+                fixture.token(&TokenRequest { version: 2, ..wanted.clone() }).await.as_deref(),
                 Ok("t3")
             );
             let later = wanted.now.saturating_add(Duration::from_mins(2)).unwrap();
-            assert_eq!(house.token(&TokenRequest { now: later, ..wanted }).await.as_deref(), Ok("t4"));
+            assert_eq!(fixture.token(&TokenRequest { now: later, ..wanted }).await.as_deref(), Ok("t4"));
             assert_eq!(calls.load(Ordering::Relaxed), 4);
-            house.close().await;
+            fixture.close().await;
         }
     }
 
     #[actix_rt::test]
-    async fn those_who_wait_for_a_token_that_is_refused_share_the_refusal() {
+    async fn waiting_attempts_share_a_refusal() {
         for test in stores().await {
             let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
-            let house = TestApp::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_tokens_of(test, address).await;
             let (wanted, fault) =
                 (wanted(), AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant });
-            let tokens = join_all((0..8).map(|_| house.token(&wanted))).await;
+            let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
             assert!(tokens.iter().all(|token| *token == Err(fault)), "{tokens:?}");
             assert_eq!(calls.load(Ordering::Relaxed), 1);
-            assert_eq!(house.token(&super::tests::wanted()).await, Err(fault));
-            assert_eq!(calls.load(Ordering::Relaxed), 2, "who comes later asks again");
-            house.close().await;
+            assert_eq!(fixture.token(&super::tests::wanted()).await, Err(fault));
+            assert_eq!(calls.load(Ordering::Relaxed), 2, "a later attempt asks again");
+            fixture.close().await;
         }
     }
 
     #[actix_rt::test]
-    async fn a_refresh_token_is_in_the_books_before_its_access_token_is_used() {
+    async fn a_rotated_refresh_token_is_stored_before_its_access_token_is_used() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
-            let house = TestApp::with_tokens_of(test, address).await;
-            assert_eq!(house.token(&wanted()).await.as_deref(), Ok("t1"));
-            assert_eq!(house.stored().await, (1, "refresh-1".to_owned()));
-            house.deps.taxpayers.registry().close();
+            let fixture = TokenFixture::with_tokens_of(test, address).await;
+            assert_eq!(fixture.token(&wanted()).await.as_deref(), Ok("t1"));
+            assert_eq!(fixture.stored().await, (1, "refresh-1".to_owned()));
+            fixture.deps.taxpayers.registry().close();
             let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted() };
             for _ in 0..3 {
                 let again = TokenRequest { now: SystemClock.now(), ..refused.clone() };
-                assert_eq!(house.token(&again).await, Err(AuthFault::NotStored));
-                assert_eq!(calls.load(Ordering::Relaxed), 2, "the one that is spent is not used again");
+                assert_eq!(fixture.token(&again).await, Err(AuthFault::NotStored));
+                assert_eq!(calls.load(Ordering::Relaxed), 2, "a used refresh token is not used again");
             }
-            house.close().await;
+            fixture.close().await;
         }
     }
 
     #[actix_rt::test]
-    async fn a_token_for_one_origin_is_given_to_no_attempt_at_another() {
+    async fn a_token_for_one_origin_is_not_used_for_another() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
-            let house = TestApp::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_tokens_of(test, address).await;
             let elsewhere = TokenRequest { origin: Origin::of("https://evil.example"), ..wanted() };
-            assert_eq!(house.token(&elsewhere).await, Err(AuthFault::Changed));
-            assert_eq!(calls.load(Ordering::Relaxed), 0, "none was asked for");
-            assert_eq!(house.token(&wanted()).await.as_deref(), Ok("t1"));
-            assert_eq!(house.token(&elsewhere).await, Err(AuthFault::Changed), "nor is one that is kept");
+            assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed));
+            assert_eq!(calls.load(Ordering::Relaxed), 0, "no token was fetched");
+            assert_eq!(fixture.token(&wanted()).await.as_deref(), Ok("t1"));
+            assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed), "not from the cache either");
             assert_eq!(calls.load(Ordering::Relaxed), 1);
-            house.close().await;
+            fixture.close().await;
         }
     }
 
     #[actix_rt::test]
-    async fn a_refresh_token_that_another_process_spent_is_not_the_last_word() {
+    async fn a_refresh_token_used_by_another_process_is_replaced_by_the_rotated_one() {
         for test in stores().await {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let house = TestApp::with_tokens_of(test, listener.local_addr().unwrap()).await;
+            let fixture = TokenFixture::with_tokens_of(test, listener.local_addr().unwrap()).await;
             let answer = async |status: u16, body: &str| {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut request = Vec::new();
@@ -404,7 +405,7 @@ mod tests {
                 }
                 let (used, given) = ("refresh-0".to_owned().into(), "refresh-1".to_owned().into());
                 let other = RenewedToken { used, given };
-                house.deps.taxpayers.store_refresh_token(ID, other).await.unwrap();
+                fixture.deps.taxpayers.store_refresh_token(ID, other).await.unwrap();
                 let head =
                     format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
                 stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
@@ -415,36 +416,36 @@ mod tests {
                 assert!(answer(200, r#"{"access_token":"t"}"#).await.contains("refresh-1"));
             };
             let wanted = wanted();
-            let (token, ()) = tokio::join!(house.token(&wanted), server);
+            let (token, ()) = tokio::join!(fixture.token(&wanted), server);
             assert_eq!(token.as_deref(), Ok("t"));
-            house.close().await;
+            fixture.close().await;
         }
     }
 
     #[actix_rt::test]
-    async fn a_refresh_token_in_place_of_one_that_is_gone_comes_too_late() {
+    async fn a_rotated_refresh_token_does_not_replace_a_newer_one() {
         for test in stores().await {
             let (address, _) = server(200, "{}").await;
-            let house = TestApp::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_tokens_of(test, address).await;
             let url = format!("http://{address}/token");
             let keep = async |used: &str, given: &str| {
                 let (used, given) = (used.to_owned().into(), given.to_owned().into());
                 let token = RenewedToken { used, given };
-                house.deps.taxpayers.store_refresh_token(ID, token).await.unwrap();
-                house.stored().await
+                fixture.deps.taxpayers.store_refresh_token(ID, token).await.unwrap();
+                fixture.stored().await
             };
             assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));
-            assert_eq!(keep("refresh-0", "b").await, (1, "a".to_owned()), "another came first");
-            house.set(&url, None).await;
-            assert_eq!(house.stored().await, (2, "a".to_owned()));
+            assert_eq!(keep("refresh-0", "b").await, (1, "a".to_owned()), "another rotation came first");
+            fixture.set(&url, None).await;
+            assert_eq!(fixture.stored().await, (2, "a".to_owned()));
             assert_eq!(
                 keep("a", "c").await,
                 (2, "c".to_owned()),
-                "spent, whatever an operator changed beside it"
+                "rotated, whatever else an operator changed"
             );
-            house.set(&url, Some("e")).await;
-            assert_eq!(keep("c", "f").await, (3, "e".to_owned()), "an operator gave another");
-            house.close().await;
+            fixture.set(&url, Some("e")).await;
+            assert_eq!(keep("c", "f").await, (3, "e".to_owned()), "an operator set another one");
+            fixture.close().await;
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A taxpayer's inbox: the document of an invoice, as the authority has it today or else as it was at receipt,
-//! and its acknowledgement.
+//! A taxpayer's inbox: the document of a supplier's invoice, live from the authority or else the copy from receipt, and
+//! its acknowledgement.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::actors::inbound::desk::Inbound;
+use crate::actors::inbound::addressee::Inbound;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::invoice::irn::Irn;
@@ -16,44 +16,44 @@ use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::store::operations::supplier_invoices;
 
-/// How long the authority may take over a document of which we have a copy.
-const LIVE_PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of the live document, after which the copy is returned.
+const LIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The document of a supplier's invoice.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct InboxDocument {
     pub document: Value,
-    /// Whether it is the authority's of this moment; else it is the copy kept at receipt.
+    /// True if the authority returned it just now; false for the copy from receipt.
     pub is_live: bool,
 }
 
-/// Why an inbox did not give what was asked.
+/// Why a request to an inbox failed.
 #[derive(Debug, thiserror::Error)]
-pub enum InboxFailure {
+pub enum InboxError {
     #[error(transparent)]
-    Books(#[from] TaxpayerError),
+    Taxpayer(#[from] TaxpayerError),
     #[error(transparent)]
     Authority(#[from] AuthorityFailure),
 }
 
-impl From<StoreError> for InboxFailure {
+impl From<StoreError> for InboxError {
     fn from(error: StoreError) -> Self {
-        Self::Books(TaxpayerError::Store(error))
+        Self::Taxpayer(TaxpayerError::Store(error))
     }
 }
 
-impl From<Refusal> for InboxFailure {
+impl From<Refusal> for InboxError {
     fn from(refusal: Refusal) -> Self {
-        Self::Books(TaxpayerError::Refused(refusal))
+        Self::Taxpayer(TaxpayerError::Refused(refusal))
     }
 }
 
 impl Inbound {
-    /// The document of an invoice that the taxpayer was notified about.
-    pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Document, InboxFailure> {
+    /// The document of an invoice in the taxpayer's inbox.
+    pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<InboxDocument, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
-        if let Ok(Some(document)) = timeout(LIVE_PATIENCE, self.live(taxpayer, &invoice.irn)).await {
-            return Ok(Document { document, is_live: true });
+        if let Ok(Some(document)) = timeout(LIVE_TIMEOUT, self.live(taxpayer, &invoice.irn)).await {
+            return Ok(InboxDocument { document, is_live: true });
         }
         let kept = supplier_invoices::document_owned_by(&self.store, taxpayer, irn).await?;
         let document = kept.ok_or_else(|| StoreError::Corrupt {
@@ -61,16 +61,12 @@ impl Inbound {
             id: format!("{taxpayer}/{irn}"),
             reason: "the document of an invoice in the inbox is missing".to_owned(),
         })?;
-        Ok(Document { document, is_live: false })
+        Ok(InboxDocument { document, is_live: false })
     }
 
-    /// Tells the authority that the taxpayer has the invoice, then the books. A process that dies between the
-    /// two leaves the books as they were: asked again, the authority says that it knows, and that is as good.
-    pub async fn acknowledge(
-        &self,
-        taxpayer: TaxpayerId,
-        irn: &Irn,
-    ) -> Result<SupplierInvoice, InboxFailure> {
+    /// Acknowledges an invoice: first to the authority, then in the taxpayer's data. If the process dies in between, a
+    /// repeated request succeeds, because the authority accepts a repeated acknowledgement.
+    pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
@@ -79,12 +75,12 @@ impl Inbound {
         Ok(self.taxpayers.acknowledge_supplier_invoice(taxpayer, invoice.irn).await?)
     }
 
-    async fn addressed_to(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxFailure> {
+    async fn addressed_to(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let found = supplier_invoices::owned_by_with_irn(&self.store, taxpayer, irn).await?;
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 
-    /// Whether an unanswered call took effect is asked for at once.
+    /// Acknowledges to the authority. After an unknown outcome it asks at once if the call took effect.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let unknown = match authority.acknowledge(irn.as_str()).await {
@@ -96,7 +92,7 @@ impl Inbound {
         if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown) }
     }
 
-    /// What the authority has of it now, if that can be had and read.
+    /// The authority's current document, if it can be fetched and decrypted.
     async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let sealed = authority.download(irn.as_str()).await.ok()?;

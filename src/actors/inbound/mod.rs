@@ -1,21 +1,19 @@
-//! What comes in from the authority. A notice is a hint: what it speaks of is asked for again, and only that
-//! is recorded, by the taxpayers' actors. Nothing is kept of a notice itself, so hearing it twice, late or out of
-//! order changes nothing; what was never heard is found by the pull.
+//! Invoices and statuses from the authority. A notice is only a hint: the authority is asked again, and its answer is
+//! recorded by the taxpayers' actors. Notices are not stored, so a repeated, late or reordered notice changes nothing;
+//! the poller finds what a lost notice would have reported.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | who works with the authority's word | `desk` |
-//! | one notice: what we sent, what we receive | `notice` |
+//! | the addressee of an invoice | `addressee` |
+//! | one notice | `notice` |
 //! | a taxpayer's inbox: reading and acknowledging | `inbox` |
-//! | the list of invoices in transit, read on a timer | `pull`, `timer` |
+//! | the list of invoices in transit, read periodically | `transit_poller` |
 
-mod desk;
+mod addressee;
 mod inbox;
 mod notice;
-mod pull;
-mod timer;
+mod transit_poller;
 
-pub use desk::{Inbound, Unresolved};
-pub use inbox::{Document, InboxFailure};
-pub use pull::{Pull, Schedule};
-pub use timer::PullActor;
+pub use addressee::{Inbound, NoticeError};
+pub use inbox::{InboxDocument, InboxError};
+pub use transit_poller::{PollSchedule, TransitPoller, TransitPollerActor};

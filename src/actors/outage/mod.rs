@@ -1,20 +1,20 @@
-//! Outages of the authority: seen by every replica, written down once, told to every taxpayer that asked for it.
+//! Outages of the authority: detected by every replica, recorded once, and sent to every taxpayer that subscribes.
 //!
-//! - An outage is a row. Who changes it holds the lane, and a unique index lets one be open at a time.
-//! - Nobody owns an outage: a replica that dies leaves its last words in the row, and any other ends it.
-//! - Telling is a walk over taxpayers whose place is in the row. The news, and that it was told, are one commit of
-//!   the taxpayer's books: after a kill the walk repeats some commands, and they add nothing.
+//! - An outage is a row. Writers hold the lane, and a unique index allows one open outage at a time.
+//! - An outage has no owner: if a replica dies, any other one ends the outage.
+//! - The row holds the progress of the notifications. An event and its delivery rows are one commit of the taxpayer,
+//!   so commands that are repeated after a crash add nothing.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what this process sees, and what becomes of it | `watch` |
-//! | telling the taxpayers, some at a time | `crier` |
-//! | the timer of both | `timer` |
+//! | this process's observations and the state of the outage | `detector` |
+//! | notifying the taxpayers in batches | `notifier` |
+//! | the periodic actor of both | `actor` |
 
-mod crier;
-mod timer;
-mod watch;
+mod actor;
+mod detector;
+mod notifier;
 
-pub use crier::Crier;
-pub use timer::OutageActor;
-pub use watch::Watch;
+pub use actor::OutageActor;
+pub use detector::OutageDetector;
+pub use notifier::OutageNotifier;

@@ -9,7 +9,7 @@ use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
 use crate::actors::pipeline::driver::Gear;
 use crate::actors::pipeline::gates;
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, Batch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
+    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
     Worker, batch_actor,
 };
 use crate::store::db::error::StoreError;
@@ -34,7 +34,7 @@ impl Worker for PipelineActor {
         "advance"
     }
 
-    async fn work(self, batch: Batch<Advance>) -> (Self, Vec<(CommandId, Handled)>) {
+    async fn work(self, batch: CommandBatch<Advance>) -> (Self, Vec<(CommandId, Handled)>) {
         let mut replies = Vec::new();
         for task in batch.tasks() {
             replies.push((task.id, self.advance(&task.0).await));

@@ -1,22 +1,21 @@
-//! Compares our ledger with the authority's, a taxpayer's day at a time. What is asked for is a row; whoever holds
-//! the lane works on it, mends what goes forward by itself, through the taxpayers' actors, and lists the rest. What
-//! is done twice changes nothing more.
+//! Compares our ledger with the authority's, one taxpayer and day at a time. A requested comparison is a row. The holder
+//! of the lane works on it, repairs safe differences through the taxpayers' actors, and lists the others. Doing it twice
+//! changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | who asks for a reconciliation and waits for it | `door` |
-//! | what working on one takes, and why it may break off | `desk` |
+//! | requesting a reconciliation and waiting for it | `handle` |
+//! | dependencies, schedule and errors | `reconciler` |
 //! | the authority's search, read back to a day | `search` |
-//! | one day, invoice by invoice | `visit` |
-//! | the lane, what is due, whose turn it is | `turn`, `timer` |
+//! | one day, invoice by invoice | `compare_day` |
+//! | the lane, the due days and the periodic actor | `scheduler` |
 
-mod desk;
-mod door;
+mod compare_day;
+mod handle;
+mod reconciler;
+mod scheduler;
 mod search;
-mod timer;
-mod turn;
-mod visit;
 
-pub use desk::{Reconciler, Rhythm, Schedule};
-pub use door::Reconciliations;
-pub use timer::ReconcilerActor;
+pub use handle::ReconciliationHandle;
+pub use reconciler::{Reconciler, ReconciliationMode, ReconciliationSchedule};
+pub use scheduler::ReconcilerActor;

@@ -1,6 +1,6 @@
-//! The authority's search of one taxpayer, read from the newest line back to a day. It has no certain filter by
-//! day, and a line may have moved to the next page meanwhile: lines are known by their IRN, and one that is not
-//! found is asked for by itself.
+//! Reads the authority's search of one taxpayer from the newest line back to a day. The search has no reliable filter by
+//! day, and a line may move to the next page while it is read. So lines are keyed by IRN, and a missing one is
+//! confirmed individually.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,109 +9,114 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde_json::Value;
 
-use crate::actors::reconciliation::desk::{BrokenOff, Reconciler};
+use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::authority::{CallerAccount, SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
 use crate::domain::reconciliation::RemoteRecord;
 use crate::domain::reconciliation::day::day_of;
 use crate::domain::supplier_invoice::readable_irn;
 
-/// Lines of a page; the authority gives no more.
+/// Lines of a page; the authority's maximum.
 const PAGE_LINES: u32 = 100;
-/// Pages read for one day at most.
+/// Pages read for one day, at most.
 const PAGES_MAX: u32 = 2_000;
-/// Characters kept of a text that should have been an IRN.
+/// Characters kept of a text that is not an IRN.
 const ODD_CHARS_MAX: usize = 300;
 
-/// What the search told.
+/// The lines of the search.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
-    /// By the key of their IRN; none where a line does not say all and is to be asked about.
+pub(super) struct AuthorityListing {
+    /// Lines by IRN key; `None` for an incomplete line, which is confirmed individually.
     pub(super) lines: HashMap<String, Option<RemoteRecord>>,
-    /// The keys of those that were signed on the day.
-    pub(super) of_day: BTreeSet<String>,
-    /// Lines of the day that name no invoice, as they name it.
+    /// IRN keys of the invoices signed on the day.
+    pub(super) signed_on_day: BTreeSet<String>,
+    /// Lines of the day without a valid IRN, as the authority sent it.
     pub(super) unreadable: BTreeSet<String>,
 }
 
-/// The day that is looked for, in the authority's zone.
+/// The day to find, in the authority's time zone.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct SearchedDay {
     pub(super) day: Date,
     pub(super) zone: Offset,
 }
 
 impl Reconciler {
-    /// Reads one page after the other, until they are older than the day before: whose midnight the authority's days
-    /// begin at is not certain.
-    pub(super) async fn listed(&self, taxpayer: &Taxpayer, day: Date) -> Result<Listed, BrokenOff> {
+    /// Reads page by page until a page is older than the day before, because the authority's time zone for days is not
+    /// certain.
+    pub(super) async fn listing(
+        &self,
+        taxpayer: &Taxpayer,
+        day: Date,
+    ) -> Result<AuthorityListing, ReconciliationError> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
-        let (mut listed, wanted) = (Listed::default(), Wanted { day, zone: self.schedule.zone });
+        let (mut listing, searched) =
+            (AuthorityListing::default(), SearchedDay { day, zone: self.schedule.zone });
         for page in 1..=PAGES_MAX {
             let query = SearchQuery { size: Some(PAGE_LINES), page: Some(page), ..SearchQuery::default() };
             let answer = authority.search(&taxpayer.business_id, &query).await?;
-            if listed.take(&answer, wanted) {
-                return Ok(listed);
+            if listing.add_page(&answer, searched) {
+                return Ok(listing);
             }
         }
-        Err(BrokenOff::TooFarBack(PAGES_MAX))
+        Err(ReconciliationError::TooFarBack(PAGES_MAX))
     }
 }
 
-impl Listed {
-    /// Takes a page in; whether it was the last that matters.
-    fn take(&mut self, page: &SearchPage, wanted: Wanted) -> bool {
+impl AuthorityListing {
+    /// Adds a page. Returns true if no later page matters.
+    fn add_page(&mut self, page: &SearchPage, searched: SearchedDay) -> bool {
         let before = self.lines.len() + self.unreadable.len();
-        let eve = wanted.day.yesterday().unwrap_or(Date::MIN);
-        let days: Vec<_> = page.items.iter().map(|line| self.take_line(line, wanted)).collect();
+        let eve = searched.day.yesterday().unwrap_or(Date::MIN);
+        let days: Vec<_> = page.items.iter().map(|line| self.add_line(line, searched)).collect();
         let is_older = days.iter().all(|day| day.is_some_and(|day| day < eve));
-        let is_news = self.lines.len() + self.unreadable.len() > before;
-        let goes_on = page.page.get("has_next_page").and_then(Value::as_bool);
-        page.items.is_empty() || is_older || !goes_on.unwrap_or(is_news)
+        let has_new_lines = self.lines.len() + self.unreadable.len() > before;
+        let has_next = page.page.get("has_next_page").and_then(Value::as_bool);
+        page.items.is_empty() || is_older || !has_next.unwrap_or(has_new_lines)
     }
 
-    /// Takes a line in; the day it was signed on, as far as it says so.
-    fn take_line(&mut self, line: &Value, wanted: Wanted) -> Option<Date> {
+    /// Adds a line. Returns its day of signature, if the line has it.
+    fn add_line(&mut self, line: &Value, searched: SearchedDay) -> Option<Date> {
         let text = |name: &str| line.get(name).and_then(Value::as_str);
-        let day = text("sync_date").or_else(|| text("issue_date")).and_then(|text| date(text, wanted.zone));
-        // What does not say when it was signed may have been today.
-        let is_of_day = day.is_none_or(|day| day == wanted.day);
-        let named = text("irn").unwrap_or_default();
-        match readable_irn(named) {
+        let day = text("sync_date").or_else(|| text("issue_date")).and_then(|text| date(text, searched.zone));
+        // A line without a date may be of the day.
+        let is_of_day = day.is_none_or(|day| day == searched.day);
+        let irn_text = text("irn").unwrap_or_default();
+        match readable_irn(irn_text) {
             Some(irn) => {
                 let key = irn.key();
                 let flag = |name: &str| line.get(name).and_then(Value::as_bool);
-                let told = (text("payment_status"), flag("transmitted"), flag("delivered"));
-                let theirs = match told {
+                let status = (text("payment_status"), flag("transmitted"), flag("delivered"));
+                let theirs = match status {
                     (Some(payment), Some(is_transmitted), Some(is_delivered)) => Some(RemoteRecord {
                         irn,
-                        payment_status: shown(payment),
+                        payment_status: printable(payment),
                         is_transmitted,
                         is_delivered,
                     }),
                     _ => None,
                 };
                 if is_of_day {
-                    self.of_day.insert(key.clone());
+                    self.signed_on_day.insert(key.clone());
                 }
                 self.lines.insert(key, theirs);
             }
-            None if is_of_day => drop(self.unreadable.insert(shown(named))),
+            None if is_of_day => drop(self.unreadable.insert(printable(irn_text))),
             None => {}
         }
         day
     }
 }
 
-/// A date, or the day of a moment.
+/// Parses a date, or the day of a timestamp.
 fn date(text: &str, zone: Offset) -> Option<Date> {
     let moment = || text.parse::<Timestamp>().ok().map(|at| day_of(at, zone));
     let leading = || text.get(..10)?.parse().ok();
     if text.len() == 10 { text.parse().ok() } else { moment().or_else(leading) }
 }
 
-/// A text of the authority's, as a database can keep it.
-fn shown(text: &str) -> String {
+/// A text of the authority without control characters, so that the database accepts it.
+fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(ODD_CHARS_MAX).collect()
 }
 
@@ -122,8 +127,8 @@ mod tests {
 
     use super::*;
 
-    fn wanted() -> Wanted {
-        Wanted { day: "2026-01-15".parse().unwrap(), zone: offset(1) }
+    fn searched() -> SearchedDay {
+        SearchedDay { day: "2026-01-15".parse().unwrap(), zone: offset(1) }
     }
 
     fn line(no: u32, day: &str) -> Value {
@@ -139,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_the_last_when_nothing_after_it_matters() {
+    fn a_page_is_the_last_one_if_no_later_page_matters() {
         let days = |days: &[&str]| days.iter().zip(1..).map(|(day, no)| line(no, day)).collect::<Vec<_>>();
         for (items, has_next, is_last) in [
             (days(&["2026-01-17", "2026-01-15"]), Some(true), false),
@@ -151,16 +156,19 @@ mod tests {
             (days(&[]), Some(true), true),
             (vec![json!({ "irn": "INV9-94AD90FB-20260115" })], Some(true), false),
         ] {
-            let is_last_of = Listed::default().take(&page(&items, has_next), wanted());
-            assert_eq!(is_last_of, is_last, "{items:?} {has_next:?}");
+            let found = AuthorityListing::default().add_page(&page(&items, has_next), searched());
+            assert_eq!(found, is_last, "{items:?} {has_next:?}");
         }
-        let (mut listed, same) = (Listed::default(), page(&[line(1, "2026-01-15")], None));
-        assert!(!listed.take(&same, wanted()) && listed.take(&same, wanted()), "the same page for ever");
+        let (mut listing, same) = (AuthorityListing::default(), page(&[line(1, "2026-01-15")], None));
+        assert!(
+            !listing.add_page(&same, searched()) && listing.add_page(&same, searched()),
+            "a page that repeats is the last one"
+        );
     }
 
     #[test]
-    fn lines_of_the_day_are_told_from_the_others() {
-        let mut listed = Listed::default();
+    fn lines_of_the_day_are_separated_from_the_others() {
+        let mut listing = AuthorityListing::default();
         let mut half = line(3, "2026-01-15");
         half["transmitted"] = json!("yes");
         let items = [
@@ -173,13 +181,13 @@ mod tests {
             json!({ "sync_date": "2026-01-14" }),
             json!(7),
         ];
-        listed.take(&page(&items, Some(true)), wanted());
-        let of_day: Vec<_> = listed.of_day.iter().map(|key| &key[..4]).collect();
-        assert_eq!(of_day, ["INV2", "INV3", "INV4"]);
-        assert_eq!(listed.unreadable.iter().map(String::as_str).collect::<Vec<_>>(), ["", "odd"]);
-        assert_eq!(listed.lines["INV3-94AD90FB-20260115"], None, "it is asked about");
-        let second = listed.lines["INV2-94AD90FB-20260115"].as_ref().unwrap();
+        listing.add_page(&page(&items, Some(true)), searched());
+        let keys: Vec<_> = listing.signed_on_day.iter().map(|key| &key[..4]).collect();
+        assert_eq!(keys, ["INV2", "INV3", "INV4"]);
+        assert_eq!(listing.unreadable.iter().map(String::as_str).collect::<Vec<_>>(), ["", "odd"]);
+        assert_eq!(listing.lines["INV3-94AD90FB-20260115"], None, "it is confirmed individually");
+        let second = listing.lines["INV2-94AD90FB-20260115"].as_ref().unwrap();
         assert!(second.is_transmitted && second.irn.as_str() == "INV2-94ad90fb-20260115");
-        assert_eq!(listed.lines.len(), 5);
+        assert_eq!(listing.lines.len(), 5);
     }
 }

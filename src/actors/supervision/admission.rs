@@ -1,8 +1,8 @@
-//! Permits: how many commands one key and the whole process may have under way.
+//! Permits limit the commands in flight for one key and for the process.
 //!
-//! A permit travels inside the envelope and is returned when it is dropped, on whatever path. A mailbox is no
-//! limit (each address has a slot of its own); this is. Keys come as hashes: two keys that share one share the
-//! permits, which harms nobody. A key with nothing under way takes no memory.
+//! A permit is part of the envelope and is returned when the envelope is dropped. The mailbox itself is no limit,
+//! because actix adds one slot per sender. Keys are hashes: two keys with the same hash share permits, which is
+//! harmless. A key without commands in flight uses no memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::counters::Counters;
 pub struct AdmissionLimits {
     pub per_key_max: usize,
     pub process_max: usize,
-    /// What a refused sender is told to wait.
+    /// The wait that a refused sender is asked for.
     pub retry_after: Duration,
 }
 
@@ -45,7 +45,7 @@ struct PermitPool {
     keys: DashMap<u64, usize>,
 }
 
-/// The right of one command to be under way.
+/// The right of one command to be in flight.
 #[derive(Debug)]
 pub struct Permit {
     pool: Arc<PermitPool>,
@@ -61,17 +61,17 @@ impl Admission {
         self.0.limits
     }
 
-    /// Permits given out and not returned.
+    /// Issued permits that are not returned yet.
     pub fn in_use(&self) -> usize {
         self.0.process.load(Ordering::SeqCst)
     }
 
-    /// Keys with a permit given out.
+    /// Keys with issued permits.
     pub fn keys_in_use(&self) -> usize {
         self.0.keys.len()
     }
 
-    /// The key's own limit is asked first: who floods is told so, even when the process is full as well.
+    /// Issues a permit. Checks the key's own limit first, so that a flooding sender gets 429 even if the process is full.
     pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;
@@ -116,7 +116,7 @@ impl PermitPool {
     }
 }
 
-/// In the reverse order of taking, so that the process never counts more than its keys do.
+/// Returns in the reverse order of issuing, so that the process count never exceeds the sum over keys.
 impl Drop for Permit {
     fn drop(&mut self) {
         self.pool.counters.queue_depth.down();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_a_permit_left_is_told_to_wait_and_its_neighbour_is_not() {
+    fn a_key_without_free_permits_is_refused_and_another_key_is_not() {
         let admission = admission(2, 10);
         let held = [admission.admit(1).unwrap(), admission.admit(1).unwrap()];
         let retry_after = Duration::from_secs(1);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_process_refuses_and_keeps_no_trace_of_the_key() {
+    fn a_full_process_refuses_and_keeps_no_entry_for_the_key() {
         let admission = admission(2, 1);
         let held = admission.admit(1).unwrap();
         let retry_after = Duration::from_secs(1);

@@ -1,7 +1,7 @@
-//! The threads actors live on: one arbiter a core for the work, one more for the janitor.
+//! The threads of the actors: one arbiter per core for commands, and one for background work.
 //!
-//! A key always lands on the same arbiter of a process. The janitor has its own, so that an actor that blocks
-//! its arbiter is still seen. Arbiters belong to the actix system that is current at `start`.
+//! A key always maps to the same arbiter of a process. The janitor runs on the background arbiter, so that it detects
+//! an actor that blocks its own. Arbiters belong to the actix system that is current at `start`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,8 @@ use actix::{Arbiter, ArbiterHandle};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long threads may take to end.
-const JOIN_WAIT: Duration = Duration::from_secs(2);
+/// Timeout of joining the threads.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Arbiters {
@@ -22,7 +22,7 @@ pub struct Arbiters {
 }
 
 impl Arbiters {
-    /// Starts `shards` arbiters (at least one) and the janitor's. Needs a running actix system.
+    /// Starts `shards` arbiters (at least one) and the background one. Needs a running actix system.
     pub fn start(shards: usize) -> Self {
         let background = Arbiter::new();
         let mut threads: Vec<_> = (0..shards.max(1)).map(|_| Arbiter::new()).collect();
@@ -43,33 +43,33 @@ impl Arbiters {
         (shard, &self.shards[shard])
     }
 
-    /// The janitor's.
+    /// The arbiter of the janitor and of other periodic actors.
     pub fn background(&self) -> &ArbiterHandle {
         &self.background
     }
 
-    /// Tells all to stop. What is queued on them is answered as not started or interrupted.
+    /// Stops all arbiters. Queued commands get the outcome not started or interrupted.
     pub fn stop(&self) {
         for arbiter in self.shards.iter().chain([&self.background]) {
             arbiter.stop();
         }
     }
 
-    /// Waits until all threads have ended, for a bounded time; after `stop`. True when they have, and none panicked.
+    /// Waits for all threads to end, up to a timeout; call `stop` first. True if all ended without a panic.
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // No blocking task of the runtime: at its own end that would wait for a thread that an actor blocks.
+        // A plain thread, because the runtime would wait at its end for a blocking task that waits for a blocked actor.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());
             let _ = ended.send(is_clean);
         });
-        matches!(timeout(JOIN_WAIT, joined).await, Ok(Ok(true)))
+        matches!(timeout(JOIN_TIMEOUT, joined).await, Ok(Ok(true)))
     }
 }
 
-/// The hash by which a key is placed and admitted; the same in each run.
+/// The hash that maps a key to its arbiter and its permits; the same in each run.
 pub fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -1,8 +1,8 @@
-//! The shell of an actor that works its commands off, one batch at a time and never interleaved.
+//! An actor that processes its commands in batches, one batch at a time.
 //!
-//! A `Worker` is moved into its own work and comes back with the answers, so its state cannot be touched while
-//! it works and is lost, as it must be, when the work panics: the next batch begins with a cold one from `make`.
-//! The shell does the rest: queue, batches, answers, heartbeat, passivation, recovery. No domain here.
+//! A `Worker` is moved into its own future and returned with the replies. So its state cannot be touched meanwhile and
+//! is dropped if the work panics; the next batch starts with a new worker from `make`. The actor does the rest: queue,
+//! batches, replies, heartbeat, passivation and recovery.
 
 use std::future::Future;
 
@@ -10,35 +10,35 @@ use actix::fut::ActorFutureExt;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, WrapFuture};
 
 use super::guard::supervise;
-use super::queue::{Batch, WorkQueue};
+use super::queue::{CommandBatch, WorkQueue};
 use super::registry::{Mailbox, Passivate, StartContext};
 use super::reply::{CommandId, Envelope};
 
-/// Commands a batch holds unless it is told otherwise.
+/// The default size of a batch, in commands.
 pub const BATCH_MAX: usize = 64;
 
-/// What an actor does, without being one.
+/// The logic of a batch actor.
 pub trait Worker: Sized + 'static {
     type Command: Send + Sync + 'static;
     type Reply: Send + 'static;
 
-    /// What a command is called in the quarantine.
+    /// The name of a command in the quarantine.
     fn name(command: &Self::Command) -> &'static str;
 
-    /// Whether a command is work enough for a batch of its own.
+    /// True if a command needs its own batch.
     fn is_large(_: &Self::Command) -> bool {
         false
     }
 
-    /// Works a batch off, in its order, and answers each of its commands. Calls `batch.committing()` right
-    /// before what cannot be undone. May panic: what was not committing is then tried again, alone.
+    /// Processes a batch in order and replies to each command. Calls `batch.committing()` right before the commit. After
+    /// a panic before that, each command is tried again on its own.
     fn work(
         self,
-        batch: Batch<Self::Command>,
+        batch: CommandBatch<Self::Command>,
     ) -> impl Future<Output = (Self, Vec<(CommandId, Self::Reply)>)> + 'static;
 }
 
-/// Starts the actor of a context. `make` gives a cold worker, at the start and after a panic.
+/// Starts a batch actor. `make` creates a worker without cached state, at the start and after a panic.
 pub fn start<W: Worker>(
     context: StartContext,
     batch_max: usize,
@@ -60,30 +60,30 @@ pub struct BatchActor<W: Worker> {
     context: StartContext,
     batch_max: usize,
     make: Box<dyn Fn() -> W>,
-    /// Absent while it works, and before the first batch.
+    /// `None` during a batch and before the first one.
     worker: Option<W>,
     queue: WorkQueue<W::Command, W::Reply>,
     scheduled: bool,
 }
 
-// The worker is moved, never pinned in here.
+// The worker is moved, never pinned.
 impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {
-    /// Takes the next batch after yielding once: neighbours on the arbiter get their turn, and what arrives
-    /// meanwhile joins the batch.
+    /// Takes the next batch after yielding once, so that other actors of the arbiter run and arriving commands join the
+    /// batch.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if self.scheduled || !self.queue.is_due() {
             return;
         }
         self.scheduled = true;
-        let turn = tokio::task::yield_now().into_actor(self);
-        ctx.spawn(turn.map(|(), actor, ctx| actor.run(ctx)));
+        let yielded = tokio::task::yield_now().into_actor(self);
+        ctx.spawn(yielded.map(|(), actor, ctx| actor.run(ctx)));
     }
 
     fn run(&mut self, ctx: &mut Context<Self>) {
         self.scheduled = false;
-        // The worker is made before a batch is in flight: commands are not to blame for a panic of `make`.
+        // Creates the worker before a batch is in flight, so that a panic of `make` is not blamed on commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.context.node.batch_started();
@@ -96,9 +96,9 @@ impl<W: Worker> BatchActor<W> {
 
     fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
         self.context.node.batch_finished();
-        let forgotten = self.queue.answer(replies);
-        if forgotten > 0 {
-            tracing::error!(actor = self.context.node.name(), forgotten, "batch left commands unanswered");
+        let unanswered = self.queue.answer(replies);
+        if unanswered > 0 {
+            tracing::error!(actor = self.context.node.name(), unanswered, "batch left commands unanswered");
         }
         self.schedule(ctx);
     }
@@ -107,7 +107,7 @@ impl<W: Worker> BatchActor<W> {
 impl<W: Worker> Actor for BatchActor<W> {
     type Context = Context<Self>;
 
-    /// Also called after a restart: goes on with what the queue kept.
+    /// Also called after a restart, where it continues with the kept queue.
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.schedule(ctx);
     }

@@ -1,13 +1,12 @@
-//! Counters of the supervision kit, one set a process.
+//! Counters of supervision, one set per process.
 //!
-//! They only ever grow, except `queue_depth`. Operators (through the metrics page) and tests read the same
-//! `CounterValues`. Deliberately absent: names of actors; a label per taxpayer would not stay bounded.
+//! They only grow, except `queue_depth`. The metrics page and tests read the same values. Deliberately absent: actor
+//! names, because a label per taxpayer would be unbounded.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// One number that threads add to.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -39,16 +38,16 @@ pub struct Counters {
     /// Batches found running for longer than the watchdog's second limit.
     pub stuck: Counter,
     pub commands_admitted: Counter,
-    /// Refused because the key had no permit left (429).
+    /// Refused because the key had no free permit (429).
     pub commands_refused_key: Counter,
-    /// Refused because the process had no permit left (503).
+    /// Refused because the process had no free permit (503).
     pub commands_refused_process: Counter,
     pub commands_answered: Counter,
     pub commands_interrupted: Counter,
     pub commands_quarantined: Counter,
-    /// Given back unstarted and sent again.
+    /// Returned unstarted and sent again.
     pub commands_resent: Counter,
-    /// Given back unstarted until the sender gave up.
+    /// Returned unstarted until the sender gave up.
     pub commands_stopped: Counter,
     /// Commands admitted and not yet answered.
     pub queue_depth: Counter,

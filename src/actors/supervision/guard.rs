@@ -1,10 +1,10 @@
-//! Runs an actor and survives its panics; actix's own supervisor does neither keep the mailbox nor restart.
+//! Runs an actor and survives its panics. actix's own supervisor neither keeps the mailbox nor restarts.
 //!
 //! A panic at any poll ends the current work only: mailbox, address and the actor struct stay. The guard calls
-//! `ContextFut::restart` at once, which cancels what the actor spawned and calls `Supervised::restarting` (the
-//! actor recovers its queue and throws its domain state away there), waits, and goes on; `Actor::started` is
-//! called again. When the budget is spent it escalates: the node fails, the mailbox closes, and what was queued
-//! goes back to its senders.
+//! `ContextFut::restart` at once, which cancels the actor's spawned futures and calls `Supervised::restarting` (there
+//! the actor recovers its queue and drops its cached state). Then it waits and continues; `Actor::started` is called
+//! again. When the restart budget is spent it escalates: the node fails, the mailbox closes, and queued commands
+//! return to their senders.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use super::node::Node;
 use super::panics::{self, CaughtPanic};
 use super::policy::{RestartBudget, RestartPolicy};
 
-/// Starts an actor on `arbiter`. It runs until it stops itself, gives up, or nobody holds its address.
+/// Starts an actor on `arbiter`. It runs until it stops, escalates, or its last address is dropped.
 pub fn supervise<A>(
     arbiter: &ArbiterHandle,
     node: Node,
@@ -30,20 +30,20 @@ where
     A: Actor<Context = Context<A>> + Supervised,
 {
     let (sender, receiver) = channel::channel(policy.mailbox_capacity);
-    let unplaced = node.clone();
-    let placed = arbiter.spawn_fn(move || {
-        let birth = panics::catch(|| {
+    let unstarted = node.clone();
+    let is_started = arbiter.spawn_fn(move || {
+        let result = panics::catch(|| {
             let mut context = Context::with_receiver(receiver);
             let actor = build(&mut context);
             context.into_future(actor)
         });
-        match birth {
+        match result {
             Ok(actor) => drop(actix::spawn(Guard::new(actor, node, policy))),
             Err(CaughtPanic { text }) => node.fails(&format!("could not be built: {text}")),
         }
     });
-    if !placed {
-        unplaced.stops();
+    if !is_started {
+        unstarted.stops();
     }
     Addr::new(sender)
 }
@@ -52,7 +52,7 @@ struct Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,
 {
-    /// Absent once the guard has given up.
+    /// `None` after an escalation.
     actor: Option<ContextFut<A, Context<A>>>,
     node: Node,
     budget: RestartBudget,
@@ -69,7 +69,7 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts after a panic, or gives up. A panic of `restarting` itself counts like any other.
+    /// Restarts after a panic, or escalates. A panic in `restarting` counts like any other.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
@@ -82,20 +82,20 @@ where
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }
-                // Nobody holds the address: there is nothing to come back for.
+                // The last address was dropped, so no message can arrive.
                 Ok(false) => return self.close(),
                 Err(again) => panic = again,
             }
         }
     }
 
-    /// The node fails before the mailbox closes, so that no sender finds one without the other.
+    /// Fails the node before the mailbox closes, so that a sender that finds the mailbox closed sees the failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();
     }
 
-    /// Dropping the context closes the mailbox and gives back what is queued.
+    /// Drops the context, which closes the mailbox and returns queued commands.
     fn close(&mut self) {
         let actor = self.actor.take();
         if let Err(panic) = panics::catch(|| drop(actor)) {
@@ -128,7 +128,7 @@ where
     }
 }
 
-/// However it ends, also with its arbiter: the node is told, unless it has failed.
+/// Also runs when the arbiter ends. Stops the node, unless it has failed.
 impl<A> Drop for Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,

@@ -1,6 +1,6 @@
-//! The timer that calls what is due. Duties are functions of the moment; there is no work in here.
+//! Runs periodic tasks on the background arbiter.
 //!
-//! A duty that panics costs the others one round: the janitor is restarted like any actor.
+//! A task that panics ends the current round for all tasks; the janitor is restarted like any actor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,30 +13,30 @@ use super::node::Node;
 use super::policy::RestartPolicy;
 use super::tree::{ActorKind, Tree};
 
-/// Does what is due at the given moment, without blocking.
+/// Work to do at the given time, without blocking.
 pub type PeriodicTask = Box<dyn FnMut(Instant) + Send>;
 
 pub struct Janitor {
     node: Node,
     every: Duration,
-    duties: Vec<PeriodicTask>,
-    /// Its own address: the janitor stays though nobody sends to it.
+    tasks: Vec<PeriodicTask>,
+    /// Its own address keeps the actor alive, because nobody sends to it.
     _address: Addr<Self>,
 }
 
-/// Starts the janitor on its own arbiter.
+/// Starts the janitor on the background arbiter.
 pub fn start(
     tree: &Tree,
     arbiters: &Arc<Arbiters>,
     every: Duration,
-    duties: Vec<PeriodicTask>,
+    tasks: Vec<PeriodicTask>,
 ) -> Addr<Janitor> {
     let node = tree.node(ActorKind::Janitor, 0, "janitor");
     let heartbeat = node.clone();
     supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Janitor {
         node: heartbeat,
         every,
-        duties,
+        tasks,
         _address: ctx.address(),
     })
 }
@@ -47,8 +47,8 @@ impl Actor for Janitor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.run_interval(self.every, |janitor, _| {
             janitor.node.batch_started();
-            for duty in &mut janitor.duties {
-                duty(Instant::now());
+            for task in &mut janitor.tasks {
+                task(Instant::now());
             }
             janitor.node.batch_finished();
         });

@@ -1,22 +1,23 @@
-//! What makes an actix actor a supervised one: it survives its panics, loses no command, and is seen.
+//! Supervision of actix actors: an actor survives its panics, loses no command, and can be observed. actix's own
+//! supervisor keeps no mailbox and does not restart after a panic.
 //!
 //! | File | Concept |
 //! |---|---|
-//! | `serial` | the shell of an actor that works its commands off, one batch at a time; a `Worker` is what one writes |
-//! | `registry` | one actor per key: started on demand, resent to, passivated |
-//! | `admission` | permits per key and for the process; none left is 429 or 503 |
-//! | `reply` | the envelope of a command; its answer tells *not started* from *interrupted* |
-//! | `queue` | the actor's own queue, which survives a restart and quarantines what panics twice |
-//! | `guard` | runs an actor, restarts it after a panic, escalates when the budget is spent |
-//! | `policy` | how often and how soon an actor is restarted |
-//! | `panics` | the panic hook, catching, and the proof that panics unwind |
-//! | `arbiters` | the threads actors live on |
-//! | `tree`, `node` | who runs, in which state; whether the process is ready |
-//! | `snapshot` | the tree as operators read it |
-//! | `watchdog` | who has been at one batch for too long |
-//! | `quarantine` | the commands that were put aside |
-//! | `janitor` | the timer that calls what is due |
-//! | `observe` | counters, for operators and tests alike |
+//! | `batch_actor` | an actor that processes its commands in batches; its logic is a `Worker` |
+//! | `registry` | one actor per key: started on demand, passivated when idle |
+//! | `admission` | permits per key and for the process; without one the caller gets 429 or 503 |
+//! | `reply` | the envelope of a command and its outcome: *not started* or *interrupted* |
+//! | `queue` | the actor's own queue, which survives a restart and quarantines commands that panic twice |
+//! | `guard` | runs an actor, restarts it after a panic, escalates when the restart budget is spent |
+//! | `policy` | limits and delays of restarts |
+//! | `panics` | the panic hook, catching panics, and the check that panics unwind |
+//! | `arbiters` | the threads of the actors |
+//! | `tree`, `node` | the running actors and their states; readiness of the process |
+//! | `snapshot` | the tree as operators see it |
+//! | `watchdog` | reports actors that spend too long on one batch |
+//! | `quarantine` | quarantined commands |
+//! | `janitor` | runs periodic tasks |
+//! | `counters` | counters for metrics and tests |
 
 pub mod admission;
 pub mod arbiters;
@@ -44,7 +45,7 @@ pub use guard::supervise;
 pub use node::{Node, NodeState};
 pub use panics::{assert_unwinding, install_hook};
 pub use policy::RestartPolicy;
-pub use queue::{Batch, Task, WorkQueue};
+pub use queue::{CommandBatch, Task, WorkQueue};
 pub use registry::{Mailbox, Passivate, Registry, RegistrySettings, SendError, StartContext};
 pub use reply::{CommandId, CommandOutcome, Envelope};
 pub use tree::{ActorKind, Tree};

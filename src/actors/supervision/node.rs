@@ -1,6 +1,6 @@
-//! One actor's place in the tree: its name, state, restarts and pulse.
+//! One actor in the tree: its name, state, restarts and heartbeat.
 //!
-//! Kept small, for there are tens of thousands. Clones are the same node. A node of a transient kind leaves
+//! Kept small, because there are tens of thousands. Clones are the same node. A node of a transient kind leaves
 //! the tree when its actor stops; a failed one stays until its actor may start again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,23 +14,23 @@ use super::reply::CommandId;
 use super::tree::{ActorKind, Tree};
 use super::watchdog::{BatchLoad, Heartbeat};
 
-/// The text of a panic is cut to this many characters.
+/// Characters kept of a panic's text.
 pub const PANIC_CHARS_MAX: usize = 200;
 
-/// In order of gravity, lightest first.
+/// Ordered by severity, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
     Stopped,
     Running,
     Starting,
-    /// At one batch for longer than the watchdog's first limit.
+    /// Running one batch for longer than the watchdog's first limit.
     Busy,
-    /// Waiting after a panic.
+    /// Waiting to restart after a panic.
     Restarting,
-    /// At one batch for longer than the watchdog's second limit.
+    /// Running one batch for longer than the watchdog's second limit.
     Stuck,
-    /// Gave up after too many panics.
+    /// Escalated after too many panics.
     Failed,
 }
 
@@ -56,7 +56,7 @@ struct NodeStatus {
     state: NodeState,
     restarts: u32,
     last_panic: Option<Box<str>>,
-    /// Microseconds since the tree was created, once it gave up.
+    /// Microseconds since the tree was created; set after an escalation.
     failed_at: Option<u64>,
 }
 
@@ -126,12 +126,12 @@ impl Node {
         self.state() == NodeState::Failed
     }
 
-    /// When it gave up, in microseconds since the tree was created.
+    /// When it escalated, in microseconds since the tree was created.
     pub(super) fn failed_at(&self) -> Option<u64> {
         self.inner.condition().failed_at
     }
 
-    /// A batch begins. The watchdog counts from here.
+    /// Starts the watchdog's measurement of a batch.
     pub fn batch_started(&self) {
         self.inner.heartbeat.start(self.tree.moment(Instant::now()));
     }
@@ -140,7 +140,7 @@ impl Node {
         self.inner.heartbeat.finish();
     }
 
-    /// Records a command that was put aside, with the panic that brought it there.
+    /// Records a quarantined command and its panic.
     pub fn quarantined(&self, reference: CommandId, command: &'static str) {
         tracing::error!(actor = self.name(), command, %reference, "command is quarantined");
         self.tree.quarantine().put(QuarantineRecord {
@@ -152,7 +152,7 @@ impl Node {
         });
     }
 
-    /// Takes the node, and with it the failure it may stand for, out of the tree.
+    /// Removes the node and its failure, if any, from the tree.
     pub fn forget(&self) {
         self.tree.forget(self.inner.id);
     }
@@ -188,7 +188,7 @@ impl Node {
         self.tree.escalate(self.inner.id, format!("{} {}: {reason}", self.inner.kind.name(), self.name()));
     }
 
-    /// Ends a node that has not failed.
+    /// Stops a node, unless it has failed.
     pub(super) fn stops(&self) {
         self.inner.heartbeat.finish();
         let mut condition = self.inner.condition();

@@ -1,7 +1,7 @@
-//! Panics as values: caught around guarded code, with their text and place, and proof that they unwind.
+//! Catches panics of guarded code as values with text and location, and checks that panics unwind.
 //!
-//! Whoever catches a panic logs it, once. The hook keeps the default hook silent for guarded code only; every
-//! other panic is reported as before. The text is the panic's own; nothing of a command is added to it.
+//! The catcher logs the panic, once. The hook silences the default report for guarded code only; other panics are
+//! reported as usual. The text is the panic's own, without data of the command.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -10,16 +10,16 @@ use std::sync::Once;
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
-    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What a panic said, with file and line where the hook is installed.
+/// The text of a panic, with its file and line if the hook is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaughtPanic {
     pub text: String,
 }
 
-/// Refuses to start in a build whose panics abort: supervision would be a fiction there.
+/// Fails in a build whose panics abort, because supervision cannot work there.
 pub fn assert_unwinding() -> Result<(), &'static str> {
     if cfg!(panic = "unwind") {
         Ok(())
@@ -28,14 +28,15 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     }
 }
 
-/// Silences the default report of panics that `catch` will report itself. Once a process; again is harmless.
+/// Silences the default report of panics in `catch`, because its caller logs them. Installs once; further calls do
+/// nothing.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let default = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
             if GUARDED.get() {
-                PLACE.set(panic.location().map(Location::to_string));
+                LOCATION.set(panic.location().map(Location::to_string));
             } else {
                 default(panic);
             }
@@ -43,24 +44,24 @@ pub fn install_hook() {
     });
 }
 
-/// Runs `work`; its panic becomes a value. What `work` borrowed may be half-changed after a panic: the caller
-/// throws it away or knows how to recover it.
+/// Runs `work` and returns a panic as a value. After a panic, values that `work` borrowed may be half-changed: the caller
+/// must drop or recover them.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     let outer = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(outer);
-    result.map_err(|payload| CaughtPanic { text: text(payload.as_ref(), PLACE.take()) })
+    result.map_err(|payload| CaughtPanic { text: text(payload.as_ref(), LOCATION.take()) })
 }
 
-fn text(payload: &(dyn Any + Send), place: Option<String>) -> String {
-    let said = payload
+fn text(payload: &(dyn Any + Send), location: Option<String>) -> String {
+    let message = payload
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a text");
-    match place {
-        Some(place) => format!("{said} at {place}"),
-        None => said.to_owned(),
+    match location {
+        Some(location) => format!("{message} at {location}"),
+        None => message.to_owned(),
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caught_panic_says_its_text_and_its_place() {
+    fn a_caught_panic_has_its_text_and_location() {
         install_hook();
         let caught = catch(|| panic!("no row {}", 7)).unwrap_err();
         assert!(caught.text.starts_with("no row 7 at src"), "{}", caught.text);

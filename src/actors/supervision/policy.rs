@@ -1,7 +1,7 @@
-//! How often and how soon an actor is restarted: data (`RestartPolicy`) and the account kept of it (`RestartBudget`).
+//! Limits and delays of restarts (`RestartPolicy`) and their use by one actor (`RestartBudget`).
 //!
-//! The wait doubles with each panic inside the window and is drawn between its half and its whole, so that
-//! actors felled by one cause do not come back in one heartbeat. Elapsed time is an argument.
+//! The delay doubles with each panic inside the window and is random between half and all of it, so that actors with a
+//! common cause do not restart together. The time is an argument.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 pub struct RestartPolicy {
     pub backoff_initial: Duration,
     pub backoff_max: Duration,
-    /// Panics within `window` that are answered by a restart; one more escalates.
+    /// Restarts within `window`; one more panic escalates.
     pub restarts_max: usize,
     pub window: Duration,
-    /// Messages that fit the mailbox. Above the permits of a key, so that admission is what refuses.
+    /// Capacity of the mailbox. Above the permits of a key, so that admission refuses first.
     pub mailbox_capacity: usize,
 }
 
@@ -41,7 +41,7 @@ impl RestartBudget {
         Self { policy, panics: VecDeque::new() }
     }
 
-    /// Takes one panic at `now` on account: the wait before the restart, or `None` when the budget is spent.
+    /// Counts one panic at `now`. Returns the delay before the restart; `None` if the budget is spent.
     pub fn spend(&mut self, now: Instant) -> Option<Duration> {
         while self.panics.front().is_some_and(|then| now.duration_since(*then) >= self.policy.window) {
             self.panics.pop_front();
@@ -50,7 +50,7 @@ impl RestartBudget {
         (self.panics.len() <= self.policy.restarts_max).then(|| jittered(self.wait()))
     }
 
-    /// The whole wait after the panics on account, before jitter.
+    /// The delay after the counted panics, before jitter.
     fn wait(&self) -> Duration {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
         self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fourth_panic_within_the_window_finds_the_budget_spent() {
+    fn the_fourth_panic_within_the_window_exhausts_the_budget() {
         let mut budget = RestartBudget::new(RestartPolicy::default());
         let start = Instant::now();
         for second in 0..3 {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_that_left_the_window_is_forgotten() {
+    fn a_panic_outside_the_window_does_not_count() {
         let mut budget = RestartBudget::new(RestartPolicy::default());
         let start = Instant::now();
         for second in 0..3 {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_doubles_up_to_its_limit_and_is_drawn_from_its_upper_half() {
+    fn the_delay_doubles_up_to_its_limit_with_jitter_in_its_upper_half() {
         let policy = RestartPolicy { restarts_max: 40, ..RestartPolicy::default() };
         let mut budget = RestartBudget::new(policy);
         let start = Instant::now();

@@ -1,6 +1,6 @@
-//! The commands that panicked twice and were put aside, newest last, for an operator to look at.
+//! Quarantined commands, which panicked twice, newest last. Operators read them.
 //!
-//! Bounded: the oldest record makes room. A record names the command; it never holds its contents.
+//! Bounded: the oldest record is removed first. A record has the name of the command, never its contents.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ pub const RECORDS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantineRecord {
-    /// What the sender was given to ask about: the identifier of the command.
+    /// The identifier of the command, which its sender got.
     pub reference: CommandId,
     pub actor: String,
     pub command: &'static str,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_record_makes_room_for_the_newest() {
+    fn the_oldest_record_is_removed_for_the_newest() {
         let quarantine = Quarantine::default();
         let references: Vec<_> = (0..=RECORDS_MAX).map(|_| CommandId::new()).collect();
         for reference in &references {

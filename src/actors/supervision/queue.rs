@@ -1,9 +1,9 @@
-//! The actor's own queue, first in first out, which survives a restart.
+//! The actor's own first-in, first-out queue, which survives a restart.
 //!
-//! A batch shares its commands with the worker; their envelopes stay here, in flight, so a panic of the work
-//! cannot take them along. Only one batch is in flight at a time. After a panic `recover` puts the batch back
-//! to the front as suspects, each to run alone; a suspect that panics again is quarantined and its neighbours
-//! go on. Once the batch said it is committing, its outcome is unknown: those are answered *interrupted*.
+//! The worker shares the commands of a batch; their envelopes stay here, so that a panic cannot drop them. One batch is
+//! in flight at a time. After a panic `recover` puts its commands back to the front as suspects, each as its own batch. A
+//! suspect that panics again is quarantined, and the others continue. If the batch was committing, its outcome is
+//! unknown, so its commands are *interrupted*.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::reply::{CommandId, Envelope};
 
-/// A command to work on. Derefs to it.
+/// A command of a batch. Derefs to the command.
 #[derive(Debug)]
 pub struct Task<C> {
     pub id: CommandId,
@@ -27,19 +27,19 @@ impl<C> Deref for Task<C> {
     }
 }
 
-/// The commands of one piece of work, in the order they came.
+/// Commands to process together, in order of arrival.
 #[derive(Debug)]
-pub struct Batch<C> {
+pub struct CommandBatch<C> {
     tasks: Vec<Task<C>>,
     committing: Arc<AtomicBool>,
 }
 
-impl<C> Batch<C> {
+impl<C> CommandBatch<C> {
     pub fn tasks(&self) -> &[Task<C>] {
         &self.tasks
     }
 
-    /// To be called right before the commit: a panic from here on leaves the outcome unknown.
+    /// Marks the start of the commit. A panic after this leaves the outcome unknown.
     pub fn committing(&self) {
         self.committing.store(true, Ordering::SeqCst);
     }
@@ -57,7 +57,7 @@ struct InFlightBatch<C, R> {
     committing: Arc<AtomicBool>,
 }
 
-/// What `recover` did with the batch that was in flight.
+/// The result of `recover`: commands by their fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub suspects: usize,
@@ -68,12 +68,12 @@ pub struct Recovery {
 #[derive(Debug)]
 pub struct WorkQueue<C, R> {
     waiting: VecDeque<QueuedCommand<C, R>>,
-    flight: Option<InFlightBatch<C, R>>,
+    in_flight: Option<InFlightBatch<C, R>>,
 }
 
 impl<C, R> Default for WorkQueue<C, R> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), flight: None }
+        Self { waiting: VecDeque::new(), in_flight: None }
     }
 }
 
@@ -84,57 +84,56 @@ impl<C, R> WorkQueue<C, R> {
 
     /// Commands waiting and in flight.
     pub fn depth(&self) -> usize {
-        self.waiting.len() + self.flight.as_ref().map_or(0, |flight| flight.entries.len())
+        self.waiting.len() + self.in_flight.as_ref().map_or(0, |batch| batch.entries.len())
     }
 
     pub fn is_empty(&self) -> bool {
         self.depth() == 0
     }
 
-    /// Whether a batch can be taken now.
+    /// True if a batch can be taken now.
     pub fn is_due(&self) -> bool {
-        self.flight.is_none() && !self.waiting.is_empty()
+        self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// The next up to `max` commands, or one suspect, or one that is work enough by itself; nothing while a batch
-    /// is in flight.
-    pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<Batch<C>> {
+    /// Takes up to `max` commands, or a single suspect or large command. Returns `None` while a batch is in flight.
+    pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;
         }
-        let goes_alone = |entry: &QueuedCommand<C, R>| {
+        let needs_own_batch = |entry: &QueuedCommand<C, R>| {
             entry.panics > 0 || entry.envelope.command().is_some_and(|command| is_large(&command))
         };
-        let together = self.waiting.iter().take(max).take_while(|entry| !goes_alone(entry)).count();
-        let mut entries: Vec<_> = self.waiting.drain(..together.max(1)).collect();
-        let tasks = entries.iter_mut().filter_map(|entry| begin(&mut entry.envelope)).collect();
+        let batch_size = self.waiting.iter().take(max).take_while(|entry| !needs_own_batch(entry)).count();
+        let mut entries: Vec<_> = self.waiting.drain(..batch_size.max(1)).collect();
+        let tasks = entries.iter_mut().filter_map(|entry| start(&mut entry.envelope)).collect();
         let committing = Arc::new(AtomicBool::new(false));
-        self.flight = Some(InFlightBatch { entries, committing: Arc::clone(&committing) });
-        Some(Batch { tasks, committing })
+        self.in_flight = Some(InFlightBatch { entries, committing: Arc::clone(&committing) });
+        Some(CommandBatch { tasks, committing })
     }
 
-    /// Answers the batch in flight. A command without a reply is answered *interrupted*; returns their number.
+    /// Sends the replies of the batch in flight. Commands without a reply are *interrupted*; returns their number.
     pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
         let mut replies: HashMap<_, _> = replies.into_iter().collect();
-        let mut forgotten = 0;
-        for entry in self.flight.take().into_iter().flat_map(|flight| flight.entries) {
+        let mut unanswered = 0;
+        for entry in self.in_flight.take().into_iter().flat_map(|batch| batch.entries) {
             if let Some(reply) = replies.remove(&entry.envelope.id()) {
                 entry.envelope.answer(reply);
             } else {
-                forgotten += 1;
+                unanswered += 1;
                 entry.envelope.interrupt();
             }
         }
-        forgotten
+        unanswered
     }
 
-    /// Sorts out the batch a panic left in flight. `quarantined` is told of each command put aside, before its
-    /// sender is.
+    /// Recovers the batch that was in flight at a panic. Calls `quarantined` for each quarantined command, before its
+    /// sender gets the outcome.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
-        let Some(flight) = self.flight.take() else { return recovery };
-        let committing = flight.committing.load(Ordering::SeqCst);
-        for mut entry in flight.entries.into_iter().rev() {
+        let Some(batch) = self.in_flight.take() else { return recovery };
+        let committing = batch.committing.load(Ordering::SeqCst);
+        for mut entry in batch.entries.into_iter().rev() {
             entry.panics += 1;
             if committing {
                 recovery.interrupted += 1;
@@ -147,7 +146,7 @@ impl<C, R> WorkQueue<C, R> {
                 entry.envelope.quarantine();
             } else {
                 recovery.suspects += 1;
-                entry.envelope.unbegin();
+                entry.envelope.mark_unstarted();
                 self.waiting.push_front(entry);
             }
         }
@@ -155,9 +154,9 @@ impl<C, R> WorkQueue<C, R> {
     }
 }
 
-fn begin<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
+fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     let command = envelope.command()?;
-    envelope.begin();
+    envelope.mark_started();
     Some(Task { id: envelope.id(), command })
 }
 
@@ -183,22 +182,22 @@ mod tests {
 
     const IS_LARGE: fn(&u32) -> bool = |command| *command >= 1_000;
 
-    fn commands(batch: &Batch<u32>) -> Vec<u32> {
+    fn commands(batch: &CommandBatch<u32>) -> Vec<u32> {
         batch.tasks().iter().map(|task| **task).collect()
     }
 
-    fn work_off(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
+    fn process_batch(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
         let batch = queue.take_batch(64, IS_LARGE).unwrap();
         assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
         commands(&batch)
     }
 
     #[test]
-    fn a_large_command_is_a_batch_of_its_own() {
+    fn a_large_command_is_its_own_batch() {
         let (mut queue, _answers) = queue_of([1, 2, 1_000, 2_000, 3]);
         let mut taken = Vec::new();
         while queue.is_due() {
-            taken.push(work_off(&mut queue));
+            taken.push(process_batch(&mut queue));
         }
         assert_eq!(taken, [vec![1, 2], vec![1_000], vec![2_000], vec![3]]);
     }
@@ -215,28 +214,28 @@ mod tests {
     }
 
     #[test]
-    fn after_a_panic_each_suspect_runs_alone_before_the_rest_and_in_order() {
+    fn after_a_panic_each_suspect_runs_alone_before_the_rest_in_order() {
         let (mut queue, _answers) = queue_of(1..=5);
         drop(queue.take_batch(3, IS_LARGE));
-        let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
+        let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
-        let batches: Vec<_> = (0..4).map(|_| work_off(&mut queue)).collect();
+        let batches: Vec<_> = (0..4).map(|_| process_batch(&mut queue)).collect();
         assert_eq!(batches, [vec![1], vec![2], vec![3], vec![4, 5]]);
         assert!(queue.is_empty());
     }
 
     #[test]
-    fn a_suspect_that_panics_again_is_quarantined_and_its_neighbours_go_on() {
+    fn a_suspect_that_panics_again_is_quarantined_and_the_others_continue() {
         let (mut queue, mut answers) = queue_of(1..=3);
         drop(queue.take_batch(64, IS_LARGE));
-        queue.recover(|_, _| panic!("nothing to put aside"));
-        assert_eq!(work_off(&mut queue), [1]);
+        queue.recover(|_, _| panic!("nothing to quarantine"));
+        assert_eq!(process_batch(&mut queue), [1]);
         let suspect = queue.take_batch(64, IS_LARGE).unwrap().tasks()[0].id;
-        let mut put_aside = Vec::new();
-        let recovery = queue.recover(|id, command| put_aside.push((id, *command)));
+        let mut quarantined = Vec::new();
+        let recovery = queue.recover(|id, command| quarantined.push((id, *command)));
         assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
-        assert_eq!(put_aside, [(suspect, 2)]);
-        assert_eq!(work_off(&mut queue), [3]);
+        assert_eq!(quarantined, [(suspect, 2)]);
+        assert_eq!(process_batch(&mut queue), [3]);
         let outcome = answers[1].try_recv();
         assert!(matches!(outcome, Ok(CommandOutcome::Quarantined { reference }) if reference == suspect));
     }
@@ -245,11 +244,11 @@ mod tests {
     fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
         let (mut queue, mut answers) = queue_of(1..=3);
         queue.take_batch(2, IS_LARGE).unwrap().committing();
-        let recovery = queue.recover(|_, _| panic!("nothing to put aside"));
+        let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted(_))));
         assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::Interrupted(_))));
-        assert_eq!(work_off(&mut queue), [3]);
+        assert_eq!(process_batch(&mut queue), [3]);
     }
 
     #[test]
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_queue_gives_back_what_waits_and_interrupts_what_is_in_flight() {
+    fn a_dropped_queue_returns_waiting_commands_and_interrupts_those_in_flight() {
         let (mut queue, mut answers) = queue_of(1..=2);
         drop(queue.take_batch(1, IS_LARGE));
         drop(queue);
@@ -271,10 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn a_suspect_in_a_dropped_queue_is_given_back() {
+    fn a_suspect_in_a_dropped_queue_is_returned() {
         let (mut queue, mut answers) = queue_of([1]);
         drop(queue.take_batch(1, IS_LARGE));
-        queue.recover(|_, _| panic!("nothing to put aside"));
+        queue.recover(|_, _| panic!("nothing to quarantine"));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::NotStarted { command: 1, .. })));
     }

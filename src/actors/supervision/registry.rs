@@ -1,11 +1,10 @@
-//! One actor per key: started when first needed, sent to, passivated when idle.
+//! One actor per key: started on demand, passivated when idle.
 //!
-//! `send` admits, delivers and awaits; a command that comes back unstarted is sent again, one that was begun is
-//! never. Passivation is a handshake: the janitor asks with the number of uses it saw, and the actor leaves only
-//! if nobody has used its handle since. Posting and leaving exclude each other by the lock of the map, so no
-//! command meets a mailbox that is being left. An actor that escalated keeps its handle, so that it is not
-//! started over and over, until it has rested and `revive` lets it start again. No map guard is held across an
-//! await.
+//! `send` admits a command, delivers it and waits for the reply. A command that returns unstarted is sent again; a
+//! started one never is. Passivation is a handshake: the janitor asks with the use count that it saw, and the actor
+//! leaves only if its handle was not used since. Posting and leaving both hold the lock of the map entry, so no command
+//! meets a closing mailbox. An escalated actor keeps its handle, so that commands do not start it again, until
+//! `allow_restart` removes it after a rest. No map guard is held across an await.
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -25,22 +24,22 @@ use super::policy::RestartPolicy;
 use super::reply::{CommandId, CommandOutcome, Envelope};
 use super::tree::{ActorKind, Tree};
 
-/// The waits before a command that came back unstarted is sent again; afterwards the sender is told.
+/// Delays before a command that returned unstarted is sent again; after the last one `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
-/// Room in a mailbox for messages that need no permit.
+/// Mailbox capacity for messages without a permit.
 const CONTROL_MESSAGES: usize = 16;
 
-/// Why a command has no reply.
+/// Why `send` returned no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    #[error("too many commands under way for this key")]
+    #[error("too many commands in flight for this key")]
     Busy { retry_after: Duration },
-    #[error("too many commands under way")]
+    #[error("too many commands in flight")]
     Overloaded { retry_after: Duration },
     #[error("command {command_id} was interrupted; look it up before it is sent again")]
     Interrupted { command_id: CommandId },
-    #[error("command {reference} was put aside after it failed twice")]
+    #[error("command {reference} was quarantined after it failed twice")]
     Quarantined { reference: CommandId },
     #[error("the actor has stopped; the command was not started")]
     Stopped,
@@ -55,8 +54,8 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an actor to leave if it has nothing to do and nobody has used its handle since. An actor has at most one
-/// of these in its mailbox: dropping it allows the next.
+/// Asks an actor to stop if it is idle and its handle was not used since. An actor has at most one of these in its
+/// mailbox: dropping it allows the next.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
@@ -77,7 +76,7 @@ pub struct RegistrySettings {
     pub policy: RestartPolicy,
 }
 
-/// What a starter needs to start an actor, and the actor to leave.
+/// The values that a starter needs to start an actor, and the actor to stop.
 pub struct StartContext {
     pub generation: u64,
     pub arbiter: ArbiterHandle,
@@ -87,7 +86,7 @@ pub struct StartContext {
 }
 
 impl StartContext {
-    /// Gives the key up; true if the actor may stop now, false if it has been used since it was asked.
+    /// Removes the handle. True if the actor may stop now; false if the handle was used since the request.
     pub fn leave(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
@@ -97,7 +96,7 @@ impl StartContext {
     }
 }
 
-/// Where an actor of a registry is reached.
+/// The address of an actor of a registry.
 pub struct Mailbox<C, R>
 where
     C: Send + Sync + 'static,
@@ -126,9 +125,9 @@ where
     generation: u64,
     mailbox: Mailbox<C, R>,
     node: Node,
-    /// Commands posted.
+    /// Posted commands.
     uses: AtomicU64,
-    /// Whether a `Passivate` is under way.
+    /// True while a `Passivate` is in the mailbox.
     asked: Arc<AtomicBool>,
     /// Microseconds since the tree was created.
     used_at: AtomicU64,
@@ -158,7 +157,7 @@ where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
-    /// `starter` starts the actor of a key on its context; it is called under a lock and must not block.
+    /// `starter` starts the actor of a key. It is called under a lock and must not block.
     pub fn new(
         tree: &Tree,
         arbiters: &Arc<Arbiters>,
@@ -178,7 +177,7 @@ where
         }
     }
 
-    /// Sends a command to the actor of `key` and awaits its reply.
+    /// Sends a command to the actor of `key` and waits for its reply.
     pub async fn send(&self, key: &K, command: C) -> Result<R, SendError> {
         let permit = self.admit(key)?;
         self.deliver(key, command, permit).await
@@ -222,8 +221,8 @@ where
         Err(SendError::Stopped)
     }
 
-    /// Puts the envelope into the mailbox of the key's actor, which is started if there is none. After an
-    /// escalation, or where the mailbox is closed, dropping the envelope says *not started*.
+    /// Posts the envelope to the key's actor and starts the actor if there is none. After an escalation the envelope is
+    /// dropped, which returns the command as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)
@@ -266,10 +265,10 @@ where
     fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
         let (handles, key) = (Arc::downgrade(&self.handles), key.clone());
         Box::new(move |asked| {
-            // Without a registry there is nobody left to serve.
+            // Without a registry no command can arrive.
             handles
                 .upgrade()
-                .is_none_or(|handles| handles.remove_if(&key, |_, handle| handle.is_as(asked)).is_some())
+                .is_none_or(|handles| handles.remove_if(&key, |_, handle| handle.matches(asked)).is_some())
         })
     }
 
@@ -277,8 +276,8 @@ where
         self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
     }
 
-    /// Asks the actors unused for `idle_after`, and the longest unused beyond `active_max`, to leave. Returns
-    /// how many were asked.
+    /// Asks actors that are unused for `idle_after`, and the longest unused ones above `active_max`, to stop. Returns the
+    /// number of asked actors.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -288,42 +287,42 @@ where
         let latest = self.tree.moment(now).checked_sub(idle_micros);
         let is_idle = |handle: &ActorHandle<C, R>| latest.is_some_and(|latest| handle.used_at() <= latest);
         let due = handles.iter().enumerate().filter(|(rank, handle)| *rank < excess || is_idle(handle));
-        due.filter(|(_, handle)| handle.ask_to_leave()).count()
+        due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Forgets the actors that gave up at least `rest` ago, and with them why the process is not ready: the next
-    /// command starts a new one. Returns how many there were.
+    /// Removes actors that escalated at least `rest` ago, and with them the reason why the process is not ready. The next
+    /// command starts a new actor. Returns the number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
-        let mut revived = 0;
+        let mut removed = 0;
         self.handles.retain(|key, handle| {
-            let goes = handle.node.failed_at().is_some_and(|moment| moment <= latest);
-            if goes {
-                tracing::warn!(kind = self.settings.kind.name(), actor = %key, "an actor that gave up may start again");
+            let has_rested = handle.node.failed_at().is_some_and(|moment| moment <= latest);
+            if has_rested {
+                tracing::warn!(kind = self.settings.kind.name(), actor = %key, "an escalated actor may start again");
                 handle.node.forget();
-                revived += 1;
+                removed += 1;
             }
-            !goes
+            !has_rested
         });
-        revived
+        removed
     }
 
-    /// Actors with a handle.
+    /// The number of actors with a handle.
     pub fn active(&self) -> usize {
         self.handles.len()
     }
 
-    /// Refuses new commands from here on; those under way go on.
+    /// Refuses new commands. Commands in flight continue.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until nothing is under way, at most for `patience`; true if so.
-    pub async fn drain(&self, patience: Duration) -> bool {
+    /// Waits until no command is in flight, up to `timeout`. True if none is.
+    pub async fn drain(&self, timeout: Duration) -> bool {
         let start = Instant::now();
         while self.admission.in_use() > 0 {
-            if start.elapsed() >= patience {
+            if start.elapsed() >= timeout {
                 return false;
             }
             sleep(Duration::from_millis(10)).await;
@@ -341,13 +340,13 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Called under the lock of the map. The use is counted after the envelope is in the mailbox: a `Passivate`
-    /// that has seen the count arrives behind the envelope, and one that has not is refused.
+    /// Call under the lock of the map. Counts the use after the envelope is in the mailbox: a `Passivate` with the new
+    /// count arrives behind the envelope, and one with the old count is refused.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);
         self.uses.fetch_add(1, Ordering::SeqCst);
-        // What a closed mailbox refuses is dropped, and so given back.
+        // Dropping a refused envelope returns the command.
         drop(sent);
     }
 
@@ -355,11 +354,11 @@ where
         self.used_at.load(Ordering::SeqCst)
     }
 
-    fn is_as(&self, asked: &Passivate) -> bool {
+    fn matches(&self, asked: &Passivate) -> bool {
         self.generation == asked.generation && self.uses.load(Ordering::SeqCst) == asked.uses
     }
 
-    fn ask_to_leave(&self) -> bool {
+    fn request_stop(&self) -> bool {
         if self.asked.swap(true, Ordering::SeqCst) {
             return false;
         }

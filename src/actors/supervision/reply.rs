@@ -1,8 +1,8 @@
-//! The envelope of a command and what becomes of it.
+//! The envelope of a command and its outcome.
 //!
-//! Whoever sends learns exactly one outcome. An envelope dropped before its work began gives the command back,
-//! safe to send again; one dropped after says *interrupted*, to be looked up first. Nothing is said twice:
-//! answering consumes the envelope, dropping it answers.
+//! The sender gets exactly one outcome. An envelope that is dropped before its work started returns the command, which is
+//! safe to send again. One that is dropped later is *interrupted*: its effect must be looked up first. Sending the
+//! outcome consumes the envelope, so it is sent once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::admission::Permit;
 use crate::domain::kernel::clock;
 
-/// One command's identity, the same however often it is sent.
+/// The identity of a command, the same for each time it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct CommandId(Uuid);
 
@@ -43,40 +43,40 @@ impl fmt::Display for CommandId {
     }
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub enum CommandOutcome<C, R> {
     Done(R),
-    /// Nobody began it; it may be sent again, under the permit it has.
+    /// It was not started. It may be sent again with the same permit.
     NotStarted {
         command: C,
         permit: Permit,
     },
-    /// It was begun and its end is unknown: look the identifier up before sending again.
+    /// It was started and its effect is unknown: look the identifier up before sending again.
     Interrupted(CommandId),
-    /// It panicked twice and was put aside.
+    /// It panicked twice and was quarantined.
     Quarantined {
         reference: CommandId,
     },
 }
 
-/// Where the sender waits.
+/// The sender waits on it for the outcome.
 pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 
-/// A command under way. The command is shared, since a batch at work and the queue that outlives it both hold the command.
+/// A command in flight. The command is shared by the running batch and the queue that outlives it.
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
     /// Present until the outcome is sent.
     contents: Option<Contents<C, R>>,
-    begun: bool,
+    is_started: bool,
 }
 
 #[derive(Debug)]
 struct Contents<C, R> {
     command: Arc<C>,
     permit: Permit,
-    port: oneshot::Sender<CommandOutcome<C, R>>,
+    outcome: oneshot::Sender<CommandOutcome<C, R>>,
 }
 
 impl<C, R> Message for Envelope<C, R>
@@ -89,66 +89,66 @@ where
 
 impl<C, R> Envelope<C, R> {
     pub fn new(id: CommandId, command: C, permit: Permit) -> (Self, OutcomeReceiver<C, R>) {
-        let (port, answer) = oneshot::channel();
-        let contents = Some(Contents { command: Arc::new(command), permit, port });
-        (Self { id, contents, begun: false }, answer)
+        let (outcome, answer) = oneshot::channel();
+        let contents = Some(Contents { command: Arc::new(command), permit, outcome });
+        (Self { id, contents, is_started: false }, answer)
     }
 
     pub fn id(&self) -> CommandId {
         self.id
     }
 
-    /// The command, unless it was answered.
+    /// The command, unless its outcome was sent.
     pub fn command(&self) -> Option<Arc<C>> {
         self.contents.as_ref().map(|contents| Arc::clone(&contents.command))
     }
 
-    /// From here on a drop says *interrupted*.
-    pub fn begin(&mut self) {
-        self.begun = true;
+    /// Marks the command as started: a drop interrupts it.
+    pub fn mark_started(&mut self) {
+        self.is_started = true;
     }
 
-    /// The work was undone entirely: a drop gives the command back again.
-    pub fn unbegin(&mut self) {
-        self.begun = false;
+    /// Marks the command as not started, after its work was undone entirely: a drop returns it.
+    pub fn mark_unstarted(&mut self) {
+        self.is_started = false;
     }
 
     pub fn answer(self, reply: R) {
-        self.settle(CommandOutcome::Done(reply));
+        self.send(CommandOutcome::Done(reply));
     }
 
     pub fn interrupt(self) {
         let id = self.id;
-        self.settle(CommandOutcome::Interrupted(id));
+        self.send(CommandOutcome::Interrupted(id));
     }
 
     pub fn quarantine(self) {
         let reference = self.id;
-        self.settle(CommandOutcome::Quarantined { reference });
+        self.send(CommandOutcome::Quarantined { reference });
     }
 
-    /// The permit is returned before the sender hears: who was answered may send again at once.
-    fn settle(mut self, outcome: CommandOutcome<C, R>) {
-        if let Some(Contents { permit, port, .. }) = self.contents.take() {
+    /// Returns the permit before the outcome is sent, so that the sender may send again at once.
+    fn send(mut self, result: CommandOutcome<C, R>) {
+        if let Some(Contents { permit, outcome, .. }) = self.contents.take() {
             drop(permit);
-            // A sender that has gone away does not want the outcome.
-            let _ = port.send(outcome);
+            // The sender may have gone away.
+            let _ = outcome.send(result);
         }
     }
 }
 
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
-        let Some(Contents { command, permit, port }) = self.contents.take() else { return };
-        // A command that is still shared is still being looked at: it cannot be called unstarted.
-        let command = if self.begun { None } else { Arc::into_inner(command) };
-        let outcome = if let Some(command) = command {
+        let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
+        // A command that is still shared is in use, so it does not count as unstarted.
+        let command = if self.is_started { None } else { Arc::into_inner(command) };
+        let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }
         } else {
             drop(permit);
             CommandOutcome::Interrupted(self.id)
         };
-        let _ = port.send(outcome);
+        let _ = outcome.send(result);
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_dropped_before_its_work_began_gives_the_command_and_its_permit_back() {
+    fn an_envelope_dropped_before_its_work_started_returns_the_command_and_its_permit() {
         let admission = admission();
         let (envelope, mut answer) = envelope(&admission);
         drop(envelope);
@@ -179,18 +179,18 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_dropped_after_its_work_began_is_interrupted() {
+    fn an_envelope_dropped_after_its_work_started_is_interrupted() {
         let admission = admission();
         let (mut envelope, mut answer) = envelope(&admission);
         let id = envelope.id();
-        envelope.begin();
+        envelope.mark_started();
         drop(envelope);
         assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted(same)) if same == id));
         assert_eq!(admission.in_use(), 0);
     }
 
     #[test]
-    fn a_command_that_is_still_shared_is_never_called_unstarted() {
+    fn a_command_that_is_still_shared_is_never_unstarted() {
         let admission = admission();
         let (envelope, mut answer) = envelope(&admission);
         let shared = envelope.command();
@@ -206,7 +206,7 @@ mod tests {
             |envelope| envelope.answer(1),
             Envelope::interrupt,
             Envelope::quarantine,
-            |mut envelope| envelope.begin(),
+            |mut envelope| envelope.mark_started(),
             drop,
         ];
         for path in paths {

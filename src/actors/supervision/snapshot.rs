@@ -1,7 +1,7 @@
-//! The tree as operators read it (`GET /ops/supervision`): groups with their counts, and the nodes worth a look.
+//! The tree as operators see it (`GET /ops/supervision`): groups with their counts and their worst nodes.
 //!
-//! Of each group at most `nodes_max` nodes are listed, gravest first; the counts are of all. Plain values that
-//! serialise; no handle into the running tree.
+//! Each group lists up to `nodes_max` nodes, worst first; the counts cover all nodes. The values are independent of the
+//! running tree.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::tree::{ActorKind, Tree};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TreeSnapshot {
     pub ready: bool,
-    /// Why it is not.
+    /// Why the process is not ready.
     pub reason: Option<String>,
     pub groups: Vec<ActorGroup>,
     pub counters: CounterValues,
@@ -27,7 +27,7 @@ pub struct TreeSnapshot {
 pub struct ActorGroup {
     pub kind: ActorKind,
     pub shard: usize,
-    /// How many are in each state.
+    /// Counts of actors by state.
     pub states: BTreeMap<NodeState, usize>,
     pub nodes: Vec<ActorView>,
 }
@@ -55,7 +55,7 @@ impl From<&NodeInner> for ActorView {
 }
 
 impl Tree {
-    /// The tree now, with up to `nodes_max` nodes a group.
+    /// A snapshot of the tree with up to `nodes_max` nodes per group.
     pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
         let mut groups: BTreeMap<(ActorKind, usize), ActorGroup> = BTreeMap::new();
         self.each(|inner| {
@@ -79,7 +79,7 @@ impl ActorGroup {
         Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
     }
 
-    /// Cuts whenever twice too many are held, so that a snapshot of very many stays small.
+    /// Adds a node. Cuts the list at twice the limit, so that a snapshot of a large tree stays small.
     fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
         self.nodes.push(actor);

@@ -1,8 +1,8 @@
-//! The tree of supervised actors: root, then a group a kind (and arbiter), then the actors.
+//! The tree of supervised actors: a root, a group per kind and arbiter, and the actors.
 //!
-//! It also holds what all of them share: counters, quarantine, clock. Once an actor has escalated the process
-//! is not ready, with the reason, until the failure is forgotten. Nodes of passivated actors are gone, so the
-//! tree is as big as what runs.
+//! It also holds the shared counters, quarantine and clock. After an escalation the process is not ready, with the
+//! reason, until the failed node is removed. Nodes of passivated actors are removed, so the tree has the size of the
+//! running actors.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,17 +43,17 @@ impl ActorKind {
         }
     }
 
-    /// Whether such actors come and go, so that a stopped one leaves no node.
+    /// True for actors that come and go; a stopped one leaves no node.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Taxpayer | Self::Pipeline | Self::Webhook)
     }
 }
 
-/// Actors of a kind that are at a batch.
+/// Actors of a kind that are processing a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusyActors {
     pub all: usize,
-    /// Those that have been at it for longer than the watchdog's second limit.
+    /// Actors whose batch takes longer than the watchdog's second limit.
     pub stuck: usize,
 }
 
@@ -100,12 +100,12 @@ impl Tree {
         &self.0.quarantine
     }
 
-    /// Nodes in the tree.
+    /// The number of nodes.
     pub fn count(&self) -> usize {
         self.0.nodes.len()
     }
 
-    /// Err with the reason once an actor has given up.
+    /// Fails with the reason after an escalation.
     pub fn readiness(&self) -> Result<(), String> {
         let failures = self.failures();
         match (failures.len(), failures.values().next()) {
@@ -115,11 +115,11 @@ impl Tree {
         }
     }
 
-    /// Counts the taxpayers' actors that are at a batch, as the last scan of the watchdog found them.
+    /// Counts the taxpayers' actors that are processing a batch, by the watchdog's last scan.
     pub fn busy_taxpayers(&self) -> BusyActors {
         let mut found = BusyActors::default();
         self.each(|inner| {
-            if inner.kind == ActorKind::Taxpayer && inner.heartbeat().is_at_work() {
+            if inner.kind == ActorKind::Taxpayer && inner.heartbeat().is_running() {
                 found.all += 1;
                 found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
             }
@@ -136,15 +136,15 @@ impl Tree {
         u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros()).unwrap_or(u64::MAX)
     }
 
-    pub(super) fn each(&self, mut visit: impl FnMut(&NodeInner)) {
+    pub(super) fn each(&self, mut inspect: impl FnMut(&NodeInner)) {
         for inner in &self.0.nodes {
-            visit(&inner);
+            inspect(&inner);
         }
     }
 
     pub(super) fn escalate(&self, id: u64, reason: String) {
         self.0.counters.escalations.up();
-        tracing::error!(reason, "supervision escalates; the process is not ready");
+        tracing::error!(reason, "actor escalated; the process is not ready");
         self.failures().insert(id, reason);
     }
 

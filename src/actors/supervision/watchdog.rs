@@ -1,8 +1,7 @@
-//! Says who has been at one batch for too long: Busy after the first limit, Stuck after the second.
+//! Reports actors that spend too long on one batch: Busy after the first limit, Stuck after the second.
 //!
-//! An actor beats at the start and the end of a batch, one atomic store each. `scan` compares, marks the
-//! nodes and logs each change of level once. It only reports: a stuck actor is not killed, since a thread that
-//! does not yield cannot be.
+//! An actor stores a timestamp at the start and the end of a batch. `scan` compares the timestamps, marks the nodes and
+//! logs each change of level once. It only reports: a thread that does not yield cannot be killed.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,7 +20,7 @@ impl Default for WatchdogLimits {
     }
 }
 
-/// How long the current batch has been running, in classes.
+/// The duration of the current batch, in classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BatchLoad {
     Light,
@@ -30,7 +29,7 @@ pub enum BatchLoad {
 }
 
 impl BatchLoad {
-    fn of(elapsed: Duration, limits: WatchdogLimits) -> Self {
+    fn after(elapsed: Duration, limits: WatchdogLimits) -> Self {
         if elapsed > limits.stuck_after {
             Self::Stuck
         } else if elapsed > limits.busy_after {
@@ -49,7 +48,7 @@ impl BatchLoad {
     }
 }
 
-/// The pulse of one actor. Moments are microseconds since the tree was created; 0 says no batch runs.
+/// The heartbeat of one actor. Moments are microseconds since the tree was created; 0 means that no batch runs.
 #[derive(Debug, Default)]
 pub struct Heartbeat {
     since: AtomicU64,
@@ -66,11 +65,11 @@ impl Heartbeat {
     }
 
     /// True while a batch runs.
-    pub(super) fn is_at_work(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.since.load(Ordering::Relaxed) != 0
     }
 
-    /// Light again once the batch is over, whether or not a scan has passed since.
+    /// Returns to Light at the end of the batch, even before the next scan.
     pub(super) fn level(&self) -> BatchLoad {
         match self.since.load(Ordering::Relaxed) {
             0 => BatchLoad::Light,
@@ -78,28 +77,28 @@ impl Heartbeat {
         }
     }
 
-    /// The level now and the one at the last scan.
-    fn judge(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
+    /// The level now and the one of the last scan.
+    fn classify(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
         let elapsed = if since == 0 { 0 } else { moment.saturating_sub(since) };
-        let level = BatchLoad::of(Duration::from_micros(elapsed), limits);
+        let level = BatchLoad::after(Duration::from_micros(elapsed), limits);
         (level, BatchLoad::from_byte(self.level.swap(level as u8, Ordering::Relaxed)))
     }
 }
 
-/// What a scan found.
+/// Counts of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WatchdogScan {
     pub busy: usize,
     pub stuck: usize,
 }
 
-/// Judges each actor of the tree at `now`, by what its kind may take.
+/// Classifies each actor of the tree at `now`, by the limits of its kind.
 pub fn scan(tree: &Tree, limits: impl Fn(ActorKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
     let moment = tree.moment(now);
     let mut found = WatchdogScan::default();
     tree.each(|node| {
-        let (level, before) = node.heartbeat().judge(moment, limits(node.kind));
+        let (level, before) = node.heartbeat().classify(moment, limits(node.kind));
         match level {
             BatchLoad::Light => {}
             BatchLoad::Busy => found.busy += 1,
@@ -114,8 +113,8 @@ pub fn scan(tree: &Tree, limits: impl Fn(ActorKind) -> WatchdogLimits, now: Inst
 
 fn report(tree: &Tree, actor: &str, level: BatchLoad) {
     match level {
-        BatchLoad::Light => tracing::info!(actor, "actor has finished its long batch"),
-        BatchLoad::Busy => tracing::warn!(actor, "actor is busy with one batch for long"),
+        BatchLoad::Light => tracing::info!(actor, "actor finished its long batch"),
+        BatchLoad::Busy => tracing::warn!(actor, "actor is busy with a long batch"),
         BatchLoad::Stuck => {
             tree.counters().stuck.up();
             tracing::error!(actor, "actor is stuck in one batch");

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::actors::dispatch::Place;
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
-    ActorKind, Admission, AdmissionLimits, Arbiters, Batch, CommandId, Registry, RegistrySettings,
+    ActorKind, Admission, AdmissionLimits, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings,
     RestartPolicy, Task, Tree, Worker,
 };
 use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, CommandReply, TaxpayerCommand};
@@ -81,7 +81,7 @@ impl Worker for TaxpayerActor {
         matches!(envelope.command, TaxpayerCommand::CreateBatch(_))
     }
 
-    async fn work(mut self, batch: Batch<CommandEnvelope>) -> (Self, CommandResults) {
+    async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
         let results = match self.execute_together(&batch, batch.tasks()).await {
             Err(error) if may_succeed_alone(&error, batch.tasks()) => self.execute_one_by_one(&batch).await,
             Err(error) => fail_all(batch.tasks(), &error),
@@ -93,7 +93,7 @@ impl Worker for TaxpayerActor {
 
 impl TaxpayerActor {
     /// Executes each command in a transaction of its own, so that one command's failure does not fail the others.
-    async fn execute_one_by_one(&mut self, batch: &Batch<CommandEnvelope>) -> CommandResults {
+    async fn execute_one_by_one(&mut self, batch: &CommandBatch<CommandEnvelope>) -> CommandResults {
         let mut results = Vec::with_capacity(batch.tasks().len());
         for task in batch.tasks() {
             let task = std::slice::from_ref(task);
@@ -108,7 +108,7 @@ impl TaxpayerActor {
     /// Executes commands in one transaction.
     async fn execute_together(
         &mut self,
-        batch: &Batch<CommandEnvelope>,
+        batch: &CommandBatch<CommandEnvelope>,
         tasks: &[Task<CommandEnvelope>],
     ) -> Result<CommandResults, StoreError> {
         let ids = read_set::reserve_ids(&self.deps.store, tasks).await?;

@@ -33,7 +33,7 @@ use crate::domain::pipeline::{Run, RunRequest, Step, StepResult};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
-use crate::webhook::Secret;
+use crate::webhook::SigningSecret;
 
 /// A change of one taxpayer's data.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub enum TaxpayerCommand {
     SetWebhook(Box<WebhookChange>),
     SetIntegration(Box<IntegrationChange>),
     StoreRefreshToken(Box<RenewedToken>),
-    RotateSecret { secret: Secret, by: Actor },
+    RotateSecret { secret: SigningSecret, by: Actor },
     RotateKey { key: NewKey, by: Actor },
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },

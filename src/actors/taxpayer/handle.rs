@@ -30,7 +30,7 @@ use crate::domain::payment::PaymentUpdate;
 use crate::domain::pipeline::{Run, RunRequest};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
-use crate::webhook::Secret;
+use crate::webhook::SigningSecret;
 
 /// Why a command did not take effect, or why its effect is unknown.
 #[derive(Debug, thiserror::Error)]
@@ -235,7 +235,7 @@ impl TaxpayerHandle {
     pub async fn rotate_secret(
         &self,
         id: TaxpayerId,
-        secret: Secret,
+        secret: SigningSecret,
         by: Actor,
     ) -> Result<(), TaxpayerError> {
         request!(self, id, TaxpayerCommand::RotateSecret { secret, by }, CommandReply::Done => ())

@@ -42,7 +42,7 @@ use crate::store::idempotency;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
-use crate::webhook::Secret;
+use crate::webhook::SigningSecret;
 
 struct TestApp {
     taxpayers: Arc<TaxpayerHandle>,
@@ -291,7 +291,7 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
 async fn secrets_replaced_within_a_day_still_sign() {
     for test in stores().await {
         let app = TestApp::with_taxpayer(test).await;
-        let secret = |n: u8| Secret::generate(&mut StdRng::from_seed([n; 32]));
+        let secret = |n: u8| SigningSecret::generate(&mut StdRng::from_seed([n; 32]));
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
             app.taxpayers.rotate_secret(ID, secret(n), BY).await.unwrap();
@@ -313,7 +313,7 @@ async fn concurrently_rotated_secrets_all_sign() {
     for test in stores().await {
         let app = TestApp::with_taxpayer(test).await;
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
-        let secret = |n: u8| Secret::generate_pair(&mut StdRng::from_seed([n; 32]));
+        let secret = |n: u8| SigningSecret::generate_pair(&mut StdRng::from_seed([n; 32]));
         let rotations = (0..6).map(|n| app.taxpayers.rotate_secret(ID, secret(n), BY));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
         let found = webhooks::recipient(&app.test.store, ID, SystemClock.now()).await.unwrap();
@@ -321,7 +321,7 @@ async fn concurrently_rotated_secrets_all_sign() {
         for n in 0..6 {
             assert!(secrets.contains(&secret(n).text().expose_secret().to_owned()), "{n}");
         }
-        assert_eq!(endpoint.public_key, Secret::parse(&secrets[0]).unwrap().public_key());
+        assert_eq!(endpoint.public_key, SigningSecret::parse(&secrets[0]).unwrap().public_key());
         app.close().await;
     }
 }

@@ -44,7 +44,7 @@ use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
-use crate::webhook::Secret;
+use crate::webhook::SigningSecret;
 
 /// How long a replaced signing secret still signs beside the new one.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -80,7 +80,7 @@ pub(crate) struct WriteSet {
     /// API keys, in the order in which they replace each other.
     pub(crate) keys: Vec<NewKey>,
     /// Signing secrets, in the order in which they replace each other.
-    pub(crate) secrets: Vec<Secret>,
+    pub(crate) secrets: Vec<SigningSecret>,
     /// Idempotency keys of the executed commands, also of those that changed nothing.
     pub(crate) used_keys: Vec<KeyEntry>,
 }

@@ -17,7 +17,7 @@ use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
 use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, invoice};
 use crate::domain::kernel::clock::{Clock, SystemClock};
-use crate::webhook::{Message, Secret};
+use crate::webhook::{SignedMessage, SigningSecret};
 
 /// How long the notifications may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -80,7 +80,7 @@ impl Story {
         checked
     }
 
-    async fn set_up_webhook(&self) -> Result<Secret, StartError> {
+    async fn set_up_webhook(&self) -> Result<SigningSecret, StartError> {
         let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id);
         let mut events = EVENTS.to_vec();
         events.dedup();
@@ -88,7 +88,7 @@ impl Story {
         self.integrator((Method::PUT, &path), Some(&body), 200).await?;
         let answer = self.integrator((Method::POST, &format!("{path}/secret")), None, 200).await?;
         let text = answer.body["data"]["secret"].as_str().unwrap_or_default();
-        Secret::parse(text)
+        SigningSecret::parse(text)
             .map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
     }
 
@@ -153,7 +153,7 @@ impl Story {
         expect("the authority has transmitted it", sheet.transmitted)
     }
 
-    async fn check_notifications(&self, secret: &Secret) -> Result<(), StartError> {
+    async fn check_notifications(&self, secret: &SigningSecret) -> Result<(), StartError> {
         let start = Instant::now();
         while self.receiver.received().len() < EVENTS.len() && start.elapsed() < PATIENCE {
             sleep(Duration::from_millis(50)).await;
@@ -163,7 +163,7 @@ impl Story {
         println!("\nNotifications, each with a verified signature:");
         for received in self.receiver.received() {
             let (id, timestamp, body) = (received.id.as_str(), received.timestamp, received.body.as_slice());
-            let message = Message { id, timestamp, body };
+            let message = SignedMessage { id, timestamp, body };
             let verified = message.verify(&received.signature, std::slice::from_ref(secret), now, TOLERANCE);
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
             let body: Value = strict_json::from_untrusted(body).unwrap_or_default();

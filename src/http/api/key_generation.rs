@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::events::delivery::SecretType;
 use crate::http::respond::error::ApiError;
-use crate::webhook::Secret;
+use crate::webhook::SigningSecret;
 
 pub(crate) fn key(kind: KeyKind) -> Result<SecretString, ApiError> {
     let mut random = [0; 32];
@@ -15,10 +15,10 @@ pub(crate) fn key(kind: KeyKind) -> Result<SecretString, ApiError> {
     Ok(new_key(kind, random))
 }
 
-pub(crate) fn webhook_secret(kind: SecretType) -> Secret {
+pub(crate) fn webhook_secret(kind: SecretType) -> SigningSecret {
     match kind {
-        SecretType::Hmac => Secret::generate(&mut rand::rng()),
-        SecretType::Ed25519 => Secret::generate_pair(&mut rand::rng()),
+        SecretType::Hmac => SigningSecret::generate(&mut rand::rng()),
+        SecretType::Ed25519 => SigningSecret::generate_pair(&mut rand::rng()),
     }
 }
 

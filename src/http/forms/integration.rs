@@ -14,7 +14,7 @@ use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;
 use crate::webhook::AddressPolicy;
 use crate::webhook::auth::{HEADER_DEFAULT, is_free_header};
-use crate::webhook::format::{action_of, is_method};
+use crate::webhook::format::{default_action, is_method_name};
 
 /// Characters of a secret: some tokens are long.
 const SECRET_MAX: usize = 4_096;
@@ -206,7 +206,7 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let soap = |action: Option<String>, namespace: Option<String>, method: Option<String>| {
         let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
         let method = method.unwrap_or_else(|| SOAP_METHOD.to_owned());
-        let action = action.unwrap_or_else(|| action_of(&namespace, &method));
+        let action = action.unwrap_or_else(|| default_action(&namespace, &method));
         Format::Soap { action, namespace, method }
     };
     Some(match kind? {
@@ -222,7 +222,7 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
 
 fn is_method_of(kind: Option<DataFormat>, name: &str) -> bool {
     match kind {
-        Some(DataFormat::Soap) => is_method(name),
+        Some(DataFormat::Soap) => is_method_name(name),
         _ => !name.starts_with("rpc.") && !name.chars().any(char::is_control),
     }
 }
@@ -241,7 +241,7 @@ fn default_of(kind: DataFormat) -> Format {
         DataFormat::GraphQl => Format::GraphQl { mutation: MUTATION.to_owned() },
         DataFormat::JsonRpc => Format::JsonRpc { method: JSONRPC_METHOD.to_owned() },
         DataFormat::Soap => Format::Soap {
-            action: action_of(NAMESPACE, SOAP_METHOD),
+            action: default_action(NAMESPACE, SOAP_METHOD),
             namespace: NAMESPACE.to_owned(),
             method: SOAP_METHOD.to_owned(),
         },

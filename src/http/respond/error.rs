@@ -8,7 +8,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
 use crate::actors::delivery::TestDeliveryError;
-use crate::actors::inbound::{InboxFailure, Unresolved};
+use crate::actors::inbound::{InboxError, NoticeError};
 use crate::actors::pipeline::door::RelayFailure;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CryptoError};
@@ -296,27 +296,27 @@ impl From<RelayFailure> for ApiError {
     }
 }
 
-impl From<InboxFailure> for ApiError {
-    fn from(failure: InboxFailure) -> Self {
+impl From<InboxError> for ApiError {
+    fn from(failure: InboxError) -> Self {
         match failure {
-            InboxFailure::Books(failure) => failure.into(),
-            InboxFailure::Authority(failure) => failure.into(),
+            InboxError::Taxpayer(failure) => failure.into(),
+            InboxError::Authority(failure) => failure.into(),
         }
     }
 }
 
 /// Whatever came of a notice but success makes the authority send it again.
-impl From<Unresolved> for ApiError {
-    fn from(unresolved: Unresolved) -> Self {
+impl From<NoticeError> for ApiError {
+    fn from(unresolved: NoticeError) -> Self {
         let cause = unresolved.to_string();
         match unresolved {
-            Unresolved::Nobody | Unresolved::Withheld => Self::invoice_not_found().because(cause),
-            Unresolved::Busy => overloaded(RETRY_AFTER).because(cause),
-            Unresolved::Books(failure) => failure.into(),
-            Unresolved::Authority(_)
-            | Unresolved::TimedOut
-            | Unresolved::Sealed(_)
-            | Unresolved::Other(_) => {
+            NoticeError::UnknownInvoice | NoticeError::Withheld => Self::invoice_not_found().because(cause),
+            NoticeError::Busy => overloaded(RETRY_AFTER).because(cause),
+            NoticeError::Taxpayer(failure) => failure.into(),
+            NoticeError::Authority(_)
+            | NoticeError::TimedOut
+            | NoticeError::Undecryptable(_)
+            | NoticeError::WrongDocument(_) => {
                 let message = "The authority could not be asked about this invoice: send the notice again";
                 let error = Self::new(ErrorCode::AuthorityUnavailable, message).because(cause);
                 error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(AUTHORITY_RETRY_AFTER)

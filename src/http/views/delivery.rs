@@ -9,7 +9,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::ids::{EventId, TaxpayerId};
 use crate::store::webhooks::delivery_log::LoggedDelivery;
-use crate::webhook::Remedy;
+use crate::webhook::Guidance;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delivery)]
@@ -94,7 +94,8 @@ impl<'a> From<&'a LoggedDelivery> for DeadLetter<'a> {
     fn from(logged: &'a LoggedDelivery) -> Self {
         let last = logged.attempts.last();
         let failure = last.and_then(|attempt| attempt.failure.as_deref());
-        let Remedy { why, what_to_do } = Remedy::of(failure, last.and_then(|attempt| attempt.status));
+        let Guidance { why, what_to_do } =
+            Guidance::for_failure(failure, last.and_then(|attempt| attempt.status));
         let delivery = DeliveryView::from(logged);
         Self { taxpayer_id: logged.delivery.taxpayer_id, delivery, why, what_to_do }
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, sentence};
-use crate::webhook::Attempt;
+use crate::webhook::AttemptResult;
 
 #[derive(Debug)]
 pub(crate) struct EndpointAnswer {
@@ -15,7 +15,7 @@ pub(crate) struct EndpointAnswer {
 
 impl EndpointAnswer {
     /// Any answer will do; none at all is a failure.
-    pub(crate) fn of(attempt: &Attempt) -> Result<Self, ApiError> {
+    pub(crate) fn of(attempt: &AttemptResult) -> Result<Self, ApiError> {
         let unreachable = || {
             let why = attempt.outcome.failure().unwrap_or_default();
             ApiError::new(ErrorCode::WebhookUnreachable, sentence(&why))
@@ -35,12 +35,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::webhook::{Fault, Outcome, Phases};
+    use crate::webhook::{AttemptOutcome, PhaseTimes, TransportFault};
 
-    fn attempt(outcome: Outcome, status: Option<u16>, text: &str) -> Attempt {
+    fn attempt(outcome: AttemptOutcome, status: Option<u16>, text: &str) -> AttemptResult {
         let response_head = text.to_owned();
-        let phases = Phases::default();
-        Attempt { outcome, status, duration: Duration::ZERO, phases, retry_after: None, response_head }
+        let phases = PhaseTimes::default();
+        AttemptResult { outcome, status, duration: Duration::ZERO, phases, retry_after: None, response_head }
     }
 
     #[test]
@@ -53,14 +53,16 @@ mod tests {
             (r#"{"cut": "#, json!(r#"{"cut": "#)),
             (deep.as_str(), json!(deep)),
         ] {
-            let answer = EndpointAnswer::of(&attempt(Outcome::Rejected(500), Some(500), text)).unwrap();
+            let answer =
+                EndpointAnswer::of(&attempt(AttemptOutcome::Rejected(500), Some(500), text)).unwrap();
             assert_eq!((answer.status, answer.body), (500, body));
         }
     }
 
     #[test]
     fn no_answer_is_a_failure_that_says_why() {
-        let error = EndpointAnswer::of(&attempt(Outcome::Unreachable(Fault::Dns), None, "")).unwrap_err();
+        let error = EndpointAnswer::of(&attempt(AttemptOutcome::Unreachable(TransportFault::Dns), None, ""))
+            .unwrap_err();
         assert_eq!((error.status.as_u16(), error.code), (502, ErrorCode::WebhookUnreachable));
         assert_eq!(&*error.message, "The endpoint's name does not resolve");
     }

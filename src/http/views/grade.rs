@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::webhook::{Check, Grade, Graded, Mark};
+use crate::webhook::{CheckResult, Grade, GradeCheck, GradeReport};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct GradeView<'a> {
@@ -14,7 +14,7 @@ pub(crate) struct GradeView<'a> {
 
 #[derive(Debug, Serialize)]
 struct CheckView<'a> {
-    name: Check,
+    name: GradeCheck,
     passed: bool,
     sent: &'static str,
     expected: &'static str,
@@ -25,24 +25,24 @@ struct CheckView<'a> {
     explanation: &'a str,
 }
 
-impl<'a> From<&'a Graded> for GradeView<'a> {
-    fn from(graded: &'a Graded) -> Self {
-        let checks = graded.marks.iter().map(CheckView::from).collect();
+impl<'a> From<&'a GradeReport> for GradeView<'a> {
+    fn from(graded: &'a GradeReport) -> Self {
+        let checks = graded.checks.iter().map(CheckView::from).collect();
         Self { grade: graded.grade, score: graded.score, checks }
     }
 }
 
-impl<'a> From<&'a Mark> for CheckView<'a> {
-    fn from(mark: &'a Mark) -> Self {
+impl<'a> From<&'a CheckResult> for CheckView<'a> {
+    fn from(result: &'a CheckResult) -> Self {
         let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Self {
-            name: mark.check,
-            passed: mark.passed,
-            sent: mark.check.sent(),
-            expected: mark.check.expected(),
-            status: mark.status,
-            duration_ms: mark.duration.map(millis),
-            explanation: &mark.explanation,
+            name: result.check,
+            passed: result.passed,
+            sent: result.check.sent(),
+            expected: result.check.expected(),
+            status: result.status,
+            duration_ms: result.duration.map(millis),
+            explanation: &result.explanation,
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What a request carries to say who it is. The values are marked as sensitive, so that nothing on the way shows
-//! them.
+//! Authentication headers of a request. Their values are marked as sensitive, so that they do not appear in logs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,11 +6,11 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::fault::AuthFault;
 
-/// The header of an API key where none is named.
+/// The header of an API key, if the integration names none.
 pub const HEADER_DEFAULT: &str = "x-api-key";
 
-/// Names that a request has a meaning of its own for, and beginnings of such names.
-const TAKEN: [&str; 13] = [
+/// Header names, and prefixes of header names, that HTTP or this service uses.
+const RESERVED: [&str; 13] = [
     "accept",
     "connection",
     "expect",
@@ -26,24 +25,24 @@ const TAKEN: [&str; 13] = [
     "user-agent",
     "via",
 ];
-const TAKEN_BEGINNINGS: [&str; 5] = ["accept-", "content-", "odata-", "proxy-", "webhook-"];
+const RESERVED_PREFIXES: [&str; 5] = ["accept-", "content-", "odata-", "proxy-", "webhook-"];
 
-/// Headers that authenticate a request; none where it does not authenticate itself.
+/// Headers that authenticate a request; empty for a request without authentication.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials(HeaderMap);
 
 impl Credentials {
-    /// A user and a password (RFC 7617).
+    /// User name and password (RFC 7617).
     pub fn basic(username: &str, password: &str) -> Result<Self, AuthFault> {
         Self::authorization("Basic", &STANDARD.encode(format!("{username}:{password}")))
     }
 
-    /// A token (RFC 6750).
+    /// A bearer token (RFC 6750).
     pub fn bearer(token: &str) -> Result<Self, AuthFault> {
         Self::authorization("Bearer", token)
     }
 
-    /// A key in a header of its own.
+    /// An API key in its own header.
     pub fn key(header: &str, value: &str) -> Result<Self, AuthFault> {
         let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| AuthFault::Unwritable)?;
         Self::header(name, value)
@@ -68,12 +67,12 @@ impl Credentials {
     }
 }
 
-/// Whether a key may stand in a header of this name.
+/// True if an API key may use a header with this name.
 pub fn is_free_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     HeaderName::from_bytes(name.as_bytes()).is_ok()
-        && !TAKEN.contains(&name.as_str())
-        && !TAKEN_BEGINNINGS.iter().any(|start| name.starts_with(start))
+        && !RESERVED.contains(&name.as_str())
+        && !RESERVED_PREFIXES.iter().any(|start| name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_written_as_their_documents_say() {
+    fn credentials_are_written_as_their_rfcs_require() {
         for (credentials, name, value) in [
             // The examples of RFC 7617.
             (
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_in_no_header_that_means_something_else() {
+    fn a_key_may_not_use_a_reserved_header() {
         for name in [HEADER_DEFAULT, "Authorization", "api-key", "Ocp-Apim-Subscription-Key", "x-webhook"] {
             assert!(is_free_header(name), "{name}");
         }

@@ -1,11 +1,11 @@
-//! Why a request could not authenticate itself, in sentences that say what to do and hold nothing of what was sent
-//! or answered.
+//! Why a request could not be authenticated. Each sentence advises the owner and contains nothing that was sent or
+//! received.
 
 use crate::domain::kernel::codes::words;
-use crate::webhook::destination::UrlFault;
+use crate::webhook::http::destination::UrlFault;
 
 words! {
-    /// What an authorization server says (RFC 6749, 5.2).
+    /// Error codes of an authorization server (RFC 6749, section 5.2).
     TokenError {
         InvalidRequest = "invalid_request",
         InvalidClient = "invalid_client",
@@ -45,8 +45,8 @@ pub enum AuthFault {
 }
 
 impl AuthFault {
-    /// Whether the refresh token is no longer good.
-    pub fn is_spent(&self) -> bool {
+    /// True if the refresh token is no longer valid.
+    pub fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::TokenRefused { error: TokenError::InvalidGrant, .. })
     }
 }
@@ -68,11 +68,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_refusal_of_a_token_endpoint_says_what_to_do() {
+    fn each_error_of_a_token_endpoint_comes_with_advice() {
         for error in TokenError::ALL {
             let fault = AuthFault::TokenRefused { status: 400, error: *error };
-            let said = fault.to_string();
-            assert!(said.starts_with(&format!("the token endpoint answered 400 {error}: ")), "{said}");
+            let text = fault.to_string();
+            assert!(text.starts_with(&format!("the token endpoint answered 400 {error}: ")), "{text}");
         }
     }
 }

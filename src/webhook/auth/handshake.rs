@@ -1,39 +1,39 @@
-//! NTLM signs in a connection, not a request: its messages go over one connection that nobody else uses and that
-//! ends with the request, so that no other request is taken for one of its user.
+//! NTLM authenticates a connection, not a request. Its messages use one connection that closes with the request, so
+//! that no other request is authenticated as its user.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::fault::AuthFault;
-use super::nlmp::Fresh;
-use super::ntlm::{Login, Negotiation};
-use crate::webhook::attempt::{Attempt, Fault, Outcome};
-use crate::webhook::client::{GuardedClient, Post};
+use super::nlmp::Freshness;
+use super::ntlm::{Negotiation, NtlmLogin};
+use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
+use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// Clients without connections that are kept for the next sign-ins: to make one is work.
+/// Clients without open connections that are kept for reuse, because building one is expensive.
 const SPARE_MAX: usize = 16;
 const CHALLENGED: u16 = 401;
 
-/// Where sign-ins take their connections from.
+/// A pool of clients for NTLM sign-ins.
 #[derive(Debug, Default)]
-pub struct Handshakes {
+pub struct NtlmConnections {
     spare: Mutex<Vec<GuardedClient>>,
 }
 
-impl Handshakes {
-    /// Signs in and makes one attempt, over a connection of its own.
+impl NtlmConnections {
+    /// Signs in and makes one attempt on its own connection. `template` has the policy and limits to use.
     pub async fn post(
         &self,
-        like: &GuardedClient,
-        post: Post<'_>,
-        login: Login<'_>,
-        fresh: Fresh,
-    ) -> Attempt {
-        let Some(client) = self.spare_like(like).or_else(|| like.apart().ok()) else {
-            return Attempt::unanswered(Outcome::Unreachable(Fault::Tls));
+        template: &GuardedClient,
+        post: PostRequest<'_>,
+        login: NtlmLogin<'_>,
+        freshness: Freshness,
+    ) -> AttemptResult {
+        let Some(client) = self.take_spare(template).or_else(|| template.isolated().ok()) else {
+            return AttemptResult::unanswered(AttemptOutcome::Unreachable(TransportFault::Tls));
         };
-        match sign_in(&client, post, login, fresh).await {
+        match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // Its one connection was closed with the request; any other end leaves what must not be used again.
+                // With a response the connection was closed. Otherwise it may still be open and authenticated.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }
@@ -43,10 +43,10 @@ impl Handshakes {
         }
     }
 
-    /// One that may reach just what this one may.
-    fn spare_like(&self, like: &GuardedClient) -> Option<GuardedClient> {
+    /// Takes a spare client with the same policy.
+    fn take_spare(&self, template: &GuardedClient) -> Option<GuardedClient> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = spare.iter().position(|client| client.policy() == like.policy())?;
+        let at = spare.iter().position(|client| client.policy() == template.policy())?;
         Some(spare.swap_remove(at))
     }
 
@@ -58,22 +58,27 @@ impl Handshakes {
     }
 }
 
-/// The attempt that was signed in, or the one that came to no sign-in.
+/// Returns the authenticated attempt, or the failed attempt to sign in.
 async fn sign_in(
     client: &GuardedClient,
-    post: Post<'_>,
-    login: Login<'_>,
-    fresh: Fresh,
-) -> Result<Attempt, Box<Attempt>> {
-    let failed = |fault: AuthFault| Box::new(Attempt::unauthenticated(fault));
-    let negotiation = Negotiation::begin(fresh);
-    // Nothing is sent before the endpoint has asked who sends it.
-    let opening = Post { headers: &[], body: b"", ..post };
+    post: PostRequest<'_>,
+    login: NtlmLogin<'_>,
+    freshness: Freshness,
+) -> Result<AttemptResult, Box<AttemptResult>> {
+    let failed = |fault: AuthFault| Box::new(AttemptResult::unauthenticated(fault));
+    let negotiation = Negotiation::begin(freshness);
+    // The first message carries no body: the notification is sent only to an authenticated connection.
+    let opening = PostRequest { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
-        (Outcome::Rejected(CHALLENGED) | Outcome::Aborted(CHALLENGED), Some(challenge)) => challenge,
-        // Whoever takes or aborts the opening speaks of a message that was not sent yet.
-        (Outcome::Rejected(CHALLENGED) | Outcome::Delivered | Outcome::Aborted(_), _) => {
+        (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
+            challenge
+        }
+        // An accepted or aborted opening is about an empty message, not about the notification.
+        (
+            AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
+            _,
+        ) => {
             return Err(failed(AuthFault::NtlmNotAsked));
         }
         _ => return Err(Box::new(attempt)),
@@ -81,12 +86,12 @@ async fn sign_in(
     let response = negotiation.response(&challenge, login).map_err(failed)?;
     let mut headers = post.headers.to_vec();
     headers.push(("connection", "close".to_owned()));
-    Ok(client.exchange(Post { headers: &headers, ..post }, &response).await.0)
+    Ok(client.exchange(PostRequest { headers: &headers, ..post }, &response).await.0)
 }
 
-impl Attempt {
-    /// An attempt that ended before anything could be sent. Its log says why.
+impl AttemptResult {
+    /// An attempt that failed before anything was sent. Its log has the reason.
     pub fn unauthenticated(fault: AuthFault) -> Self {
-        Self { response_head: fault.to_string(), ..Self::unanswered(Outcome::Unauthenticated(fault)) }
+        Self { response_head: fault.to_string(), ..Self::unanswered(AttemptOutcome::Unauthenticated(fault)) }
     }
 }

@@ -1,12 +1,11 @@
-//! How a request to an ERP authenticates itself. Each part does one thing once; what is kept between requests, and
-//! when it is asked for anew, is not here.
+//! Authentication of a request to an ERP. Nothing is cached between requests here; the delivery actors cache tokens.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what goes into headers | `credentials` |
-//! | tokens of an authorization server | `token` |
-//! | the messages of NTLM, how they stand in headers, and their exchange | `nlmp`, `ntlm`, `handshake` |
-//! | what went wrong, for the owner of the endpoint | `fault` |
+//! | authentication headers | `credentials` |
+//! | access tokens of an authorization server | `token` |
+//! | NTLM: its messages, their headers, their exchange | `nlmp`, `ntlm`, `handshake` |
+//! | faults, worded for the owner of the endpoint | `fault` |
 
 mod credentials;
 mod fault;
@@ -17,9 +16,9 @@ mod token;
 
 pub use credentials::{Credentials, HEADER_DEFAULT, is_free_header};
 pub use fault::{AuthFault, TokenError};
-pub use handshake::Handshakes;
-pub use nlmp::Fresh;
-pub use ntlm::Login;
+pub use handshake::NtlmConnections;
+pub use nlmp::Freshness;
+pub use ntlm::NtlmLogin;
 pub(in crate::webhook) use ntlm::challenge;
 #[cfg(any(test, fuzzing))]
 pub(in crate::webhook) use token::read_answer as read_token;

@@ -1,14 +1,14 @@
-//! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to a CHALLENGE. Nothing
-//! else of the protocol is here: no `NTLMv1`, no anonymous sign-in, no signing or sealing of what follows.
+//! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to a CHALLENGE.
+//! Deliberately absent: `NTLMv1`, anonymous sign-in, and signing or sealing of later messages.
 //!
-//! A challenge is a stranger's: each offset and length in it is checked before a byte is read.
+//! A challenge is untrusted: each offset and length in it is checked before a byte is read.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use md4::{Digest, Md4};
 use md5::Md5;
 
-use super::ntlm::Login;
+use super::ntlm::NtlmLogin;
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 
@@ -38,14 +38,14 @@ const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
 
 type Digest16 = [u8; 16];
 
-/// What must not be the same in two sign-ins, and the time for servers that do not say theirs.
+/// A nonce that must differ between sign-ins, and the time for servers that do not send theirs.
 #[derive(Debug, Clone, Copy)]
-pub struct Fresh {
+pub struct Freshness {
     pub nonce: [u8; 8],
     pub now: Timestamp,
 }
 
-/// The first message: what this client offers.
+/// The first message: the flags that this client offers.
 pub(super) fn negotiate() -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend(1_u32.to_le_bytes());
@@ -55,12 +55,12 @@ pub(super) fn negotiate() -> Vec<u8> {
     message
 }
 
-/// The second message, as far as the third needs it.
+/// The parts of the second message that the third one needs.
 #[derive(Debug, PartialEq, Eq)]
 struct Challenge<'m> {
     flags: u32,
     nonce: [u8; 8],
-    /// The target information: attributes and their values, each attribute once, without the end.
+    /// The target information: attributes and values, each attribute once, without the terminator.
     attributes: Vec<(u16, &'m [u8])>,
 }
 
@@ -83,12 +83,12 @@ impl<'m> Challenge<'m> {
         self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
     }
 
-    /// The server's time. Where it says one, it wants the integrity code.
+    /// The server's time. A server that sends it requires the integrity code.
     fn timestamp(&self) -> Option<[u8; 8]> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// The target information as it is sent back.
+    /// The target information to send back.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -105,25 +105,25 @@ impl<'m> Challenge<'m> {
     }
 }
 
-/// The third message: it proves the password over the server's challenge (3.3.2). None where the challenge is none that
-/// this client can answer.
+/// The third message: it proves knowledge of the password (3.3.2). `None` for a challenge that this client cannot
+/// answer.
 pub(super) fn authenticate(
     opening: &[u8],
     challenge: &[u8],
-    login: Login<'_>,
-    fresh: Fresh,
+    login: NtlmLogin<'_>,
+    freshness: Freshness,
 ) -> Option<Vec<u8>> {
     let asked = Challenge::parse(challenge)?;
     let timestamp = asked.timestamp();
     let key = response_key(login)?;
     let info = asked.target_info(timestamp.is_some())?;
-    let time = timestamp.unwrap_or_else(|| file_time(fresh.now));
-    let blob = blob(time, fresh.nonce, &info);
+    let time = timestamp.unwrap_or_else(|| file_time(freshness.now));
+    let blob = blob(time, freshness.nonce, &info);
     // `NTProofStr`.
     let proof = keyed(&key, &[&asked.nonce, &blob])?;
     let lm = match timestamp {
         Some(_) => vec![0; 24],
-        None => [keyed(&key, &[&asked.nonce, &fresh.nonce])?.as_slice(), &fresh.nonce].concat(),
+        None => [keyed(&key, &[&asked.nonce, &freshness.nonce])?.as_slice(), &freshness.nonce].concat(),
     };
     let nt = [proof.as_slice(), &blob].concat();
     let flags = asked.flags & (OFFERED | TARGET_INFO);
@@ -136,12 +136,13 @@ pub(super) fn authenticate(
     Some(message)
 }
 
-/// An AUTHENTICATE (2.2.1.3) whose integrity code is still blank, without workstation and session key.
-fn message(flags: u32, [lm, nt, domain, user]: [&[u8]; 4]) -> Option<Vec<u8>> {
+/// An AUTHENTICATE (2.2.1.3) with the LM response, NT response, domain and user in `parts`. Workstation and session
+/// key are empty, and so is the integrity code.
+fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     let mut head = SIGNATURE.to_vec();
     head.extend(3_u32.to_le_bytes());
     let mut payload: Vec<u8> = Vec::new();
-    for part in [lm, nt, domain, user, &[], &[]] {
+    for part in parts.into_iter().chain([&[][..], &[]]) {
         let length = u16::try_from(part.len()).ok()?.to_le_bytes();
         let at = u32::try_from(AUTHENTICATE_HEAD + payload.len()).ok()?;
         head.extend([length, length].concat());
@@ -154,14 +155,14 @@ fn message(flags: u32, [lm, nt, domain, user]: [&[u8]; 4]) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// `NTOWFv2`: what the password is for this user.
-fn response_key(login: Login<'_>) -> Option<Digest16> {
+/// `NTOWFv2`: the key derived from password, user and domain.
+fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
     let hash = Md4::digest(wide(login.password.expose()));
     let user: String = login.username.chars().map(upper).collect();
     keyed(&hash, &[&wide(&user), &wide(login.domain)])
 }
 
-/// The capital of a letter where it is one letter: others stay, as on Windows.
+/// The upper case of a letter, if it is a single letter. Other letters stay, as on Windows.
 fn upper(letter: char) -> char {
     let mut capitals = letter.to_uppercase();
     match (capitals.next(), capitals.next()) {
@@ -180,7 +181,7 @@ fn file_time(now: Timestamp) -> [u8; 8] {
     u64::try_from(ticks).unwrap_or(0).to_le_bytes()
 }
 
-/// HMAC-MD5. It takes keys of any length, so there is always a code.
+/// HMAC-MD5. It accepts keys of any length, so the result is never `None`.
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
     let mut mac = Hmac::<Md5>::new_from_slice(key).ok()?;
     for part in parts {
@@ -193,7 +194,7 @@ fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// The attributes of a target information: it ends with its end, and each attribute is there once.
+/// Parses the attributes of a target information. Requires the terminator and refuses a repeated attribute.
 fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
     loop {
@@ -218,7 +219,7 @@ fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Where the part lies that a field names by length and offset: within the message, and behind its head.
+/// The range of a part whose length and offset are in a field. It must lie inside the message, after its header.
 fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
     let length = usize::from(u16::from_le_bytes(array(message, field)?));
     let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;
@@ -246,7 +247,7 @@ mod tests {
 
     // The common values of 4.2.1, and the challenge of 4.2.4.
     const SERVER_NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
-    const FRESH: Fresh = Fresh { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
+    const FRESH: Freshness = Freshness { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
     const FLAGS: u32 = 0xe28a_8233;
     const INFO: &str = "02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000";
 
@@ -254,8 +255,8 @@ mod tests {
         "Password".to_owned().into()
     }
 
-    fn login(password: &SecretText) -> Login<'_> {
-        Login { username: "User", password, domain: "Domain" }
+    fn login(password: &SecretText) -> NtlmLogin<'_> {
+        NtlmLogin { username: "User", password, domain: "Domain" }
     }
 
     fn challenge_with(flags: u32, info: &[u8]) -> Vec<u8> {
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_vectors_are_met() {
+    fn the_published_vectors_match() {
         let key = response_key(login(&password())).unwrap();
         // 4.2.4.1.1
         assert_eq!(hex::encode(key), "0c868a403bfd7a93a3001ef22ef02e3f");
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_proves_the_password_over_the_challenge() {
+    fn a_response_proves_the_password_for_the_challenge() {
         let message = answer(&published()).unwrap();
         assert!(message.starts_with(b"NTLMSSP\0\x03\0\0\0"));
         assert_eq!((part(&message, 28), part(&message, 36)), (&*wide("Domain"), &*wide("User")));
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_says_its_time_gets_an_integrity_code() {
+    fn a_server_that_sends_its_time_gets_an_integrity_code() {
         let challenge = timed(134_000_000_000_000_000);
         let message = answer(&challenge).unwrap();
         assert_eq!(part(&message, 12), [0; 24], "no LM response");
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_in_capitals_letter_by_letter() {
+    fn a_user_name_is_uppercased_letter_by_letter() {
         let capitals: String = "straße éŉ Ada".chars().map(upper).collect();
         assert_eq!(capitals, "STRAßE Éŉ ADA");
     }
@@ -424,7 +425,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
         #[test]
-        fn no_message_of_a_stranger_is_more_than_refused(message in prop::collection::vec(any::<u8>(), 0..512)) {
+        fn an_arbitrary_challenge_never_panics(message in prop::collection::vec(any::<u8>(), 0..512)) {
             let _ = answer(&message);
             let _ = attributes(&message);
         }

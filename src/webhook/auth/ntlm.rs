@@ -1,4 +1,4 @@
-//! NTLM over HTTP (MS-NTHT): the messages of `nlmp` as they stand in headers.
+//! NTLM over HTTP (MS-NTHT): the messages of `nlmp` in headers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,30 +6,30 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
 use super::credentials::Credentials;
 use super::fault::AuthFault;
-use super::nlmp::{self, Fresh};
+use super::nlmp::{self, Freshness};
 use crate::domain::integration::SecretText;
 
 const SCHEME: &str = "NTLM";
-/// The longest challenge that is looked at, in bytes: the lengths of its parts are 16 bits wide.
+/// The longest accepted challenge in bytes. The lengths of its parts have 16 bits.
 const CHALLENGE_MAX: usize = 16 * 1_024;
 
-/// Who signs in.
+/// The credentials of a sign-in.
 #[derive(Debug, Clone, Copy)]
-pub struct Login<'a> {
+pub struct NtlmLogin<'a> {
     pub username: &'a str,
     pub password: &'a SecretText,
     pub domain: &'a str,
 }
 
-/// One sign-in, from the first message on: the last one vouches for all of them.
+/// One sign-in. The third message authenticates the first two, so the first is kept.
 pub(super) struct Negotiation {
     opening: Vec<u8>,
-    fresh: Fresh,
+    freshness: Freshness,
 }
 
 impl Negotiation {
-    pub(super) fn begin(fresh: Fresh) -> Self {
-        Self { opening: nlmp::negotiate(), fresh }
+    pub(super) fn begin(freshness: Freshness) -> Self {
+        Self { opening: nlmp::negotiate(), freshness }
     }
 
     /// The first message.
@@ -38,17 +38,17 @@ impl Negotiation {
     }
 
     /// The third message, in answer to the second.
-    pub(super) fn response(&self, challenge: &str, login: Login<'_>) -> Result<Credentials, AuthFault> {
+    pub(super) fn response(&self, challenge: &str, login: NtlmLogin<'_>) -> Result<Credentials, AuthFault> {
         if challenge.len() > CHALLENGE_MAX.div_ceil(3) * 4 {
             return Err(AuthFault::NtlmUnreadable);
         }
         let challenge = STANDARD.decode(challenge).map_err(|_| AuthFault::NtlmUnreadable)?;
-        let message = nlmp::authenticate(&self.opening, &challenge, login, self.fresh);
+        let message = nlmp::authenticate(&self.opening, &challenge, login, self.freshness);
         Credentials::authorization(SCHEME, &STANDARD.encode(message.ok_or(AuthFault::NtlmUnreadable)?))
     }
 }
 
-/// The second message, where the headers of an answer hold one.
+/// The second message, if the headers of a response contain it.
 pub(in crate::webhook) fn challenge(headers: &HeaderMap) -> Option<String> {
     let offers = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     offers.flat_map(|offer| offer.split(',')).find_map(|offer| {
@@ -64,18 +64,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_stand_in_headers_in_base64() {
-        let negotiation = Negotiation::begin(Fresh { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
+    fn messages_are_base64_in_headers() {
+        let negotiation = Negotiation::begin(Freshness { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
         let headers = negotiation.opening().unwrap().headers();
         assert_eq!(headers["authorization"], "NTLM TlRMTVNTUAABAAAABYIIAAAAAAAAAAAAAAAAAAAAAAA=");
         assert!(headers["authorization"].is_sensitive());
     }
 
     #[test]
-    fn a_challenge_that_is_none_is_a_fault() {
+    fn an_invalid_challenge_is_a_fault() {
         let secret = SecretText::default();
-        let login = Login { username: "User", password: &secret, domain: "" };
-        let negotiation = Negotiation::begin(Fresh { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
+        let login = NtlmLogin { username: "User", password: &secret, domain: "" };
+        let negotiation = Negotiation::begin(Freshness { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
         let long = STANDARD.encode(vec![0; CHALLENGE_MAX + 3]);
         for text in ["", "*", "TlRMTVNTUAACAAAA", &STANDARD.encode([0; 64]), &long] {
             let fault = negotiation.response(text, login).unwrap_err();

@@ -1,5 +1,5 @@
-//! Access tokens of an authorization server (RFC 6749): client credentials, and refresh tokens with their rotation.
-//! The server is called like any stranger: through the guarded client, within its limits of time and size.
+//! Access tokens of an authorization server (RFC 6749): client credentials, and refresh tokens with rotation. The
+//! server is untrusted: it is called through the guarded client, with its limits of time and size.
 
 use std::time::Duration;
 
@@ -9,45 +9,50 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::credentials::Credentials;
 use super::fault::{AuthFault, TokenError};
 use crate::domain::integration::{Auth, ClientAuthentication, SecretText, TokenClient};
-use crate::webhook::attempt::{Attempt, Outcome};
-use crate::webhook::client::{GuardedClient, Post};
+use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
+use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// The most that is read of a server's answer, in bytes.
+/// Bytes of a response that are read at most.
 const ANSWER_MAX: usize = 64 * 1_024;
-/// How long a token is good whose server does not say it.
-const LASTS_UNTOLD: Duration = Duration::from_mins(5);
-/// The longest that a token is kept, whatever its server says.
-const LASTS_MAX: Duration = Duration::from_hours(24);
-/// How long before its end a token is not used any more: a tenth of its time, and no more than this.
+/// Lifetime of a token without `expires_in`.
+const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
+/// The longest lifetime that is used.
+const LIFETIME_MAX: Duration = Duration::from_hours(24);
+/// A token is not used in the last tenth of its lifetime, at most this long.
 const EARLY_MAX: Duration = Duration::from_mins(1);
 
-/// A token as it was given.
+/// An issued token.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub access: SecretText,
     /// How long it may be used from now on.
-    pub lasts: Duration,
-    /// What takes the place of the refresh token that was used.
+    pub lifetime: Duration,
+    /// The new refresh token, if the server rotated it.
     pub refresh: Option<SecretText>,
 }
 
-/// Asks for a token. Authentication without tokens has none to ask for: the settings have changed.
+/// Requests a token. Settings without a token client have changed since the attempt started.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
-    let asking = auth.token_client().ok_or(AuthFault::Changed)?;
-    let (headers, body) = request(asking, auth);
-    let credentials = credentials(asking)?;
-    let post = Post { url: &asking.token_url, headers: &headers, body: body.as_bytes(), keep: ANSWER_MAX };
-    let attempt = client.post_as(post, &credentials).await;
+    let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
+    let (headers, body) = request(token_client, auth);
+    let credentials = credentials(token_client)?;
+    let post = PostRequest {
+        url: &token_client.token_url,
+        headers: &headers,
+        body: body.as_bytes(),
+        keep: ANSWER_MAX,
+    };
+    let attempt = client.post_with(post, &credentials).await;
     read_answer(&attempt)
 }
 
-/// The token of an answer, or why there is none.
-pub(in crate::webhook) fn read_answer(attempt: &Attempt) -> Result<Token, AuthFault> {
+/// Reads the token of a response.
+pub(in crate::webhook) fn read_answer(attempt: &AttemptResult) -> Result<Token, AuthFault> {
     let answer: Map<String, Value> =
         strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
     match attempt.outcome {
-        Outcome::Delivered => read(&answer),
-        Outcome::Forbidden(fault) => Err(AuthFault::TokenForbidden(fault)),
+        AttemptOutcome::Delivered => read(&answer),
+        AttemptOutcome::Forbidden(fault) => Err(AuthFault::TokenForbidden(fault)),
         _ => Err(attempt.status.map_or(AuthFault::TokenUnreachable, |status| refusal(status, &answer))),
     }
 }
@@ -84,7 +89,7 @@ fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
     (headers, form.finish())
 }
 
-/// Both parts are written as in a form before they are joined (RFC 6749, 2.3.1).
+/// Both parts are form-encoded before they are joined (RFC 6749, section 2.3.1).
 fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
     let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     match client.authentication {
@@ -103,16 +108,16 @@ fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
     let secret = |text: &str| SecretText::from(text.to_owned());
     Ok(Token {
         access: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
-        lasts: lasts(answer.get("expires_in")),
+        lifetime: lifetime(answer.get("expires_in")),
         refresh: text("refresh_token").map(secret),
     })
 }
 
-/// Some servers write the seconds as a text.
-fn lasts(expires_in: Option<&Value>) -> Duration {
+/// Some servers send the seconds as a string.
+fn lifetime(expires_in: Option<&Value>) -> Duration {
     let seconds = expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
-    let told = seconds.map_or(LASTS_UNTOLD, Duration::from_secs).min(LASTS_MAX);
-    told.saturating_sub(EARLY_MAX.min(told / 10))
+    let lifetime = seconds.map_or(LIFETIME_DEFAULT, Duration::from_secs).min(LIFETIME_MAX);
+    lifetime.saturating_sub(EARLY_MAX.min(lifetime / 10))
 }
 
 #[cfg(test)]
@@ -122,9 +127,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::webhook::address::AddressPolicy;
-    use crate::webhook::destination::UrlFault;
-    use crate::webhook::testing::{Endpoint, Then};
+    use crate::webhook::http::address::AddressPolicy;
+    use crate::webhook::http::destination::UrlFault;
+    use crate::webhook::testing::{AfterResponse, TestReceiver};
 
     fn client(url: &str, authentication: ClientAuthentication) -> TokenClient {
         TokenClient {
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_token_is_used_until_shortly_before_its_end() {
-        for (told, seconds) in [
+        for (expires_in, seconds) in [
             (json!(3_600), 3_540),
             (json!("3600"), 3_540),
             (json!(100), 90),
@@ -176,16 +181,16 @@ mod tests {
             (Value::Null, 270),
             (json!(u64::MAX), 24 * 3_600 - 60),
         ] {
-            assert_eq!(lasts(Some(&told)).as_millis().div_ceil(1_000), seconds, "{told}");
+            assert_eq!(lifetime(Some(&expires_in)).as_millis().div_ceil(1_000), seconds, "{expires_in}");
         }
-        assert_eq!(lasts(None).as_secs(), 270);
+        assert_eq!(lifetime(None).as_secs(), 270);
     }
 
     #[tokio::test]
-    async fn what_is_no_bearer_token_is_a_fault() {
+    async fn anything_but_a_bearer_token_is_a_fault() {
         let good =
             json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
-        let server = Endpoint::answering(200, "", &good.to_string()).await;
+        let server = TestReceiver::answering(200, "", &good.to_string()).await;
         let token = asked(&server.url("/token")).await.unwrap();
         assert_eq!((token.access.expose(), token.refresh.unwrap().expose()), ("t1", "r1"));
         assert!(server.connections()[0].contains("content-type: application/x-www-form-urlencoded"));
@@ -200,14 +205,14 @@ mod tests {
             r#"{"access_token":"t","token_type":"mac"}"#,
             &long,
         ] {
-            let server = Endpoint::answering(200, "", answer).await;
+            let server = TestReceiver::answering(200, "", answer).await;
             let fault = asked(&server.url("/token")).await.unwrap_err();
             assert_eq!(fault, AuthFault::TokenUnreadable, "{answer:.40}");
         }
     }
 
     #[tokio::test]
-    async fn a_refusal_is_told_by_its_code_alone() {
+    async fn a_refusal_is_reported_by_its_code_only() {
         for (status, answer, fault) in [
             (
                 400,
@@ -224,19 +229,19 @@ mod tests {
             (302, "", AuthFault::TokenStatus(302)),
             (410, "", AuthFault::TokenStatus(410)),
         ] {
-            let server = Endpoint::answering(status, "location: http://127.0.0.1:9/\r\n", answer).await;
+            let server = TestReceiver::answering(status, "location: http://127.0.0.1:9/\r\n", answer).await;
             let said = asked(&server.url("/token")).await.unwrap_err();
             assert_eq!(said, fault);
             assert!(!said.to_string().contains("hush"));
         }
         assert_eq!(asked("http://127.0.0.1:9/token").await.unwrap_err(), AuthFault::TokenUnreachable);
-        let cut = Endpoint::start("", Then::Close).await;
+        let cut = TestReceiver::start("", AfterResponse::Close).await;
         assert_eq!(asked(&cut.url("/")).await.unwrap_err(), AuthFault::TokenUnreachable);
     }
 
     #[tokio::test]
     async fn a_token_endpoint_is_called_where_webhooks_may_be_called_and_nowhere_else() {
-        let server = Endpoint::answering(200, "", r#"{"access_token":"t"}"#).await;
+        let server = TestReceiver::answering(200, "", r#"{"access_token":"t"}"#).await;
         let port = server.address.port();
         for url in
             [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")]

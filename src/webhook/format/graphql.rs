@@ -9,8 +9,8 @@ pub(super) fn written(mutation: &str, notification: &str) -> String {
     format!(r#"{{"query":{},"variables":{{"event":{notification}}}}}"#, Value::from(mutation))
 }
 
-/// Whether the answer has data, and no error.
-pub(super) fn is_taken(answer: &str) -> bool {
+/// True if the response has data and no error.
+pub(super) fn is_accepted(answer: &str) -> bool {
     let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
     let is_silent = |errors: &Value| errors.is_null() || errors.as_array().is_some_and(Vec::is_empty);
     answer.get("data").is_some_and(|data| !data.is_null()) && answer.get("errors").is_none_or(is_silent)
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_errors_was_not_taken() {
+    fn a_response_with_errors_is_not_acceptance() {
         for (answer, taken) in [
             (r#"{"data":{"take":true}}"#, true),
             (r#"{"data":{"take":null},"errors":[]}"#, true),
@@ -43,7 +43,7 @@ mod tests {
             ("{}", false),
             ("<html>", false),
         ] {
-            assert_eq!(is_taken(answer), taken, "{answer}");
+            assert_eq!(is_accepted(answer), taken, "{answer}");
         }
     }
 }

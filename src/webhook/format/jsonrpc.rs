@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0: the notification is the parameters of a call whose id is the event's, so that an answer says
-//! which call it is of. <https://www.jsonrpc.org/specification>
+//! JSON-RPC 2.0: the notification is the parameters of a call whose id is the event's, so that a response names its
+//! call. <https://www.jsonrpc.org/specification>
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ pub(super) fn written(method: &str, id: &str, notification: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{notification}}}"#)
 }
 
-/// Whether the answer is a result, of this call.
-pub(super) fn is_taken(id: &str, answer: &str) -> bool {
+/// True if the response is a result of this call.
+pub(super) fn is_accepted(id: &str, answer: &str) -> bool {
     let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
-    let is_of_another = answer.get("id").is_some_and(|of| !of.is_null() && of != id);
+    let is_for_another_call = answer.get("id").is_some_and(|of| !of.is_null() && of != id);
     let has_error = answer.get("error").is_some_and(|error| !error.is_null());
-    answer.contains_key("result") && !has_error && !is_of_another
+    answer.contains_key("result") && !has_error && !is_for_another_call
 }
 
 #[cfg(test)]
@@ -25,14 +25,14 @@ mod tests {
     #[test]
     fn a_call_has_the_event_as_its_parameters_and_its_id() {
         let text = written("erp.\"notify\"", "e1", r#"{"id":"e1","data":{"n":1.50}}"#);
-        assert!(text.contains("1.50"), "digits stay as they are");
+        assert!(text.contains("1.50"), "digits are kept");
         let call: Value = strict_json::from_trusted(&text).unwrap();
         assert_eq!((&call["jsonrpc"], &call["id"]), (&json!("2.0"), &json!("e1")));
         assert_eq!((&call["method"], &call["params"]["id"]), (&json!("erp.\"notify\""), &json!("e1")));
     }
 
     #[test]
-    fn only_a_result_of_this_call_says_that_it_was_taken() {
+    fn only_a_result_of_this_call_is_acceptance() {
         for (answer, taken) in [
             (r#"{"jsonrpc":"2.0","id":"e1","result":null}"#, true),
             (r#"{"jsonrpc":"2.0","id":"e1","result":{"ok":true},"error":null}"#, true),
@@ -45,7 +45,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":"e1","resu"#, false),
             ("ok", false),
         ] {
-            assert_eq!(is_taken("e1", answer), taken, "{answer}");
+            assert_eq!(is_accepted("e1", answer), taken, "{answer}");
         }
     }
 }

@@ -1,20 +1,20 @@
-//! How a notification is written for an ERP, and how its answer is read. REST is the notification as it is; the
-//! others wrap it in the manner of their protocols, in which a 2xx alone does not say that it was taken.
+//! Writes a notification in the format of an ERP and reads its response. REST sends the notification as it is; the
+//! other formats wrap it, and most of them need more than a 2xx to confirm it.
 //!
 //! | Format | File |
 //! |---|---|
-//! | any of them | `letter` |
+//! | any format | `formatted_request` |
 //! | SOAP 1.1 | `soap`, its elements in `xml` |
 //! | a GraphQL mutation | `graphql` |
 //! | an OData v4 entity | `odata` |
 //! | a JSON-RPC 2.0 call | `jsonrpc` |
 
+mod formatted_request;
 mod graphql;
 mod jsonrpc;
-mod letter;
 mod odata;
 mod soap;
 mod xml;
 
-pub use letter::{Letter, judged};
-pub use soap::{action_of, is_method};
+pub use formatted_request::{FormattedRequest, interpret};
+pub use soap::{default_action, is_method_name};

@@ -1,5 +1,5 @@
-//! OData v4: a POST that creates one flat entity, its properties in the notation of OData services. What happened
-//! is one text property, `Data`, since a service must know the properties of an entity and each event has its own.
+//! OData v4: a POST that creates one flat entity with capitalized properties. The event's data is one text property,
+//! `Data`, because a service must know the properties of an entity and each kind of event has its own.
 //! <https://docs.oasis-open.org/odata/odata/v4.01/odata-v4.01-part1-protocol.html>
 
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_no_invoice_has_no_irn() {
+    fn an_event_without_an_invoice_has_no_irn() {
         let entity: Value = strict_json::from_trusted(&written(r#"{"id":"e1","data":{}}"#)).unwrap();
         assert_eq!((&entity["Irn"], &entity["Data"]), (&Value::Null, &json!("{}")));
     }

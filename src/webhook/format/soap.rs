@@ -15,8 +15,8 @@ const ENVELOPE: &str = concat!(
 );
 const END: &str = "</soap:Body></soap:Envelope>";
 
-/// The action that a method of a namespace has where none is named.
-pub fn action_of(namespace: &str, method: &str) -> String {
+/// The SOAP action of a method, if the integration names none.
+pub fn default_action(namespace: &str, method: &str) -> String {
     let between = match namespace {
         urn if urn.starts_with("urn:") => ":",
         url if url.ends_with(['/', '#']) => "",
@@ -25,12 +25,12 @@ pub fn action_of(namespace: &str, method: &str) -> String {
     format!("{namespace}{between}{method}")
 }
 
-/// Whether an element may have this name.
-pub fn is_method(name: &str) -> bool {
+/// True if an element may have this name.
+pub fn is_method_name(name: &str) -> bool {
     xml::is_name(name)
 }
 
-pub(super) fn written((namespace, method): (&str, &str), notification: &str) -> String {
+pub(super) fn written(namespace: &str, method: &str, notification: &str) -> String {
     let event: Value = strict_json::from_trusted(notification).unwrap_or_default();
     let mut body = ENVELOPE.to_owned();
     body.extend(["<", method, " xmlns=\""]);
@@ -41,9 +41,9 @@ pub(super) fn written((namespace, method): (&str, &str), notification: &str) -> 
     body
 }
 
-/// Whether the answer is an envelope without a fault. What comes after the first element of its body does not
-/// matter, nor whether it came to an end.
-pub(super) fn is_taken(answer: &str) -> bool {
+/// True if the response is an envelope without a fault. Only the start of its body up to the first element matters,
+/// so a cut response is fine.
+pub(super) fn is_accepted(answer: &str) -> bool {
     let mut reader = Reader::from_str(answer.trim_start_matches('\u{feff}'));
     let mut depth = 0_usize;
     let mut is_body = false;
@@ -65,7 +65,7 @@ pub(super) fn is_taken(answer: &str) -> bool {
             (0, _) => return false,
             (1, "Body") if !is_open => return true,
             (1, name) => is_body = name == "Body",
-            (2, name) if is_body => return name != "Fault",
+            (2, name) if is_body => return name != "TransportFault",
             _ => {}
         }
         depth += usize::from(is_open);
@@ -87,23 +87,23 @@ mod tests {
             r#"<item><n>2</n></item></lines><note xsi:nil="true"/></data><id>e1</id></Notify>"#,
             r"</soap:Body></soap:Envelope>",
         );
-        assert_eq!(written(("urn:a&b", "Notify"), notification), expected);
+        assert_eq!(written("urn:a&b", "Notify", notification), expected);
     }
 
     #[test]
-    fn an_action_is_made_of_namespace_and_method() {
+    fn the_default_action_joins_namespace_and_method() {
         for (namespace, action) in [
             ("urn:erp", "urn:erp:Notify"),
             ("http://tempuri.org/", "http://tempuri.org/Notify"),
             ("http://erp.example/ws", "http://erp.example/ws/Notify"),
             ("http://erp.example/ws#", "http://erp.example/ws#Notify"),
         ] {
-            assert_eq!(action_of(namespace, "Notify"), action);
+            assert_eq!(default_action(namespace, "Notify"), action);
         }
     }
 
     #[test]
-    fn a_fault_in_an_envelope_was_not_taken() {
+    fn a_fault_in_an_envelope_is_not_acceptance() {
         let envelope = |head: &str, body: &str| {
             format!(
                 r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">{head}{body}</s:Envelope>"#
@@ -114,18 +114,24 @@ mod tests {
             (envelope("", "<s:Body><NotifyResponse>1</NotifyResponse></s:Body>"), true),
             (envelope("", "<s:Body></s:Body>"), true),
             (envelope("", "<s:Body/>"), true),
-            (envelope("<s:Header><Fault/></s:Header>", "<s:Body><Ok/></s:Body>"), true),
-            (envelope("", "<s:Body><Ok><s:Fault/></Ok></s:Body>"), true),
+            (envelope("<s:Header><TransportFault/></s:Header>", "<s:Body><Ok/></s:Body>"), true),
+            (envelope("", "<s:Body><Ok><s:TransportFault/></Ok></s:Body>"), true),
             (format!("\u{feff}<?xml version=\"1.0\"?>\n{}", envelope("", "<s:Body/>")), true),
-            (envelope("", "<s:Body><s:Fault><faultcode>s:Server</faultcode></s:Fault></s:Body>"), false),
-            (envelope("", "<s:Body>\n <s:Fault/></s:Body>"), false),
+            (
+                envelope(
+                    "",
+                    "<s:Body><s:TransportFault><faultcode>s:Server</faultcode></s:TransportFault></s:Body>",
+                ),
+                false,
+            ),
+            (envelope("", "<s:Body>\n <s:TransportFault/></s:Body>"), false),
             (envelope("<s:Header/>", ""), false),
             ("<html><body>Sign in</body></html>".to_owned(), false),
             ("not xml".to_owned(), false),
             ("<s:Envelope><s:Body>".to_owned(), false),
             ("<s:Envelope><s:Body><Ok><a>cut".to_owned(), true),
         ] {
-            assert_eq!(is_taken(&answer), taken, "{answer}");
+            assert_eq!(is_accepted(&answer), taken, "{answer}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! JSON as elements of XML 1.0: a member is an element of its name, an item of a list an element `item`, null one
-//! with `xsi:nil`. A name that no element may have is the attribute `name` of an element `member`.
+//! JSON as XML 1.0: a member becomes an element with its name, a list item an element `item`, null an element with
+//! `xsi:nil`. A name that is not an element name becomes the attribute `name` of an element `member`.
 
 use serde_json::Value;
 
-/// The elements of what is inside a value.
+/// Writes the content of a value.
 pub(super) fn children(value: &Value, out: &mut String) {
     match value {
         Value::Null => {}
@@ -35,7 +35,7 @@ fn element(name: &str, value: &Value, out: &mut String) {
     out.push('>');
 }
 
-/// A name without a prefix, of the letters that every reader takes.
+/// True for a name without a prefix, in ASCII letters that every XML parser accepts.
 pub(super) fn is_name(name: &str) -> bool {
     let is_first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
     let is_next = |letter: char| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter);
@@ -43,7 +43,7 @@ pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(is_first) && name.chars().all(is_next) && !is_reserved
 }
 
-/// Text as it may stand in an element and in an attribute. What XML has no way to write becomes U+FFFD.
+/// Escapes text for an element and for an attribute. Characters that XML cannot represent become U+FFFD.
 pub(super) fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_elements_of_their_names() {
+    fn members_become_elements_with_their_names() {
         for (value, expected) in [
             (json!({ "a": "x", "b": true }), "<a>x</a><b>true</b>"),
             (json!({ "a": [] }), "<a></a>"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read_back_as_it_was_where_xml_can_say_it() {
+    fn any_text_that_xml_can_represent_is_read_back_unchanged() {
         let mut text: String = (0..=0x2ff).filter_map(char::from_u32).collect();
         text.push_str("]]> &amp; 漢字 🧾 \u{fffe}\u{ffff}\r\n");
         let xml = format!("<a>{}</a>", written(&json!(text)));

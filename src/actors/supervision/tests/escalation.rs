@@ -1,4 +1,4 @@
-//! The end of patience: a spent budget fails the actor, and the process says so.
+//! Escalation: a spent restart budget fails the actor, and the process is not ready.
 
 use actix::{Actor, Context, Handler, Message, Supervised};
 
@@ -8,8 +8,8 @@ use super::*;
 #[actix::test]
 async fn the_fourth_panic_within_the_window_escalates() {
     let harness = Harness::with(1, AdmissionLimits::default(), quick());
-    let orders = [Order::Poison, Order::Poison, Order::Note(1), Order::Note(2)];
-    let replies = harness.send_all("t", &orders).await;
+    let commands = [TestCommand::Poison, TestCommand::Poison, TestCommand::Write(1), TestCommand::Write(2)];
+    let replies = harness.send_all("t", &commands).await;
     assert!(matches!(replies[0], Err(SendError::Quarantined { .. })), "{replies:?}");
     assert!(matches!(replies[1], Err(SendError::Interrupted { .. })), "{replies:?}");
     assert_eq!(replies[2..], [Err(SendError::Stopped), Err(SendError::Stopped)]);
@@ -22,40 +22,40 @@ async fn the_fourth_panic_within_the_window_escalates() {
 }
 
 #[actix::test]
-async fn an_escalation_turns_readiness_false_with_the_reason_until_the_actor_has_rested() {
+async fn an_escalation_makes_the_process_unready_until_the_actor_has_rested() {
     let harness = Harness::with(1, AdmissionLimits::default(), RestartPolicy { restarts_max: 0, ..quick() });
     assert_eq!(harness.tree.readiness(), Ok(()));
-    let _ = harness.send("t", Order::Poison).await;
+    let _ = harness.send("t", TestCommand::Poison).await;
     let reason = harness.tree.readiness().unwrap_err();
     assert!(reason.starts_with("taxpayer t: panicked too often, last: poison"), "{reason}");
 
-    assert_eq!(harness.send("t", Order::Note(1)).await, Err(SendError::Stopped));
-    assert_eq!(harness.send("neighbour", Order::Note(2)).await, Ok(1));
+    assert_eq!(harness.send("t", TestCommand::Write(1)).await, Err(SendError::Stopped));
+    assert_eq!(harness.send("neighbour", TestCommand::Write(2)).await, Ok(1));
     harness.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
     assert!(harness.tree.readiness().is_err(), "idleness does not clear a failure");
 
     let (now, rest) = (Instant::now(), Duration::from_mins(1));
     assert_eq!(harness.registry.allow_restart(now, rest), 0, "it has not rested yet");
-    assert_eq!(harness.send("t", Order::Note(1)).await, Err(SendError::Stopped));
-    assert_eq!(harness.registry.allow_restart(now + rest, rest), 1, "not the neighbour, who works");
+    assert_eq!(harness.send("t", TestCommand::Write(1)).await, Err(SendError::Stopped));
+    assert_eq!(harness.registry.allow_restart(now + rest, rest), 1, "not the healthy one");
     assert_eq!(harness.registry.allow_restart(now + rest, rest), 0);
     assert_eq!(harness.tree.readiness(), Ok(()));
-    assert_eq!(harness.send("t", Order::Note(3)).await, Ok(1));
+    assert_eq!(harness.send("t", TestCommand::Write(3)).await, Ok(1));
     harness.assert_idle();
 }
 
 #[actix::test]
-async fn an_actor_that_gives_up_again_rests_again() {
+async fn an_actor_that_escalates_again_rests_again() {
     let harness = Harness::with(1, AdmissionLimits::default(), RestartPolicy { restarts_max: 0, ..quick() });
     for round in 1..=3 {
-        let _ = harness.send("t", Order::Poison).await;
+        let _ = harness.send("t", TestCommand::Poison).await;
         assert!(harness.tree.readiness().is_err());
         assert_eq!(harness.registry.allow_restart(Instant::now(), Duration::from_mins(1)), 0);
         assert_eq!(harness.registry.allow_restart(Instant::now(), Duration::ZERO), 1);
         assert_eq!(harness.tree.readiness(), Ok(()));
         assert_eq!(harness.tree.counters().snapshot().escalations, round);
     }
-    assert_eq!(harness.send("t", Order::Note(3)).await, Ok(1));
+    assert_eq!(harness.send("t", TestCommand::Write(3)).await, Ok(1));
     harness.assert_idle();
 }
 
@@ -63,9 +63,9 @@ async fn an_actor_that_gives_up_again_rests_again() {
 async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
     let harness = Harness::with(1, AdmissionLimits::default(), RestartPolicy { restarts_max: 0, ..quick() });
     for key in ["a", "b", "z"] {
-        harness.send(key, Order::Note(1)).await.unwrap();
+        harness.send(key, TestCommand::Write(1)).await.unwrap();
     }
-    let _ = harness.send("z", Order::Poison).await;
+    let _ = harness.send("z", TestCommand::Poison).await;
     let snapshot = serde_json::to_value(harness.tree.snapshot(2)).unwrap();
     assert_eq!(snapshot["ready"], false);
     let group = &snapshot["groups"][0];
@@ -78,7 +78,7 @@ async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
     assert_eq!(snapshot["counters"]["escalations"], 1);
 }
 
-/// Panics on a message; then, while it has any left, at each restart.
+/// Panics on a message, and then at `panics_left` restarts.
 struct Brittle {
     node: Node,
     panics_left: u32,
@@ -131,7 +131,7 @@ fn brittle(panics_left: u32) -> (Tree, Node, actix::Addr<Brittle>) {
 }
 
 #[actix::test]
-async fn any_actor_keeps_its_address_and_its_mailbox_across_a_panic_and_is_started_again() {
+async fn an_actor_keeps_its_address_and_mailbox_across_a_panic_and_is_started_again() {
     let (tree, node, address) = brittle(0);
     let broken = address.send(Touch { panics: true });
     let behind = [(); 3].map(|()| address.send(Touch { panics: false }));
@@ -166,24 +166,24 @@ async fn an_actor_that_cannot_be_built_fails() {
 }
 
 #[actix::test]
-async fn a_worker_that_cannot_be_made_fails_its_actor_and_blames_no_command() {
+async fn a_worker_that_cannot_be_made_fails_its_actor_and_quarantines_no_command() {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
     let settings = RegistrySettings { kind: ActorKind::Pipeline, policy: quick() };
-    let registry: Registry<u8, Order, u32> =
+    let registry: Registry<u8, TestCommand, u32> =
         Registry::new(&tree, &arbiters, admission, settings, |_, context| {
-            batch_actor::start(context, 64, || -> Clerk { panic!("no books") })
+            batch_actor::start(context, 64, || -> TestWorker { panic!("no database") })
         });
-    assert_eq!(registry.send(&1, Order::Note(1)).await, Err(SendError::Stopped));
-    assert!(tree.readiness().unwrap_err().starts_with("pipeline 1: panicked too often, last: no books"));
+    assert_eq!(registry.send(&1, TestCommand::Write(1)).await, Err(SendError::Stopped));
+    assert!(tree.readiness().unwrap_err().starts_with("pipeline 1: panicked too often, last: no database"));
     assert!(tree.quarantine().records().is_empty());
     assert_eq!(tree.counters().commands_interrupted.get(), 0);
     arbiters.stop();
 }
 
-/// A log that can be read back.
+/// A log in memory.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -199,11 +199,11 @@ impl std::io::Write for Log {
 }
 
 #[actix::test]
-async fn a_panic_is_logged_once_with_its_text_and_its_place() {
+async fn a_panic_is_logged_once_with_its_text_and_location() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // Were this the only subscriber, other threads, which have none, would decide for all whether a line is kept.
+    // With a single subscriber, threads without one would decide which lines are enabled for all threads.
     let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
     let _scope = tracing::subscriber::set_default(subscriber);
     let (_tree, _node, address) = brittle(0);

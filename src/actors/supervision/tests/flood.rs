@@ -1,4 +1,4 @@
-//! Too much at once: refused early, and nothing grows.
+//! Overload is refused early, and memory does not grow.
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -12,24 +12,24 @@ fn resident_kb() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A command of sixteen kilobytes; the count of `_alive` says how many there are.
-struct Parcel {
+/// A command of 16 KiB. The reference count of `_alive` is the number of living commands.
+struct LargeCommand {
     bytes: Vec<u8>,
     _alive: Arc<()>,
 }
 
-/// Weighs parcels.
-struct Porter;
+/// Replies with the size of a command.
+struct SizeWorker;
 
-impl Worker for Porter {
-    type Command = Parcel;
+impl Worker for SizeWorker {
+    type Command = LargeCommand;
     type Reply = usize;
 
-    fn name(_: &Parcel) -> &'static str {
-        "Parcel"
+    fn name(_: &LargeCommand) -> &'static str {
+        "LargeCommand"
     }
 
-    async fn work(self, batch: Batch<Parcel>) -> (Self, Vec<(CommandId, usize)>) {
+    async fn work(self, batch: CommandBatch<LargeCommand>) -> (Self, Vec<(CommandId, usize)>) {
         sleep(Duration::from_millis(1)).await;
         let replies = batch.tasks().iter().map(|task| (task.id, task.bytes.len())).collect();
         (self, replies)
@@ -44,36 +44,36 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy: quick() };
-    let start = |_: &u8, context| batch_actor::start(context, 64, || Porter);
+    let start = |_: &u8, context| batch_actor::start(context, 64, || SizeWorker);
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, start);
     let alive = Arc::new(());
     let before_kb = resident_kb();
     let (mut answered, mut busy) = (0_u64, 0_u64);
     let (mut admitted_peak, mut alive_peak) = (0, 0);
-    let mut tally = |reply| match reply {
+    let mut count = |reply| match reply {
         Ok(BYTES) => answered += 1,
         Err(SendError::Busy { retry_after }) if retry_after == limits.retry_after => busy += 1,
         other => panic!("{other:?}"),
     };
     let mut waiting = FuturesUnordered::new();
     for _ in 0..50_000 {
-        waiting.push(registry.send(&1, Parcel { bytes: vec![1; BYTES], _alive: Arc::clone(&alive) }));
-        // Each request is polled as it comes, as by a server; a refusal is known at once.
+        waiting.push(registry.send(&1, LargeCommand { bytes: vec![1; BYTES], _alive: Arc::clone(&alive) }));
+        // Polls each request as it arrives, like a server; a refusal is immediate.
         while let Some(reply) = waiting.next().now_or_never().flatten() {
-            tally(reply);
+            count(reply);
         }
         admitted_peak = admitted_peak.max(admission.in_use());
         alive_peak = alive_peak.max(Arc::strong_count(&alive) - 1);
         tokio::task::yield_now().await;
     }
     while let Some(reply) = waiting.next().await {
-        tally(reply);
+        count(reply);
     }
     drop(waiting);
     assert_eq!(answered + busy, 50_000);
     assert!(busy > 1_000 && answered >= 64, "{busy} refused, {answered} answered");
-    assert!(admitted_peak <= 64, "{admitted_peak} under way");
-    // Beside those under way: the batch just answered, and requests their sender has not polled yet.
+    assert!(admitted_peak <= 64, "{admitted_peak} in flight");
+    // Besides those in flight: the last batch, and requests that are not polled yet.
     assert!(alive_peak <= 1_000, "{alive_peak} commands in memory");
     let counters = tree.counters().snapshot();
     assert_eq!((counters.commands_refused_key, counters.commands_answered), (busy, answered));
@@ -87,10 +87,10 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
 async fn a_full_process_answers_503_and_starts_no_actor() {
     let limits = AdmissionLimits { process_max: 1, ..AdmissionLimits::default() };
     let harness = Harness::with(64, limits, quick());
-    let slow = harness.send("a", Order::Nap(1, Duration::from_millis(200)));
+    let slow = harness.send("a", TestCommand::Sleep(1, Duration::from_millis(200)));
     let refused = async {
         sleep(Duration::from_millis(10)).await;
-        harness.send("b", Order::Note(2)).await
+        harness.send("b", TestCommand::Write(2)).await
     };
     let (slow, refused) = futures_util::future::join(slow, refused).await;
     assert_eq!(slow, Ok(1));
@@ -100,11 +100,11 @@ async fn a_full_process_answers_503_and_starts_no_actor() {
 }
 
 #[actix::test]
-async fn who_was_answered_may_send_again_at_once() {
+async fn a_sender_may_send_again_right_after_its_reply() {
     let harness =
         Harness::with(64, AdmissionLimits { per_key_max: 1, ..AdmissionLimits::default() }, quick());
     for number in 0..500 {
-        assert!(harness.send("t", Order::Note(number)).await.is_ok());
+        assert!(harness.send("t", TestCommand::Write(number)).await.is_ok());
     }
     harness.assert_idle();
 }

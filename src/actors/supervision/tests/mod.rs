@@ -1,4 +1,4 @@
-//! The kit as a whole, with actors that panic, nap, block and leave.
+//! Supervision as a whole, with actors that panic, sleep, block and stop.
 
 mod escalation;
 mod flood;
@@ -15,97 +15,97 @@ use tokio::time::sleep;
 use super::batch_actor;
 use super::reply::CommandId;
 use super::{
-    ActorKind, Admission, AdmissionLimits, Arbiters, Batch, Registry, RegistrySettings, RestartPolicy,
+    ActorKind, Admission, AdmissionLimits, Arbiters, CommandBatch, Registry, RegistrySettings, RestartPolicy,
     SendError, Tree, Worker, install_hook,
 };
 use crate::domain::kernel::clock::SystemClock;
 
-/// What a clerk is asked to do; a number is written to the ledger.
+/// Commands of the test worker; a number is written to the ledger.
 #[derive(Debug, Clone, Copy)]
-enum Order {
-    Note(u32),
-    /// Notes after a while.
-    Nap(u32, Duration),
-    /// Notes after holding its thread for a while.
+enum TestCommand {
+    Write(u32),
+    /// Writes after an asynchronous delay.
+    Sleep(u32, Duration),
+    /// Writes after blocking its thread.
     Block(u32, Duration),
     /// Panics each time.
     Poison,
-    /// Panics the first time it is tried.
-    Stumble(u32),
-    /// Notes, then panics while committing.
-    Tear(u32),
-    /// Is worked on, yet not answered.
-    Forget,
+    /// Panics at the first try only.
+    PanicOnce(u32),
+    /// Writes, then panics while committing.
+    PanicInCommit(u32),
+    /// Is processed without a reply.
+    NoReply,
 }
 
 type Ledger = Arc<Mutex<Vec<u32>>>;
 
-/// Writes numbers down and answers with how many it has written since it was cold.
-struct Clerk {
+/// Writes numbers and replies with the count of numbers written by this worker.
+struct TestWorker {
     ledger: Ledger,
-    stumbled: Arc<Mutex<Vec<u32>>>,
+    panicked: Arc<Mutex<Vec<u32>>>,
     written: u32,
 }
 
-impl Clerk {
-    fn note(&mut self, number: u32) {
+impl TestWorker {
+    fn write(&mut self, number: u32) {
         self.ledger.lock().unwrap().push(number);
         self.written += 1;
     }
 
-    async fn obey(&mut self, order: Order, batch: &Batch<Order>) {
-        match order {
-            Order::Note(number) => self.note(number),
-            Order::Nap(number, nap) => {
+    async fn run(&mut self, command: TestCommand, batch: &CommandBatch<TestCommand>) {
+        match command {
+            TestCommand::Write(number) => self.write(number),
+            TestCommand::Sleep(number, nap) => {
                 sleep(nap).await;
-                self.note(number);
+                self.write(number);
             }
-            Order::Block(number, length) => {
+            TestCommand::Block(number, length) => {
                 let start = Instant::now();
                 while start.elapsed() < length {
                     std::hint::spin_loop();
                 }
-                self.note(number);
+                self.write(number);
             }
-            Order::Poison => panic!("poison"),
-            Order::Stumble(number) => {
-                let first = !self.stumbled.lock().unwrap().contains(&number);
+            TestCommand::Poison => panic!("poison"),
+            TestCommand::PanicOnce(number) => {
+                let first = !self.panicked.lock().unwrap().contains(&number);
                 if first {
-                    self.stumbled.lock().unwrap().push(number);
-                    panic!("stumbled over {number}");
+                    self.panicked.lock().unwrap().push(number);
+                    panic!("panicked at {number}");
                 }
-                self.note(number);
+                self.write(number);
             }
-            Order::Tear(number) => {
+            TestCommand::PanicInCommit(number) => {
                 batch.committing();
-                self.note(number);
+                self.write(number);
                 panic!("torn");
             }
-            Order::Forget => {}
+            TestCommand::NoReply => {}
         }
     }
 }
 
-impl Worker for Clerk {
-    type Command = Order;
+impl Worker for TestWorker {
+    type Command = TestCommand;
     type Reply = u32;
 
-    fn name(order: &Order) -> &'static str {
-        match order {
-            Order::Poison => "Poison",
+    fn name(command: &TestCommand) -> &'static str {
+        match command {
+            TestCommand::Poison => "Poison",
             _ => "Other",
         }
     }
 
-    /// A real worker writes nothing before all of its batch is decided; so does this one. It would otherwise
-    /// note the neighbours of a poison command twice.
-    async fn work(mut self, batch: Batch<Order>) -> (Self, Vec<(CommandId, u32)>) {
-        let poisoned = batch.tasks().iter().any(|task| matches!(**task, Order::Poison));
+    /// Like a real worker, writes nothing before the whole batch is decided. Otherwise it would write the neighbours of a
+    /// poison command twice.
+    async fn work(mut self, batch: CommandBatch<TestCommand>) -> (Self, Vec<(CommandId, u32)>) {
+        let poisoned = batch.tasks().iter().any(|task| matches!(**task, TestCommand::Poison));
         assert!(!poisoned, "poison");
         let mut replies = Vec::new();
         for task in batch.tasks() {
-            self.obey(**task, &batch).await;
-            if !matches!(**task, Order::Forget) {
+            self.run(**task, &batch).await;
+            if !matches!(**task, TestCommand::NoReply) {
                 replies.push((task.id, self.written));
             }
         }
@@ -113,12 +113,12 @@ impl Worker for Clerk {
     }
 }
 
-/// A registry of clerks, with what it stands on.
+/// A registry of test workers and its dependencies.
 struct Harness {
     tree: Tree,
     arbiters: Arc<Arbiters>,
     admission: Admission,
-    registry: Arc<Registry<String, Order, u32>>,
+    registry: Arc<Registry<String, TestCommand, u32>>,
     ledger: Ledger,
 }
 
@@ -140,30 +140,30 @@ impl Harness {
         let tree = Tree::new(Arc::new(SystemClock));
         let arbiters = Arc::new(Arbiters::start(1));
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
-        let (ledger, stumbled) = (Ledger::default(), Ledger::default());
+        let (ledger, panicked) = (Ledger::default(), Ledger::default());
         let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy };
         let written = Arc::clone(&ledger);
         let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_, context| {
-            let (ledger, stumbled) = (Arc::clone(&written), Arc::clone(&stumbled));
-            batch_actor::start(context, batch_max, move || Clerk {
+            let (ledger, panicked) = (Arc::clone(&written), Arc::clone(&panicked));
+            batch_actor::start(context, batch_max, move || TestWorker {
                 ledger: Arc::clone(&ledger),
-                stumbled: Arc::clone(&stumbled),
+                panicked: Arc::clone(&panicked),
                 written: 0,
             })
         });
         Self { tree, arbiters, admission, registry: Arc::new(registry), ledger }
     }
 
-    async fn send(&self, key: &str, order: Order) -> Result<u32, SendError> {
-        self.registry.send(&key.to_owned(), order).await
+    async fn send(&self, key: &str, command: TestCommand) -> Result<u32, SendError> {
+        self.registry.send(&key.to_owned(), command).await
     }
 
-    /// Sends in this order, all at once, behind a nap that lets them gather in one queue.
-    async fn send_all(&self, key: &str, orders: &[Order]) -> Vec<Result<u32, SendError>> {
-        let nap = self.send(key, Order::Nap(0, Duration::from_millis(100)));
+    /// Sends all commands in order, behind a slow one, so that they gather in one queue.
+    async fn send_all(&self, key: &str, commands: &[TestCommand]) -> Vec<Result<u32, SendError>> {
+        let nap = self.send(key, TestCommand::Sleep(0, Duration::from_millis(100)));
         let rest = async {
             sleep(Duration::from_millis(10)).await;
-            futures_util::future::join_all(orders.iter().map(|order| self.send(key, *order))).await
+            futures_util::future::join_all(commands.iter().map(|command| self.send(key, *command))).await
         };
         let (nap, rest) = futures_util::future::join(nap, rest).await;
         assert!(nap.is_ok());
@@ -174,7 +174,7 @@ impl Harness {
         self.ledger.lock().unwrap().clone()
     }
 
-    /// Every permit is back and nothing is queued.
+    /// Asserts that every permit is returned and nothing is queued.
     fn assert_idle(&self) {
         assert_eq!((self.admission.in_use(), self.admission.keys_in_use()), (0, 0));
         assert_eq!(self.tree.counters().queue_depth.get(), 0);

@@ -1,4 +1,4 @@
-//! Actors come and go; commands do not.
+//! Passivation loses no command.
 
 use actix::{Actor, ActorContext, Arbiter, Context, Handler, Supervised};
 
@@ -6,7 +6,7 @@ use super::super::{Envelope, Passivate, StartContext, supervise};
 use super::*;
 
 #[actix::test]
-async fn a_passivating_actor_loses_no_message_under_a_hammering_sender() {
+async fn a_passivating_actor_loses_no_message_under_load() {
     const SENDERS: u32 = 4;
     const EACH: u32 = 1_500;
     let harness = Harness::open();
@@ -15,7 +15,7 @@ async fn a_passivating_actor_loses_no_message_under_a_hammering_sender() {
         let (registry, (done, end)) = (Arc::clone(&harness.registry), tokio::sync::oneshot::channel());
         thread.spawn(async move {
             for number in rank * EACH..(rank + 1) * EACH {
-                registry.send(&"t".to_owned(), Order::Note(number)).await.unwrap();
+                registry.send(&"t".to_owned(), TestCommand::Write(number)).await.unwrap();
                 if number % 5 == 0 {
                     sleep(Duration::from_micros(100)).await;
                 }
@@ -41,7 +41,7 @@ async fn a_passivating_actor_loses_no_message_under_a_hammering_sender() {
 
     let mut written = harness.written();
     written.sort_unstable();
-    assert_eq!(written, (0..SENDERS * EACH).collect::<Vec<_>>(), "each once, none twice");
+    assert_eq!(written, (0..SENDERS * EACH).collect::<Vec<_>>(), "each exactly once");
     let counters = harness.tree.counters().snapshot();
     assert!(counters.actors_passivated > 10, "{counters:?}");
     assert_eq!(counters.commands_answered, u64::from(SENDERS * EACH));
@@ -50,24 +50,24 @@ async fn a_passivating_actor_loses_no_message_under_a_hammering_sender() {
 }
 
 #[actix::test]
-async fn an_idle_actor_leaves_nothing_behind_and_the_next_command_starts_a_cold_one() {
+async fn an_idle_actor_is_removed_and_the_next_command_starts_a_new_one() {
     let harness = Harness::open();
-    assert_eq!(harness.send("t", Order::Note(1)).await, Ok(1));
+    assert_eq!(harness.send("t", TestCommand::Write(1)).await, Ok(1));
     let two_minutes = Duration::from_mins(2);
     assert_eq!(harness.registry.passivate_idle(Instant::now(), two_minutes, 10), 0);
     assert_eq!(harness.registry.passivate_idle(Instant::now() + two_minutes, two_minutes, 10), 1);
     eventually("the node is gone", || harness.tree.count() == 0).await;
     assert_eq!(harness.registry.active(), 0);
-    assert_eq!(harness.send("t", Order::Note(2)).await, Ok(1));
+    assert_eq!(harness.send("t", TestCommand::Write(2)).await, Ok(1));
 }
 
 #[actix::test]
-async fn beyond_the_active_limit_the_longest_unused_leave() {
+async fn above_the_active_limit_the_longest_unused_actors_stop() {
     let harness = Harness::open();
     for number in 0..10 {
-        harness.send(&format!("t{number}"), Order::Note(number)).await.unwrap();
+        harness.send(&format!("t{number}"), TestCommand::Write(number)).await.unwrap();
     }
-    harness.send("t0", Order::Note(10)).await.unwrap();
+    harness.send("t0", TestCommand::Write(10)).await.unwrap();
     assert_eq!(harness.registry.passivate_idle(Instant::now(), Duration::from_mins(2), 3), 7);
     eventually("seven have left", || harness.tree.count() == 3).await;
     let group = &harness.tree.snapshot(10).groups[0];
@@ -76,9 +76,9 @@ async fn beyond_the_active_limit_the_longest_unused_leave() {
 }
 
 #[actix::test]
-async fn a_working_actor_does_not_leave() {
+async fn a_working_actor_does_not_stop() {
     let harness = Harness::open();
-    let work = harness.send("t", Order::Nap(1, Duration::from_millis(200)));
+    let work = harness.send("t", TestCommand::Sleep(1, Duration::from_millis(200)));
     let janitor = async {
         sleep(Duration::from_millis(20)).await;
         harness.registry.passivate_idle(Instant::now(), Duration::ZERO, 0)
@@ -90,34 +90,34 @@ async fn a_working_actor_does_not_leave() {
 }
 
 #[actix::test]
-async fn asking_again_and_again_never_fills_the_mailbox_of_a_working_actor() {
+async fn repeated_requests_do_not_fill_the_mailbox_of_a_working_actor() {
     let harness = Harness::open();
-    let work = harness.send("t", Order::Block(1, Duration::from_millis(200)));
+    let work = harness.send("t", TestCommand::Block(1, Duration::from_millis(200)));
     let janitor = async {
         sleep(Duration::from_millis(20)).await;
         let ask = |_| harness.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
         let asked: usize = (0..1_000).map(ask).sum();
-        (asked, harness.send("t", Order::Note(2)).await)
+        (asked, harness.send("t", TestCommand::Write(2)).await)
     };
     let (reply, (asked, next)) = futures_util::future::join(work, janitor).await;
     assert_eq!((reply, asked, next), (Ok(1), 1, Ok(2)));
     assert_eq!(harness.tree.counters().commands_resent.get(), 0);
 }
 
-/// Takes commands and walks out, the first generation; answers them, the later ones.
-struct Deserter {
+/// The first generation takes commands and stops without a reply; later ones reply.
+struct StoppingActor {
     context: StartContext,
     seen: Arc<Mutex<Vec<(u64, CommandId)>>>,
     held: Vec<Envelope<u32, u32>>,
 }
 
-impl Actor for Deserter {
+impl Actor for StoppingActor {
     type Context = Context<Self>;
 }
 
-impl Supervised for Deserter {}
+impl Supervised for StoppingActor {}
 
-impl Handler<Envelope<u32, u32>> for Deserter {
+impl Handler<Envelope<u32, u32>> for StoppingActor {
     type Result = ();
 
     fn handle(&mut self, envelope: Envelope<u32, u32>, ctx: &mut Self::Context) {
@@ -134,14 +134,14 @@ impl Handler<Envelope<u32, u32>> for Deserter {
     }
 }
 
-impl Handler<Passivate> for Deserter {
+impl Handler<Passivate> for StoppingActor {
     type Result = ();
 
     fn handle(&mut self, _: Passivate, _: &mut Self::Context) {}
 }
 
 #[actix::test]
-async fn commands_that_come_back_unstarted_are_sent_again_and_done_exactly_once() {
+async fn commands_that_return_unstarted_are_sent_again_and_done_exactly_once() {
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
@@ -151,16 +151,16 @@ async fn commands_that_come_back_unstarted_are_sent_again_and_done_exactly_once(
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_: &u8, context| {
         let (arbiter, node, policy) = (context.arbiter.clone(), context.node.clone(), context.policy);
         let seen = Arc::clone(&written);
-        supervise(&arbiter, node, policy, move |_| Deserter { context, seen, held: Vec::new() }).into()
+        supervise(&arbiter, node, policy, move |_| StoppingActor { context, seen, held: Vec::new() }).into()
     });
     let replies = futures_util::future::join_all((0..5).map(|command| registry.send(&1, command))).await;
     assert_eq!(replies, (0..5).map(Ok).collect::<Vec<_>>());
-    // One may come back twice: its first sender is told a moment before the old mailbox closes.
+    // A command may return twice, because its sender gets it a moment before the old mailbox closes.
     assert!(tree.counters().commands_resent.get() >= 5);
     assert_eq!(admission.in_use(), 0);
     let seen = seen.lock().unwrap();
-    let of = |generation| seen.iter().filter(move |(by, _)| *by == generation).map(|(_, id)| *id);
-    let (mut first, mut second): (Vec<_>, Vec<_>) = (of(1).collect(), of(2).collect());
+    let ids = |generation| seen.iter().filter(move |(by, _)| *by == generation).map(|(_, id)| *id);
+    let (mut first, mut second): (Vec<_>, Vec<_>) = (ids(1).collect(), ids(2).collect());
     assert_eq!((seen.len(), first.len(), second.len()), (10, 5, 5));
     first.sort_unstable();
     second.sort_unstable();

@@ -1,4 +1,4 @@
-//! What an operator sees of those at work.
+//! What an operator sees of working actors.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,9 +14,9 @@ fn states(tree: &Tree) -> Vec<NodeState> {
 }
 
 #[actix::test]
-async fn a_stuck_actor_is_reported_busy_first_and_well_again_when_it_is_done() {
+async fn a_stuck_actor_is_busy_first_and_running_again_after_its_batch() {
     let harness = Harness::open();
-    let work = harness.send("t", Order::Nap(1, Duration::from_millis(250)));
+    let work = harness.send("t", TestCommand::Sleep(1, Duration::from_millis(250)));
     let watch = async {
         sleep(Duration::from_millis(30)).await;
         let now = Instant::now();
@@ -43,7 +43,7 @@ async fn a_stuck_actor_is_reported_busy_first_and_well_again_when_it_is_done() {
 }
 
 #[actix::test]
-async fn an_actor_that_blocks_its_arbiter_is_still_seen_by_the_janitor() {
+async fn the_janitor_detects_an_actor_that_blocks_its_arbiter() {
     let harness = Harness::open();
     let limits = watchdog::WatchdogLimits {
         busy_after: Duration::from_millis(10),
@@ -55,23 +55,23 @@ async fn an_actor_that_blocks_its_arbiter_is_still_seen_by_the_janitor() {
     };
     let every = Duration::from_millis(5);
     let _janitor = janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(scan)]);
-    let work = harness.send("t", Order::Block(1, Duration::from_millis(200)));
+    let work = harness.send("t", TestCommand::Block(1, Duration::from_millis(200)));
     let seen = eventually("stuck", || states(&harness.tree).contains(&NodeState::Stuck));
     let (reply, ()) = futures_util::future::join(work, seen).await;
     assert_eq!(reply, Ok(1));
 }
 
 #[actix::test]
-async fn a_duty_that_panics_does_not_end_the_janitor() {
+async fn a_task_that_panics_does_not_end_the_janitor() {
     let harness = Harness::open();
     let rounds = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&rounds);
-    let duty = move |_| {
+    let task = move |_| {
         let round = counted.fetch_add(1, Ordering::SeqCst);
         assert!(round != 1, "second round");
     };
     let every = Duration::from_millis(2);
-    drop(janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(duty)]));
+    drop(janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(task)]));
     eventually("rounds after the panic", || rounds.load(Ordering::SeqCst) > 5).await;
     assert_eq!(harness.tree.counters().panics.get(), 1);
     assert_eq!(harness.tree.readiness(), Ok(()));

@@ -15,7 +15,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::webhook::Secret;
+use crate::webhook::SigningSecret;
 
 /// The first call creates the endpoint and activates it; later calls change URL, events and schedule. A call also enables
 /// a disabled endpoint: a caller who sets the URL wants notifications sent there.
@@ -61,7 +61,7 @@ pub(super) fn set(
 pub(super) fn rotate_secret(
     uow: &mut UnitOfWork,
     cause: CommandId,
-    secret: &Secret,
+    secret: &SigningSecret,
     by: Actor,
 ) -> Result<CommandReply, Refusal> {
     uow.taxpayer()?;
@@ -104,7 +104,7 @@ pub(super) fn disable(uow: &mut UnitOfWork, as_of: Timestamp, reason: &str) -> R
 
 /// Stores the endpoint. The generated secret is used only if the endpoint is new.
 fn put_endpoint(uow: &mut UnitOfWork, endpoint: Endpoint) {
-    uow.writes.endpoint = Some(Secret::generate(&mut clock::chance()).text());
+    uow.writes.endpoint = Some(SigningSecret::generate(&mut clock::chance()).text());
     uow.cached.endpoint = Some(endpoint);
 }
 

@@ -20,7 +20,7 @@ pub(crate) async fn notifications(
     notice_token::check(&token, &state.settings.notification_token)?;
     let body = body.up_to(notice::BYTES_MAX);
     let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
-    state.inbound.hear(&form.value.irn, form.value.message).await?;
+    state.inbound.handle_notice(&form.value.irn, form.value.message).await?;
     let view = NoticeView::from(&form.value);
     Ok(ApiResponse::ok("Notification received successfully", view).warn(&form.warnings))
 }

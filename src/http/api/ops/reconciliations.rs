@@ -30,7 +30,7 @@ pub(crate) async fn create_reconciliation(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), reconciliation::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.reason };
-    let asked = state.reconciliations.ask(form.value.taxpayer_id, form.value.day, Some(by)).await?;
+    let asked = state.reconciliations.request(form.value.taxpayer_id, form.value.day, Some(by)).await?;
     let one = state.reconciliations.wait(&asked, prefer.wait).await?;
     let (status, said) = if one.state.is_open() {
         (StatusCode::ACCEPTED, "Reconciliation queued successfully")

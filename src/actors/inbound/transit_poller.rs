@@ -1,0 +1,260 @@
+//! Polls the authority's list of invoices in transit, to find those without a notice. One replica polls at a time. A
+//! cursor in the database marks how far the list was read; reading a line again changes nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use crate::actors::inbound::addressee::{Inbound, NoticeError};
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::authority::{AuthorityFailure, PullQuery};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::supplier_invoice::readable_irn;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
+use crate::store::lanes::leases;
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::operations::pull_cursors::{self, PullCursor};
+
+/// The only lane of its kind.
+const LANE: &str = "transit";
+/// How far before the cursor the list is read again. The list is ordered by day of signature, and a transmission may
+/// follow days later.
+const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
+/// How often to check for a due poll.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How often the whole list of invoices in transit is read.
+const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
+/// How far back a sweep reads acknowledged invoices. That list only grows.
+const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
+/// When a withheld invoice is tried again; its buyer may be verified by then.
+const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
+/// When an unknown invoice is tried again; its buyer may be onboarded by then.
+const UNKNOWN_RETRY: SignedDuration = SignedDuration::from_hours(1);
+/// Lines processed in one poll.
+const POLL_LINES_MAX: usize = 500;
+/// Consecutive failures that end a poll.
+const FAILURES_MAX: usize = 5;
+
+/// Interval and lease of the poller.
+#[derive(Debug, Clone)]
+pub struct PollSchedule {
+    pub every: Duration,
+    /// The name of this process in the lease.
+    pub owner: String,
+    pub lease: Duration,
+}
+
+#[derive(Clone)]
+pub struct TransitPoller {
+    inbound: Arc<Inbound>,
+    clock: SharedClock,
+    schedule: PollSchedule,
+    /// Processed lines, each with the time of its next try, if any. A cache: correctness does not depend on it.
+    processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
+}
+
+/// A line of the list: an invoice and its acknowledgement.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct TransitLine {
+    irn: Irn,
+    is_delivered: bool,
+}
+
+/// The result of one poll.
+enum PollResult {
+    /// The whole list was processed.
+    Done(PullCursor),
+    /// More lines are due at once.
+    MoreDue,
+    /// The authority is not available.
+    Interrupted,
+}
+
+impl TransitPoller {
+    pub fn new(inbound: Arc<Inbound>, clock: SharedClock, schedule: PollSchedule) -> Self {
+        Self { inbound, clock, schedule, processed: Arc::default() }
+    }
+
+    /// Makes the first poll due, because notices may have been missed before the start.
+    pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
+        let tx = self.inbound.store.begin().await?;
+        abandoned::schedule_at_start(&tx, LaneKind::Pull, LANE).await?;
+        tx.commit().await
+    }
+
+    /// Polls if due and not leased by another replica. Returns true if more lines are due at once.
+    pub async fn poll_due(&self) -> Result<bool, StoreError> {
+        let store = &self.inbound.store;
+        if !lanes::any_due(store, LaneKind::Pull).await? {
+            return Ok(false);
+        }
+        let PollSchedule { owner, lease, .. } = &self.schedule;
+        let Some(lease) = lanes::claim(store, LaneKind::Pull, owner, *lease, 1).await?.pop() else {
+            return Ok(false);
+        };
+        let result = self.poll(&lease, pull_cursors::load(store).await?).await;
+        match self.finish(&lease, &result).await {
+            // Another replica has taken the lease over; repeating our work changes nothing.
+            Err(StoreError::Stale) => Ok(false),
+            ended => ended.map(|()| matches!(result, PollResult::MoreDue)),
+        }
+    }
+
+    async fn finish(&self, lease: &Lease, result: &PollResult) -> Result<(), StoreError> {
+        let tx = self.inbound.store.begin().await?;
+        lanes::fence(&tx, lease).await?;
+        if let PollResult::Done(cursor) = result {
+            pull_cursors::save(&tx, *cursor).await?;
+        }
+        let delay = if matches!(result, PollResult::MoreDue) { Duration::ZERO } else { self.schedule.every };
+        lanes::release(&tx, lease, Some(delay)).await?;
+        tx.commit().await
+    }
+
+    async fn poll(&self, lease: &Lease, cursor: PullCursor) -> PollResult {
+        let now = self.clock.now();
+        let mut after = PullCursor { pulled_at: Some(now), ..cursor };
+        let recent = cursor.pulled_at.map_or(back(now, SWEEP_BACK), |at| back(at, OVERLAP));
+        let mut lines = match self.read(Some(recent), recent).await {
+            Ok(lines) => lines,
+            Err(failure) => {
+                tracing::warn!(%failure, "failed to read the list of invoices in transit; will retry");
+                return PollResult::Interrupted;
+            }
+        };
+        if cursor.swept_at.is_none_or(|at| at <= back(now, SWEEP_EVERY) || at > now) {
+            match self.read(None, back(now, SWEEP_BACK)).await {
+                Ok(swept) => {
+                    after.swept_at = Some(now);
+                    lines.extend(swept);
+                }
+                Err(failure) => {
+                    tracing::warn!(%failure, "failed to sweep the list of invoices in transit; will retry");
+                }
+            }
+        }
+        self.process(lease, self.unprocessed(lines, now), after).await
+    }
+
+    /// Reads the lines in transit signed since `transit` (all, if `None`) and those acknowledged since `acknowledged`.
+    async fn read(
+        &self,
+        transit: Option<Timestamp>,
+        acknowledged: Timestamp,
+    ) -> Result<HashSet<TransitLine>, AuthorityFailure> {
+        let mut lines = HashSet::new();
+        for (is_delivered, since) in [(false, transit), (true, Some(acknowledged))] {
+            let from = since.map(|at| at.strftime("%Y-%m-%d").to_string());
+            let query = PullQuery { confirmed: Some(is_delivered), from, to: None };
+            let listed = self.inbound.authority.pull(&query).await?;
+            // A line without a valid IRN belongs to none of our taxpayers.
+            let irns = listed.iter().filter_map(|line| readable_irn(&line.irn));
+            lines.extend(irns.map(|irn| TransitLine { irn, is_delivered }));
+        }
+        Ok(lines)
+    }
+
+    /// Leaves out processed lines, and forgets those that are no longer listed.
+    fn unprocessed(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
+        let mut processed = self.processed();
+        let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
+        let is_later = |at: Timestamp| now < at && at <= latest;
+        processed.retain(|line, again| lines.contains(line) && again.is_none_or(is_later));
+        lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
+    }
+
+    /// Processes lines one by one. A failed line does not stop the others; the next poll retries it.
+    async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
+        let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
+        for line in lines.into_iter().take(POLL_LINES_MAX) {
+            match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
+                Ok(()) => drop(self.processed().insert(line, None)),
+                Err(unresolved @ (NoticeError::UnknownInvoice | NoticeError::Withheld)) => {
+                    let wait = if matches!(unresolved, NoticeError::UnknownInvoice) {
+                        UNKNOWN_RETRY
+                    } else {
+                        WITHHELD_RETRY
+                    };
+                    let again = self.clock.now().saturating_add(wait).ok();
+                    self.processed().insert(line, again);
+                }
+                Err(failure) => {
+                    tracing::warn!(irn = %line.irn, %failure, "failed to process an invoice in transit; will retry");
+                    failures += 1;
+                    if failures == FAILURES_MAX {
+                        return PollResult::Interrupted;
+                    }
+                    continue;
+                }
+            }
+            failures = 0;
+            self.renew_if_due(lease, &mut renewed).await;
+        }
+        if total > POLL_LINES_MAX { PollResult::MoreDue } else { PollResult::Done(after) }
+    }
+
+    async fn renew_if_due(&self, lease: &Lease, renewed: &mut Instant) {
+        let time = self.schedule.lease;
+        if renewed.elapsed() < time / 3 {
+            return;
+        }
+        match leases::renew(&self.inbound.store, lease.kind, std::slice::from_ref(lease), time).await {
+            Ok(()) => *renewed = Instant::now(),
+            Err(error) => tracing::warn!(%error, "failed to renew the lease of the transit poller"),
+        }
+    }
+
+    fn processed(&self) -> MutexGuard<'_, HashMap<TransitLine, Option<Timestamp>>> {
+        self.processed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn back(at: Timestamp, by: SignedDuration) -> Timestamp {
+    at.saturating_sub(by).unwrap_or(Timestamp::MIN)
+}
+
+impl TransitPoller {
+    /// Runs under supervision on the background arbiter.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<TransitPollerActor> {
+        let node = tree.node(ActorKind::Inbound, 0, "transit-poller");
+        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| TransitPollerActor {
+            poller: self,
+            _address: ctx.address(),
+        })
+    }
+
+    async fn run(self) {
+        loop {
+            let is_more_due = self.poll_due().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "failed to poll invoices in transit; will retry");
+                false
+            });
+            if !is_more_due {
+                sleep(CHECK_EVERY).await;
+            }
+        }
+    }
+}
+
+/// Runs the poller.
+pub struct TransitPollerActor {
+    poller: TransitPoller,
+    /// Its own address keeps the actor alive, because nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl Actor for TransitPollerActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(self.poller.clone().run().into_actor(self));
+    }
+}
+
+impl Supervised for TransitPollerActor {}

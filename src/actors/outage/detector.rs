@@ -1,0 +1,94 @@
+//! Turns this process's observations of the authority into outages. It first decides without a lock if anything
+//! changes, because mostly nothing does; then again under the lane's lock, on the current row.
+
+use jiff::SignedDuration;
+
+use crate::authority::{Authority, BreakerView};
+use crate::domain::kernel::clock::{self, SharedClock};
+use crate::domain::outage::{Observation, OperationCalls, Outage};
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{self, LaneKind};
+use crate::store::operations::outages;
+
+/// The only lane of its kind.
+const LANE: &str = "authority";
+
+/// Records the outages that this process observes.
+#[derive(Clone)]
+pub struct OutageDetector {
+    pub store: Store,
+    pub clock: SharedClock,
+    /// How long no call may fail before an outage is over: `authority.outage_clear_after_s`.
+    pub quiet: SignedDuration,
+}
+
+impl OutageDetector {
+    /// Observes the breakers of the authority.
+    pub(super) async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
+        let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
+        self.observe(&calls, async || authority.alive().await).await
+    }
+
+    /// Records observations. Probes the authority only for an outage without recent calls.
+    pub(super) async fn observe(
+        &self,
+        calls: &[OperationCalls],
+        alive: impl AsyncFnOnce() -> bool,
+    ) -> Result<(), StoreError> {
+        let last = outages::last(self.store.reader()).await?;
+        let (id, now, quiet) = (clock::new_id(), self.clock.now(), self.quiet);
+        let mut observation = Observation { id, now, quiet, sightings: calls, is_alive: None };
+        if observation.needs_asking(last.as_ref()) {
+            observation.is_alive = Some(alive().await);
+        }
+        if is_changed(last.as_ref(), observation.at(last.as_ref()).as_ref()) {
+            self.write(&observation).await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn write(&self, observation: &Observation<'_>) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        lanes::lock(&tx, LaneKind::Outage, LANE).await?;
+        let last = outages::last(&tx).await?;
+        let Some(after) =
+            observation.at(last.as_ref()).filter(|after| is_changed(last.as_ref(), Some(after)))
+        else {
+            return tx.rollback().await;
+        };
+        let before = last.filter(|outage| outage.id == after.id);
+        outages::save(&tx, &after).await?;
+        if after.telling != before.as_ref().and_then(|outage| outage.telling) {
+            lanes::make_due(&tx, LaneKind::Outage, &[LANE.to_owned()]).await?;
+        }
+        tx.commit().await?;
+        log(before.is_none(), &after, observation);
+        Ok(())
+    }
+}
+
+fn is_changed(before: Option<&Outage>, after: Option<&Outage>) -> bool {
+    after.is_some() && before != after
+}
+
+fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
+    let (id, operations) = (outage.id, outage.operations().join(", "));
+    if is_new {
+        tracing::warn!(outage = %id, operations, "an outage of the authority started");
+    }
+    if !outage.is_open() {
+        let duration_s = outage.duration_s(observation.now);
+        tracing::info!(outage = %id, operations, duration_s, "an outage of the authority ended");
+    }
+}
+
+fn operation_calls(view: &BreakerView) -> OperationCalls {
+    OperationCalls {
+        operation: view.operation.name(),
+        held_since: view.since.filter(|_| view.is_outage),
+        failed_at: view.failed_at,
+        answered_at: view.answered_at,
+    }
+}

@@ -1,0 +1,236 @@
+//! Compares one day, invoice by invoice. The authority is read first and our data after it, so that the result of a run
+//! that ends in between is on both sides. A difference is read again on both sides, so that work in progress is not a
+//! finding.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
+use crate::actors::reconciliation::search::AuthorityListing;
+use crate::actors::taxpayer::command::RunRecheck;
+use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::authority::{AuthorityFailure, CallerAccount};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::{Run, RunState};
+use crate::domain::reconciliation::day::{
+    Finding, FindingAction, Reconciliation, ReconciliationCounts, span,
+};
+use crate::domain::reconciliation::{
+    Comparison, Difference, FindingKind, LocalRecord, RemoteRecord, Repair, compare,
+};
+use crate::store::accounts::taxpayers;
+use crate::store::invoices;
+use crate::store::invoices::InvoiceNames;
+use crate::store::operations::audit;
+use crate::store::operations::ledger_days;
+use crate::store::runs;
+
+/// Invoices read in one batch.
+const BATCH_MAX: usize = 128;
+
+/// The comparison of one day: its input, counts and findings so far.
+struct DayComparison<'r> {
+    reconciler: &'r Reconciler,
+    taxpayer: TaxpayerId,
+    listing: AuthorityListing,
+    counts: ReconciliationCounts,
+    findings: Vec<Finding>,
+}
+
+impl Reconciler {
+    /// Compares all invoices of a day.
+    pub(super) async fn compare_day(
+        &self,
+        reconciliation: &Reconciliation,
+    ) -> Result<(ReconciliationCounts, Vec<Finding>), ReconciliationError> {
+        let taxpayer = taxpayers::with_id(self.store.reader(), reconciliation.taxpayer_id).await?;
+        let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
+        let listing = self.listing(&taxpayer, reconciliation.day).await?;
+        let mut keys = listing.signed_on_day.clone();
+        if let Some(span) = span(reconciliation.day, self.schedule.zone) {
+            keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, span).await?);
+        }
+        let (counts, findings) = (ReconciliationCounts::default(), Vec::new());
+        let mut comparison =
+            DayComparison { reconciler: self, taxpayer: taxpayer.id, listing, counts, findings };
+        comparison.compare_all(keys).await?;
+        comparison.list_unreadable();
+        Ok((comparison.counts, comparison.findings))
+    }
+
+    /// Our records of some IRNs, by IRN key.
+    async fn local_records(
+        &self,
+        taxpayer: TaxpayerId,
+        keys: &[String],
+    ) -> Result<HashMap<String, LocalRecord>, ReconciliationError> {
+        let reader = self.store.reader();
+        let names = InvoiceNames { irn_keys: keys.to_vec(), ..InvoiceNames::default() };
+        let invoices = invoices::owned_by_with_names(reader, taxpayer, names).await?;
+        let mut invoices: HashMap<_, _> = invoices.into_iter().map(|one| (one.irn.key(), one)).collect();
+        let mut by_key: HashMap<String, Vec<Run>> = HashMap::new();
+        for run in runs::owned_by_with_irn_keys(reader, taxpayer, keys.to_vec()).await? {
+            by_key.entry(run.irn.key()).or_default().push(run);
+        }
+        let paused = by_key.values().flatten().filter(|run| run.state == RunState::Paused);
+        let held = audit::held(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
+        let record = |key: &String| {
+            let (invoice, runs) = (invoices.remove(key), by_key.remove(key).unwrap_or_default());
+            let ours = LocalRecord::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
+            Some((key.clone(), ours))
+        };
+        Ok(keys.iter().filter_map(record).collect())
+    }
+
+    /// The authority's record of an IRN, if it has the invoice signed.
+    async fn confirmed(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<Option<RemoteRecord>, ReconciliationError> {
+        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
+        match authority.confirm(irn.as_str()).await {
+            Ok(confirmation) => Ok(Some(RemoteRecord {
+                irn: irn.clone(),
+                payment_status: confirmation.payment_status,
+                is_transmitted: confirmation.transmitted,
+                is_delivered: confirmation.delivered,
+            })),
+            Err(AuthorityFailure::NotFound { .. }) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+}
+
+impl DayComparison<'_> {
+    async fn compare_all(&mut self, keys: BTreeSet<String>) -> Result<(), ReconciliationError> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        for batch in keys.chunks(BATCH_MAX) {
+            let mut records = self.reconciler.local_records(self.taxpayer, batch).await?;
+            for key in batch {
+                self.compare_one(key, records.remove(key)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn compare_one(&mut self, key: &str, ours: Option<LocalRecord>) -> Result<(), ReconciliationError> {
+        self.counts.compared += 1;
+        let line = self.listing.lines.get(key).cloned();
+        let Some(irn) = irn_of(key, ours.as_ref(), line.as_ref()) else { return Ok(()) };
+        let theirs = match line {
+            Some(Some(theirs)) => Some(theirs),
+            Some(None) => self.reconciler.confirmed(self.taxpayer, &irn).await?,
+            None if ours.as_ref().is_some_and(LocalRecord::may_be_signed) => {
+                self.reconciler.confirmed(self.taxpayer, &irn).await?
+            }
+            None => None,
+        };
+        match compare(ours.as_ref(), theirs.as_ref()) {
+            Comparison::Agreed => self.counts.agreed += 1,
+            Comparison::UnderWay => self.counts.under_way += 1,
+            Comparison::Differs(_) => return self.confirm_difference(key, &irn, ours).await,
+        }
+        Ok(())
+    }
+
+    /// Asks the authority again. A difference that its answer has from our record before and after is a finding.
+    async fn confirm_difference(
+        &mut self,
+        key: &str,
+        irn: &Irn,
+        before: Option<LocalRecord>,
+    ) -> Result<(), ReconciliationError> {
+        let theirs = self.reconciler.confirmed(self.taxpayer, irn).await?;
+        let after = self.reconciler.local_records(self.taxpayer, &[key.to_owned()]).await?.remove(key);
+        let first: Vec<_> = kinds(compare(before.as_ref(), theirs.as_ref()));
+        match compare(after.as_ref(), theirs.as_ref()) {
+            Comparison::UnderWay => self.counts.under_way += 1,
+            comparison => {
+                let mut found = comparison.differences();
+                found.retain(|difference| first.contains(&difference.kind));
+                if found.is_empty() {
+                    self.counts.agreed += 1;
+                }
+                for difference in found {
+                    self.resolve(irn, difference, after.as_ref(), theirs.as_ref()).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Repairs a difference or lists it.
+    async fn resolve(
+        &mut self,
+        irn: &Irn,
+        difference: Difference,
+        ours: Option<&LocalRecord>,
+        theirs: Option<&RemoteRecord>,
+    ) -> Result<(), ReconciliationError> {
+        let kind = difference.kind;
+        let irn = ours.map_or(irn, |ours| &ours.irn);
+        let (action, detail) = match difference.mend {
+            None => (FindingAction::Listed, kind.advice().to_owned()),
+            Some(mend) => match self.repair(irn, mend).await {
+                Ok(detail) => (FindingAction::Mended, detail.to_owned()),
+                Err(TaxpayerError::Refused(refusal)) => (FindingAction::Listed, refusal.to_string()),
+                Err(failure) => return Err(failure.into()),
+            },
+        };
+        match action {
+            FindingAction::Mended => self.counts.mended += 1,
+            FindingAction::Listed => self.counts.listed += 1,
+        }
+        self.findings.push(Finding {
+            kind,
+            irn: irn.to_string(),
+            ours: ours.map(LocalRecord::words),
+            theirs: theirs.map(RemoteRecord::words),
+            action,
+            detail,
+        });
+        Ok(())
+    }
+
+    /// Repairs a difference. Returns a description of the repair.
+    async fn repair(&self, irn: &Irn, mend: Repair) -> Result<&'static str, TaxpayerError> {
+        let taxpayers = &self.reconciler.taxpayers;
+        match mend {
+            Repair::Ask(standing) => {
+                let irn = irn.clone();
+                let order = RunRecheck { run: standing.run, irn, seen: standing.seen };
+                taxpayers.recheck_run(self.taxpayer, order).await?;
+                Ok("The run goes on now: it asks the authority what came of it.")
+            }
+            Repair::Record { is_delivered } => {
+                taxpayers.record_transit(self.taxpayer, irn.clone(), is_delivered).await?;
+                Ok("What the authority says of the transmission is recorded.")
+            }
+        }
+    }
+
+    fn list_unreadable(&mut self) {
+        for irn in &self.listing.unreadable {
+            self.counts.listed += 1;
+            self.findings.push(Finding {
+                kind: FindingKind::Unreadable,
+                irn: irn.clone(),
+                ours: None,
+                theirs: None,
+                action: FindingAction::Listed,
+                detail: FindingKind::Unreadable.advice().to_owned(),
+            });
+        }
+    }
+}
+
+/// The IRN in the authority's spelling, otherwise in ours.
+fn irn_of(key: &str, ours: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
+    let theirs = line.and_then(Option::as_ref).map(|theirs| theirs.irn.clone());
+    theirs.or_else(|| ours.map(|ours| ours.irn.clone())).or_else(|| Irn::parse(key).ok())
+}
+
+fn kinds(comparison: Comparison) -> Vec<FindingKind> {
+    comparison.differences().iter().map(|difference| difference.kind).collect()
+}

@@ -1,0 +1,105 @@
+//! Requests reconciliations and waits for them. A request is a row, so it survives this process.
+
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+
+use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+use crate::domain::kernel::clock::{self, SharedClock};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::reconciliation::day::{AskedBy, Reconciliation, ReconciliationState, day_of};
+use crate::store::accounts::taxpayers;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{self, LaneKind};
+use crate::store::operations::audit;
+use crate::store::operations::reconciliations;
+
+/// The only lane of its kind.
+pub(super) const LANE: &str = "search";
+/// How often a waiting caller reads the row.
+const POLL_EVERY: Duration = Duration::from_millis(100);
+
+pub struct ReconciliationHandle {
+    pub(super) store: Store,
+    pub(super) clock: SharedClock,
+    /// The authority's time zone.
+    zone: Offset,
+    /// Wakes the reconciler of this process.
+    pub(super) requested: Notify,
+}
+
+impl ReconciliationHandle {
+    pub fn new(store: Store, clock: SharedClock, zone: Offset) -> Self {
+        Self { store, clock, zone, requested: Notify::new() }
+    }
+
+    /// Requests the comparison of a taxpayer's day. On success it is durable; this or another replica does it.
+    pub async fn request(
+        &self,
+        taxpayer: TaxpayerId,
+        day: Date,
+        operator: Option<OperatorRequest>,
+    ) -> Result<Reconciliation, TaxpayerError> {
+        let now = self.clock.now();
+        if day > day_of(now, self.zone) {
+            let message = "The day field must not be in the future.";
+            return Err(TaxpayerError::Refused(Fault::new("day", "not_in_future", message).into()));
+        }
+        let known = taxpayers::with_id(self.store.reader(), taxpayer).await.map_err(TaxpayerError::Store)?;
+        known.ok_or(TaxpayerError::Refused(Refusal::TaxpayerNotFound))?;
+        let by = if operator.is_some() { AskedBy::Operator } else { AskedBy::CommandLine };
+        let reconciliation = Reconciliation::asked(taxpayer, day, by, (clock::new_id(), now));
+        self.save(&reconciliation, operator).await.map_err(TaxpayerError::Store)?;
+        self.requested.notify_one();
+        Ok(reconciliation)
+    }
+
+    async fn save(
+        &self,
+        reconciliation: &Reconciliation,
+        operator: Option<OperatorRequest>,
+    ) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        reconciliations::save(&tx, reconciliation).await?;
+        let entry = operator.map(|order| entry(reconciliation, &order));
+        audit::append(&tx, entry.as_slice()).await?;
+        lanes::make_due(&tx, LaneKind::Reconciliation, &[LANE.to_owned()]).await?;
+        tx.commit().await
+    }
+
+    /// Waits until a reconciliation has ended or is interrupted, or for the timeout. Returns its current state.
+    pub async fn wait(
+        &self,
+        reconciliation: &Reconciliation,
+        timeout: Duration,
+    ) -> Result<Reconciliation, TaxpayerError> {
+        if timeout.is_zero() {
+            return Ok(reconciliation.clone());
+        }
+        let deadline = Instant::now() + timeout;
+        loop {
+            let found = reconciliations::with_id(&self.store, reconciliation.id)
+                .await
+                .map_err(TaxpayerError::Store)?;
+            let found = found.unwrap_or_else(|| reconciliation.clone());
+            let is_pending = found.state.is_open() && found.state != ReconciliationState::Interrupted;
+            if !is_pending || Instant::now() >= deadline {
+                return Ok(found);
+            }
+            sleep(POLL_EVERY.min(deadline.saturating_duration_since(Instant::now()))).await;
+        }
+    }
+}
+
+fn entry(reconciliation: &Reconciliation, order: &OperatorRequest) -> AuditEntry {
+    let entry =
+        AuditEntry::ordered(order, AuditAction::Reconcile, &reconciliation.id, reconciliation.created_at);
+    entry.of_taxpayer(reconciliation.taxpayer_id).between(None, Some(reconciliation.state.to_string()))
+}

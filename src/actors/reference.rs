@@ -1,0 +1,154 @@
+//! Fetches the authority's reference lists in the background and stores them for the forms, so that no request waits
+//! for them. A list that cannot be fetched keeps its last content and is retried soon. The reference endpoints do not
+//! use this copy: they ask the authority.
+
+use std::time::Duration;
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use tokio::time::sleep;
+
+use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::authority::{Authority, ResourceList};
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::operations::reference_lists;
+
+/// How old the lists may become.
+const REFRESH_EVERY: Duration = Duration::from_hours(6);
+/// Delay of the next try after a failed fetch.
+const RETRY_EVERY: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub struct ReferenceRefresher {
+    pub store: Store,
+    pub authority: Authority,
+    pub catalog: SharedCatalog,
+    pub clock: SharedClock,
+}
+
+impl ReferenceRefresher {
+    /// Loads the stored lists and returns the delay before the next refresh. Lists of the embedded authority that are
+    /// missing or old are fetched here, because it answers at once. A remote one is asked in the background.
+    pub async fn load(&self, is_embedded: bool) -> Result<Duration, StoreError> {
+        let (catalog, oldest) = reference_lists::load(&self.store).await?;
+        self.catalog.set(catalog);
+        if !is_embedded {
+            return Ok(Duration::ZERO);
+        }
+        let age = oldest.and_then(|at| Duration::try_from(self.clock.now().duration_since(at)).ok());
+        match age.map_or(Duration::ZERO, |age| REFRESH_EVERY.saturating_sub(age)) {
+            Duration::ZERO => Ok(self.refresh_and_schedule().await),
+            left => Ok(left),
+        }
+    }
+
+    /// Fetches every list. Returns the number of lists that could not be fetched.
+    pub async fn refresh(&self) -> Result<usize, StoreError> {
+        let mut catalog = Catalog::clone(&self.catalog.get());
+        let mut missed = 0;
+        for list in ReferenceList::ALL {
+            let Some(resource) = ResourceList::named(list.as_str()) else { continue };
+            match self.authority.resource(resource).await {
+                Ok(items) => {
+                    reference_lists::save(&self.store, *list, &items, self.clock.now()).await?;
+                    catalog.load(*list, &items);
+                }
+                Err(failure) => {
+                    missed += 1;
+                    tracing::warn!(%list, %failure, "failed to fetch a reference list; keeping the last one");
+                }
+            }
+        }
+        self.catalog.set(catalog);
+        Ok(missed)
+    }
+
+    /// Fetches every list and returns the delay before the next refresh.
+    pub async fn refresh_and_schedule(&self) -> Duration {
+        match self.refresh().await {
+            Ok(0) => REFRESH_EVERY,
+            Ok(_) => RETRY_EVERY,
+            Err(error) => {
+                tracing::warn!(%error, "failed to store the reference lists; will retry");
+                RETRY_EVERY
+            }
+        }
+    }
+
+    /// Runs under supervision on the background arbiter, the first time after `wait`.
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters, wait: Duration) -> Addr<ReferenceActor> {
+        let node = tree.node(ActorKind::Reference, 0, "reference-lists");
+        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| ReferenceActor {
+            refresher: self,
+            wait,
+            _address: ctx.address(),
+        })
+    }
+
+    async fn run(self, mut wait: Duration) {
+        loop {
+            sleep(wait).await;
+            wait = self.refresh_and_schedule().await;
+        }
+    }
+}
+
+/// Runs the refresher periodically.
+pub struct ReferenceActor {
+    refresher: ReferenceRefresher,
+    wait: Duration,
+    /// Its own address keeps the actor alive, because nobody sends to it.
+    _address: Addr<Self>,
+}
+
+impl Actor for ReferenceActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(self.refresher.clone().run(self.wait).into_actor(self));
+    }
+}
+
+impl Supervised for ReferenceActor {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::authority::testing::authority;
+    use crate::domain::kernel::clock::{Clock, MockClock};
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn an_embedded_authority_is_asked_at_start_if_a_list_is_missing_or_old() {
+        for test in stores().await {
+            let clock = Arc::new(MockClock::at(Timestamp::UNIX_EPOCH));
+            let (store, now) = (test.store.clone(), clock.clone() as SharedClock);
+            // Nothing listens there, so every fetch fails at once.
+            let authority = authority("http://127.0.0.1:9", now.clone());
+            let refresher =
+                ReferenceRefresher { store, authority, catalog: SharedCatalog::default(), clock: now };
+            let (first, others) = ReferenceList::ALL.split_first().unwrap();
+            let save = async |list: &ReferenceList| {
+                let items = json!([{ "code": "380", "value": "Invoice" }]);
+                reference_lists::save(&refresher.store, *list, &items, clock.now()).await.unwrap();
+            };
+            save(first).await;
+            assert_eq!(refresher.load(true).await.unwrap(), RETRY_EVERY, "others are missing");
+            clock.advance(Duration::from_hours(1));
+            for list in others {
+                save(list).await;
+            }
+            assert_eq!(refresher.load(true).await.unwrap(), Duration::from_hours(5));
+            assert_eq!(refresher.load(false).await.unwrap(), Duration::ZERO, "a remote one may have others");
+            clock.advance(Duration::from_hours(5));
+            assert_eq!(refresher.load(true).await.unwrap(), RETRY_EVERY, "the first is old");
+        }
+    }
+}

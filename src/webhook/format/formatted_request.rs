@@ -1,0 +1,117 @@
+//! A notification in the format of its receiver, and the meaning of the response in that format. A 2xx with an empty
+//! body counts as accepted. A 2xx with another format does not, because sign-in pages come with a 200, too.
+
+use std::borrow::Cow;
+
+use super::{graphql, jsonrpc, odata, soap};
+use crate::domain::integration::Format;
+use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
+
+/// The headers to send beside those of the signature, and the exact body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormattedRequest<'n> {
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Cow<'n, str>,
+}
+
+impl<'n> FormattedRequest<'n> {
+    /// Bytes of a response that are read to find its result.
+    pub const ANSWER_MAX: usize = 64 * 1_024;
+
+    /// Writes a notification, which is JSON, in a format.
+    pub fn new(format: &Format, id: &str, notification: &'n str) -> Self {
+        let wrapped = |headers: &[(&'static str, &str)], body: String| Self {
+            headers: headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+            body: Cow::Owned(body),
+        };
+        match format {
+            Format::Rest => Self { headers: Vec::new(), body: Cow::Borrowed(notification) },
+            Format::Soap { action, namespace, method } => {
+                let action = format!("\"{action}\"");
+                let headers = [("content-type", soap::CONTENT_TYPE), ("soapaction", action.as_str())];
+                wrapped(&headers, soap::written(namespace, method, notification))
+            }
+            Format::GraphQl { mutation } => {
+                wrapped(&[("accept", graphql::ACCEPT)], graphql::written(mutation, notification))
+            }
+            Format::OData => wrapped(&odata::HEADERS, odata::written(notification)),
+            Format::JsonRpc { method } => {
+                wrapped(&[("accept", "application/json")], jsonrpc::written(method, id, notification))
+            }
+        }
+    }
+
+    /// Bytes of the response body that `interpret` needs, if the caller wants `keep` of them.
+    pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
+        if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
+    }
+}
+
+/// Applies the meaning of the response body to the outcome, then cuts the body to `keep` bytes. `id` is the
+/// notification's.
+pub fn interpret(mut attempt: AttemptResult, format: &Format, id: &str, keep: usize) -> AttemptResult {
+    let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
+    if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {
+        attempt.outcome = AttemptOutcome::NotAccepted(status);
+    }
+    attempt.response_head.truncate(attempt.response_head.floor_char_boundary(keep));
+    attempt
+}
+
+fn has_result_in_body(format: &Format) -> bool {
+    matches!(format, Format::Soap { .. } | Format::GraphQl { .. } | Format::JsonRpc { .. })
+}
+
+fn is_accepted(format: &Format, id: &str, answer: &str) -> bool {
+    match format {
+        Format::Rest | Format::OData => true,
+        _ if answer.is_empty() => true,
+        Format::Soap { .. } => soap::is_accepted(answer),
+        Format::GraphQl { .. } => graphql::is_accepted(answer),
+        Format::JsonRpc { .. } => jsonrpc::is_accepted(id, answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const NOTIFICATION: &str = r#"{"id":"e1","type":"invoice.created","data":{"irn":"I1"}}"#;
+
+    fn answered(status: u16, body: &str) -> AttemptResult {
+        AttemptResult {
+            status: Some(status),
+            response_head: body.to_owned(),
+            duration: Duration::ZERO,
+            ..AttemptResult::unanswered(AttemptOutcome::from_response(status, false))
+        }
+    }
+
+    #[test]
+    fn a_rest_notification_is_sent_as_it_is() {
+        let request = FormattedRequest::new(&Format::Rest, "e1", NOTIFICATION);
+        assert!(matches!(request.body, Cow::Borrowed(NOTIFICATION)) && request.headers.is_empty());
+        assert_eq!(FormattedRequest::body_bytes_to_keep(&Format::Rest, 7), 7);
+    }
+
+    #[test]
+    fn an_error_in_an_answer_with_a_200_is_no_delivery() {
+        let call = Format::JsonRpc { method: "notify".into() };
+        let error = r#"{"jsonrpc":"2.0","id":"e1","error":{"code":-32601,"message":"no such method"}}"#;
+        let attempt = interpret(answered(200, error), &call, "e1", 12);
+        assert_eq!(attempt.outcome, AttemptOutcome::NotAccepted(200));
+        assert_eq!((attempt.outcome.name(), attempt.response_head.as_str()), ("rejected", r#"{"jsonrpc":""#));
+        for (format, status, body, outcome) in [
+            (&call, 200, "", AttemptOutcome::Delivered),
+            (&call, 204, " \n", AttemptOutcome::Delivered),
+            (&call, 500, error, AttemptOutcome::Rejected(500)),
+            (&call, 200, "<html>Sign in</html>", AttemptOutcome::NotAccepted(200)),
+            (&Format::Rest, 200, error, AttemptOutcome::Delivered),
+            (&Format::OData, 201, error, AttemptOutcome::Delivered),
+        ] {
+            assert_eq!(interpret(answered(status, body), format, "e1", 9).outcome, outcome, "{body}");
+        }
+    }
+}

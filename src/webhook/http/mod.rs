@@ -1,0 +1,27 @@
+//! The HTTP client for addresses that others choose. It connects to permitted addresses only.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | the client: limits of time and size, no redirects, no proxy | `client` |
+//! | URLs and addresses that may be called | `destination`, `address` |
+//! | the check at each connection | `connect_policy`, applied by `resolver` and `request_context` |
+//! | connections that are kept open | `keep_alive` |
+//! | times of the phases of an attempt, Retry-After | `phases`, `retry_after` |
+
+pub(super) mod address;
+pub(super) mod client;
+pub(super) mod connect_policy;
+pub(super) mod destination;
+mod keep_alive;
+pub(super) mod phases;
+mod request_context;
+mod resolver;
+pub(super) mod retry_after;
+#[cfg(test)]
+mod ssrf;
+
+pub use address::AddressPolicy;
+pub use client::{ClientBuildError, GuardedClient, PostRequest};
+pub use destination::UrlFault;
+pub use phases::PhaseTimes;
+pub use retry_after::RetryAfter;

@@ -1,0 +1,156 @@
+//! Measures the phases of an attempt. The client, its resolver and its connector share one clock; the connector
+//! may run in another task. A phase that has started and not ended lasts until the end of the attempt.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Durations of the phases of one attempt; `None` for a phase that did not take place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// Resolving the name. `None` on a reused connection and for an address in the URL.
+    pub dns: Option<Duration>,
+    /// TCP and TLS. `None` on a reused connection.
+    pub connect: Option<Duration>,
+    /// From the connection (on a reused one: from the start) to the head of the response.
+    pub wait: Option<Duration>,
+    /// Reading the response body.
+    pub read: Option<Duration>,
+}
+
+/// Records the moments of one attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct PhaseClock(Arc<Mutex<Moments>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Moments {
+    started: Instant,
+    connect_started: Option<Instant>,
+    lookup_started: Option<Instant>,
+    resolved: Option<Instant>,
+    connected: Option<Instant>,
+    answered: Option<Instant>,
+}
+
+impl PhaseClock {
+    pub(crate) fn start() -> Self {
+        Self(Arc::new(Mutex::new(Moments {
+            started: Instant::now(),
+            connect_started: None,
+            lookup_started: None,
+            resolved: None,
+            connected: None,
+            answered: None,
+        })))
+    }
+
+    /// Starts a connection. It may be the second of the attempt, if a reused one turned out to be closed.
+    pub(crate) fn connect_started(&self) {
+        self.set(|moments, now| {
+            *moments =
+                Moments { started: moments.started, connect_started: Some(now), answered: None, ..*moments };
+            (moments.lookup_started, moments.resolved, moments.connected) = (None, None, None);
+        });
+    }
+
+    pub(crate) fn lookup_started(&self) {
+        self.set(|moments, now| moments.lookup_started = Some(now));
+    }
+
+    pub(crate) fn resolved(&self) {
+        self.set(|moments, now| moments.resolved = Some(now));
+    }
+
+    pub(crate) fn connected(&self) {
+        self.set(|moments, now| moments.connected = Some(now));
+    }
+
+    pub(crate) fn answered(&self) {
+        self.set(|moments, now| moments.answered = Some(now));
+    }
+
+    pub(crate) fn phases(&self) -> PhaseTimes {
+        self.moments(|moments| moments.phases(Instant::now()))
+    }
+
+    fn set(&self, write: impl FnOnce(&mut Moments, Instant)) {
+        self.moments(|moments| write(moments, Instant::now()));
+    }
+
+    fn moments<T>(&self, with: impl FnOnce(&mut Moments) -> T) -> T {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Moments {
+    fn phases(&self, end: Instant) -> PhaseTimes {
+        let read = self.answered.map(|head| end.saturating_duration_since(head));
+        let until = self.answered.unwrap_or(end);
+        if self.used_an_open_connection() {
+            let wait = Some(until.saturating_duration_since(self.started));
+            return PhaseTimes { dns: None, connect: None, wait, read };
+        }
+        let dns = self
+            .lookup_started
+            .map(|lookup_started| self.resolved.unwrap_or(end).saturating_duration_since(lookup_started));
+        let from = if self.lookup_started.is_some() { self.resolved } else { self.connect_started };
+        let connect = from.map(|from| self.connected.unwrap_or(end).saturating_duration_since(from));
+        let wait = self.connected.map(|connected| until.saturating_duration_since(connected));
+        PhaseTimes { dns, connect, wait, read }
+    }
+
+    /// No connection was started, or another one became free before the new one was ready.
+    fn used_an_open_connection(&self) -> bool {
+        let in_time = |head| self.connected.is_some_and(|connected| connected <= head);
+        self.connect_started.is_none() || self.answered.is_some_and(|head| !in_time(head))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Phases of moments in milliseconds after the start, for an attempt that ends after 100 ms.
+    fn phases(
+        connect_started: Option<u64>,
+        name: [Option<u64>; 2],
+        rest: [Option<u64>; 2],
+    ) -> [Option<u128>; 4] {
+        let started = Instant::now();
+        let at = |millis: Option<u64>| millis.map(|millis| started + Duration::from_millis(millis));
+        let moments = Moments {
+            started,
+            connect_started: at(connect_started),
+            lookup_started: at(name[0]),
+            resolved: at(name[1]),
+            connected: at(rest[0]),
+            answered: at(rest[1]),
+        };
+        let phases = moments.phases(started + Duration::from_millis(100));
+        [phases.dns, phases.connect, phases.wait, phases.read].map(|time| time.map(|time| time.as_millis()))
+    }
+
+    #[test]
+    fn each_phase_ends_where_the_next_one_starts() {
+        let all = phases(Some(1), [Some(2), Some(12)], [Some(32), Some(72)]);
+        assert_eq!(all, [Some(10), Some(20), Some(40), Some(28)]);
+        let address = phases(Some(1), [None, None], [Some(32), Some(72)]);
+        assert_eq!(address, [None, Some(31), Some(40), Some(28)]);
+        let reused = phases(None, [None, None], [None, Some(72)]);
+        assert_eq!(reused, [None, None, Some(72), Some(28)]);
+    }
+
+    #[test]
+    fn an_unfinished_phase_lasts_until_the_end_of_the_attempt() {
+        assert_eq!(phases(Some(1), [Some(2), None], [None, None]), [Some(98), None, None, None]);
+        assert_eq!(phases(Some(1), [Some(2), Some(12)], [None, None]), [Some(10), Some(88), None, None]);
+        assert_eq!(phases(Some(1), [None, None], [Some(32), None]), [None, Some(31), Some(68), None]);
+        assert_eq!(phases(None, [None, None], [None, None]), [None, None, Some(100), None]);
+    }
+
+    #[test]
+    fn a_connection_that_is_ready_after_the_response_was_not_used() {
+        let raced = [None, None, Some(72), Some(28)];
+        assert_eq!(phases(Some(1), [Some(2), Some(12)], [Some(80), Some(72)]), raced);
+        assert_eq!(phases(Some(1), [Some(2), None], [None, Some(72)]), raced);
+    }
+}

@@ -1,0 +1,102 @@
+//! The facts about a request that its connection needs. reqwest passes neither the request nor its URL to its
+//! connector and resolver, so the facts travel in a task-local of the request's task and of the connecting one.
+
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use tower::{BoxError, Layer, Service};
+use url::Url;
+
+use super::connect_policy::{AddressesRefused, ConnectPolicy};
+use super::phases::PhaseClock;
+
+tokio::task_local! {
+    static CURRENT: RequestContext;
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct RequestContext {
+    /// The address, where the URL has one in place of a name. No resolver sees it.
+    literal: Option<IpAddr>,
+    /// The port of the connection. The allow-list names ports, and resolvers do not know them.
+    port: u16,
+    clock: PhaseClock,
+}
+
+impl RequestContext {
+    /// The context of a request that starts now.
+    pub(crate) fn start(url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let port = url.port_or_known_default().unwrap_or_default();
+        Self { literal: host.parse().ok(), port, clock: PhaseClock::start() }
+    }
+
+    /// The context of the request that runs in this task.
+    pub(crate) fn current() -> Option<Self> {
+        CURRENT.try_with(Self::clone).ok()
+    }
+
+    pub(crate) fn may_connect(&self, policy: &ConnectPolicy, address: IpAddr) -> bool {
+        policy.permits(address, self.port)
+    }
+
+    pub(crate) fn clock(&self) -> &PhaseClock {
+        &self.clock
+    }
+
+    /// Runs a future with this context as the current one.
+    pub(crate) async fn scope<T>(&self, request: impl Future<Output = T>) -> T {
+        CURRENT.scope(self.clone(), request).await
+    }
+}
+
+/// Applies a policy in front of a connector.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectPolicyLayer(pub(crate) ConnectPolicy);
+
+/// A connector that applies a policy. It makes no connection without a request context.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicyConnector<C> {
+    policy: ConnectPolicy,
+    connector: C,
+}
+
+impl<C> Layer<C> for ConnectPolicyLayer {
+    type Service = PolicyConnector<C>;
+
+    fn layer(&self, connector: C) -> Self::Service {
+        PolicyConnector { policy: self.0.clone(), connector }
+    }
+}
+
+impl<C, D> Service<D> for PolicyConnector<C>
+where
+    C: Service<D, Error = BoxError>,
+    C::Future: Send + 'static,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<C::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.connector.poll_ready(context)
+    }
+
+    /// Runs in the task of the request; the connection may be completed in another task.
+    fn call(&mut self, destination: D) -> Self::Future {
+        let permitted = RequestContext::current().filter(|request| {
+            request.literal.is_none_or(|address| request.may_connect(&self.policy, address))
+        });
+        let Some(request) = permitted else {
+            return Box::pin(async { Err(AddressesRefused.into()) });
+        };
+        request.clock.connect_started();
+        let connecting = self.connector.call(destination);
+        Box::pin(async move {
+            let connection = request.scope(connecting).await?;
+            request.clock.connected();
+            Ok(connection)
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! Name resolution that returns permitted addresses only.
+//!
+//! The check happens here and not before the call, so that a name cannot change its address in between (DNS
+//! rebinding).
+
+use std::fmt::Debug;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::webhook::http::connect_policy::{AddressesRefused, ConnectPolicy};
+use crate::webhook::http::request_context::RequestContext;
+
+/// Looks up the addresses of a name, without any check.
+pub(crate) trait Lookup: Debug + Send + Sync {
+    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+}
+
+/// The system's resolver.
+#[derive(Debug)]
+pub(crate) struct SystemLookup;
+
+impl Lookup for SystemLookup {
+    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// Filters the addresses of a name by a policy.
+#[derive(Debug)]
+pub(crate) struct GuardedResolver {
+    pub(crate) policy: ConnectPolicy,
+    pub(crate) lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        // Without a context the port is unknown, so no address can be permitted.
+        let Some(context) = RequestContext::current() else {
+            return Box::pin(async { Err(AddressesRefused.into()) });
+        };
+        let (policy, found) = (self.policy.clone(), self.lookup.addresses(name.as_str().to_owned()));
+        Box::pin(async move {
+            context.clock().lookup_started();
+            let found = found.await?;
+            context.clock().resolved();
+            let any = !found.is_empty();
+            let permitted: Vec<_> =
+                found.into_iter().filter(|address| context.may_connect(&policy, *address)).collect();
+            if any && permitted.is_empty() {
+                return Err(AddressesRefused.into());
+            }
+            let addresses: Addrs = Box::new(permitted.into_iter().map(|address| SocketAddr::new(address, 0)));
+            Ok(addresses)
+        })
+    }
+}

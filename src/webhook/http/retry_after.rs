@@ -1,0 +1,118 @@
+//! Reads the Retry-After header of a response (RFC 9110, section 10.2.3). `schedule` caps it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
+
+/// The wait that a response asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryAfter {
+    Wait(Duration),
+    /// Until a moment, from a response without a Date header.
+    Until(Timestamp),
+}
+
+impl RetryAfter {
+    /// The wait from `now` on. A moment is compared with our own clock.
+    pub fn wait(self, now: Timestamp) -> Duration {
+        match self {
+            Self::Wait(wait) => wait,
+            Self::Until(then) => Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO),
+        }
+    }
+}
+
+/// Reads Retry-After: seconds, or a date. A date is compared with the Date header of the response, if there is one,
+/// so that the clocks of the two machines need not agree. An invalid value is ignored.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {
+    let text = text(headers, RETRY_AFTER)?;
+    if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
+        // A number that does not fit is the longest wait.
+        return Some(RetryAfter::Wait(Duration::from_secs(text.parse().unwrap_or(u64::MAX))));
+    }
+    let then = httpdate::parse_http_date(text).ok()?;
+    match self::text(headers, DATE).and_then(|date| httpdate::parse_http_date(date).ok()) {
+        Some(written) => Some(RetryAfter::Wait(then.duration_since(written).unwrap_or(Duration::ZERO))),
+        None => Timestamp::try_from(then).ok().map(RetryAfter::Until),
+    }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    Some(headers.get(name)?.to_str().ok()?.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    const NOW: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+    fn seconds(asked: &str, date: Option<&str>) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::from_bytes(asked.as_bytes()).unwrap());
+        if let Some(date) = date {
+            headers.insert(DATE, date.parse().unwrap());
+        }
+        // Our clock is one minute ahead of the receiver's.
+        let ours = "1994-11-06T08:50:37Z".parse().unwrap();
+        retry_after(&headers).map(|asked| asked.wait(ours).as_secs())
+    }
+
+    #[test]
+    fn any_number_of_seconds_is_a_wait() {
+        for (asked, expected) in [
+            ("0", Some(0)),
+            ("120", Some(120)),
+            (" 7 ", Some(7)),
+            ("007", Some(7)),
+            ("86400", Some(86_400)),
+            ("31536000", Some(31_536_000)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("99999999999999999999999999", Some(u64::MAX)),
+            ("-1", None),
+            ("+5", None),
+            ("1.5", None),
+            ("1e3", None),
+            ("0x10", None),
+            ("5 s", None),
+            ("soon", None),
+            ("", None),
+            ("ä", None),
+            ("٣", None),
+        ] {
+            assert_eq!(seconds(asked, None), expected, "{asked}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_date_is_a_wait_from_the_date_of_the_response() {
+        for (asked, expected) in [
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            ("Sun Nov  6 08:50:37 1994", Some(60)),
+            ("Mon, 07 Nov 1994 08:49:37 GMT", Some(86_400)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)),
+            ("Sat, 05 Nov 1994 08:49:37 GMT", Some(0)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(252_618_189_022)),
+            ("Sun, 31 Feb 1994 08:49:37 GMT", None),
+            ("Sun, 06 Nov 1994 25:49:37 GMT", None),
+            ("1994-11-06T08:50:37Z", None),
+            ("tomorrow", None),
+        ] {
+            assert_eq!(seconds(asked, Some(NOW)), expected, "{asked}");
+        }
+    }
+
+    #[test]
+    fn without_a_date_header_a_date_is_compared_with_our_clock() {
+        for date in [None, Some("now")] {
+            assert_eq!(seconds("Sun, 06 Nov 1994 08:52:07 GMT", date), Some(90));
+            assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT", date), Some(0), "it is over");
+            assert_eq!(seconds("tomorrow", date), None);
+        }
+    }
+}
