@@ -15,9 +15,9 @@ const LAYERS: &[&[&str]] = &[
     &["config"],
     &["telemetry"],
     &["store", "authority", "webhook"],
-    &["actors::supervision", "actors::waiters"],
+    &["actors::supervision", "actors::keyed_notify"],
     &["actors::dispatch", "actors::incidents"],
-    &["actors::wake"],
+    &["actors::notifiers"],
     // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
     &["actors::taxpayer::command"],
     &["actors::taxpayer::handle"],

@@ -1,5 +1,5 @@
-//! Checkpoints the event log at an interval: the ends of the chains that have grown are signed and appended to a file.
-//! A chain that contradicts its last checkpoint is not signed again; an error names it.
+//! Checkpoints the event log periodically: signs the heads of the chains that have grown and appends them to a file. A chain
+//! that contradicts its last checkpoint is not signed again; an error log names it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFile, CheckpointFileError};
 
-/// Taxpayers looked at at a time, and so the heads of one checkpoint at most.
+/// Taxpayers read at a time, and so the maximum number of heads in one checkpoint.
 const TAXPAYERS: u64 = 1_000;
-/// Between two parts of a walk, so that others get at the database.
+/// The pause between two batches of taxpayers, which leaves the database to others.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest wait for the first walk after a start.
+/// The longest delay of the first checkpoint after a start.
 const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// Why no checkpoint was made.
@@ -34,7 +34,7 @@ pub enum CheckpointError {
     Store(#[from] StoreError),
     #[error(transparent)]
     File(#[from] CheckpointFileError),
-    #[error("the file of checkpoints was being written when the process ended")]
+    #[error("the process ended while it wrote the checkpoint file")]
     Interrupted,
 }
 
@@ -46,20 +46,20 @@ pub struct Checkpointer {
     pub file: Arc<Mutex<CheckpointFile>>,
 }
 
-/// A walk over all chains.
+/// The result of a checkpoint over all chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpointed {
-    /// Chains that had grown and were signed.
+    /// The number of chains that had grown and were signed.
     pub heads: usize,
     /// Chains that contradict their last checkpoint.
     pub broken: Vec<TaxpayerId>,
-    /// Where the file ends now.
+    /// The end of the file.
     pub tail: CheckpointChain,
     pub public_key: CheckpointPublicKey,
 }
 
 impl Checkpointer {
-    /// Signs the ends of all chains that have grown since they were last signed.
+    /// Signs the heads of all chains that have grown since they were last signed.
     pub async fn run(&self) -> Result<Checkpointed, CheckpointError> {
         let (mut heads, mut broken, mut after) = (0, Vec::new(), TaxpayerId(0));
         self.with_file(CheckpointFile::catch_up).await?;
@@ -79,7 +79,7 @@ impl Checkpointer {
         Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
     }
 
-    /// Of these taxpayers, the ends of the chains that have grown and still hold what was signed before.
+    /// Returns the heads of the chains that have grown and still contain what was signed before.
     async fn grown(
         &self,
         ids: &[TaxpayerId],
@@ -106,7 +106,7 @@ impl Checkpointer {
         Ok(ids.iter().filter_map(grown).collect())
     }
 
-    /// Files are read and written on a thread that may wait for the disk and for other processes.
+    /// Accesses the file on a blocking thread, since it waits for the disk and for other processes.
     async fn with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
@@ -146,11 +146,11 @@ impl Checkpointer {
     }
 }
 
-/// Checkpoints at an interval.
+/// Checkpoints periodically.
 pub struct CheckpointActor {
     checkpointer: Checkpointer,
     every: Duration,
-    /// Its own address: it stays though nobody sends to it.
+    /// Its own address, which keeps the actor alive: nobody sends to it.
     _address: Addr<Self>,
 }
 

@@ -1,5 +1,5 @@
-//! Looks for clocks that were set back, the machine's and the database's, and has no stored appointment wait for them to
-//! catch up. A clock that was set back while nobody looked is told by what was written later than now.
+//! Detects when the machine's or the database's clock was set back, and makes stored due times due now instead of waiting
+//! for the clock to catch up. A step back before the start shows by stored times that are later than now.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,11 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::clock_setback;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// What clocks are corrected by all the time is no step back.
+/// Clocks are corrected by this much all the time; it does not count as a step back.
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
-/// A lease that reaches further than so many times its length was given by an older clock.
+/// A lease that ends later than this many times its length from now was granted by a clock that was ahead.
 const LEASES: u32 = 2;
 
-/// Watches the clocks.
 #[derive(Clone)]
 pub struct ClockWatch {
     pub store: Store,
@@ -27,16 +26,16 @@ pub struct ClockWatch {
     pub lease: Duration,
 }
 
-/// What a clock showed, between two moments of a clock that is never set.
+/// A clock's time, read between two instants of a monotonic clock.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ClockReading {
     shown: Timestamp,
     before: Instant,
     after: Instant,
 }
 
-impl Reading {
-    /// How far the clock was set back at least since another reading; not at all where it may just have gone on.
+impl ClockReading {
+    /// Returns by how much at least the clock was set back since another reading; None if it may just have run on.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -55,10 +54,10 @@ impl ClockWatch {
     }
 
     async fn run(self) {
-        // Read before the repair, which takes a while: a clock may be set back meanwhile.
+        // Read before the repair: it takes a while, and a clock may be set back meanwhile.
         let mut last = self.read().await.ok();
-        if let Err(error) = self.repair_what_is_later_than_now().await {
-            tracing::warn!(%error, "failed to look for appointments of a clock that was set back");
+        if let Err(error) = self.repair_future_times().await {
+            tracing::warn!(%error, "failed to look for due times of a clock that was set back");
         }
         loop {
             match self.look(last).await {
@@ -69,30 +68,30 @@ impl ClockWatch {
         }
     }
 
-    /// Reads both clocks and repairs the appointments where one was set back.
-    async fn look(&self, last: Option<[Reading; 2]>) -> Result<[Reading; 2], StoreError> {
+    /// Reads both clocks and repairs the due times if one was set back.
+    async fn look(&self, last: Option<[ClockReading; 2]>) -> Result<[ClockReading; 2], StoreError> {
         let readings = self.read().await?;
         let back = last.and_then(|last| {
             readings.iter().zip(&last).filter_map(|(now, last)| now.set_back_since(last)).max()
         });
         if let Some(back) = back {
-            tracing::warn!(seconds = back.as_secs(), "a clock was set back; what waited for it is due now");
+            tracing::warn!(seconds = back.as_secs(), "a clock was set back; waiting work is due now");
             self.repair().await?;
         }
         Ok(readings)
     }
 
-    /// The machine's clock and the database's.
-    async fn read(&self) -> Result<[Reading; 2], StoreError> {
+    /// Reads the machine's clock and the database's.
+    async fn read(&self) -> Result<[ClockReading; 2], StoreError> {
         let before = Instant::now();
         let shown = self.clock.now();
-        let machine = Reading { shown, before, after: Instant::now() };
+        let machine = ClockReading { shown, before, after: Instant::now() };
         let before = Instant::now();
         let shown = clock_setback::database_now(&self.store).await?;
-        Ok([machine, Reading { shown, before, after: Instant::now() }])
+        Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
-    /// Leases come last, when those who live have renewed them.
+    /// Leases come last, once their live holders have renewed them.
     async fn repair(&self) -> Result<(), StoreError> {
         clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         clock_setback::make_waiting_lanes_due(&self.store).await?;
@@ -101,26 +100,22 @@ impl ClockWatch {
         Ok(())
     }
 
-    async fn repair_what_is_later_than_now(&self) -> Result<(), StoreError> {
+    async fn repair_future_times(&self) -> Result<(), StoreError> {
         let moved = clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         sleep(self.lease / LEASES).await;
         let ended = clock_setback::expire_leases_beyond(&self.store, self.lease * LEASES).await?;
         if moved + ended > 0 {
-            tracing::warn!(
-                moved,
-                ended,
-                "a clock was set back before this start; what waited for it is due now"
-            );
+            tracing::warn!(moved, ended, "a clock was set back before this start; waiting work is due now");
             clock_setback::make_waiting_lanes_due(&self.store).await?;
         }
         Ok(())
     }
 }
 
-/// The shell that watches.
+/// Runs the clock watch.
 pub struct ClockActor {
     watch: ClockWatch,
-    /// Its own address: it stays though nobody sends to it.
+    /// Its own address, which keeps the actor alive: nobody sends to it.
     _address: Addr<Self>,
 }
 
@@ -144,16 +139,16 @@ mod tests {
     use crate::store::testing::stores;
 
     #[test]
-    fn only_a_step_back_that_no_delay_explains_is_one() {
+    fn a_step_back_is_one_that_no_delay_explains() {
         let (begun, shown) = (Instant::now(), Timestamp::from_second(1_800_000_000).unwrap());
         let at = |second: u64| begun + Duration::from_secs(second);
-        let reading = |seconds: i64, (before, after)| Reading {
+        let reading = |seconds: i64, (before, after)| ClockReading {
             shown: shown + SignedDuration::from_secs(seconds),
             before: at(before),
             after: at(after),
         };
         let last = reading(0, (0, 3));
-        let back = |now: Reading| now.set_back_since(&last).map(|back| back.as_secs());
+        let back = |now: ClockReading| now.set_back_since(&last).map(|back| back.as_secs());
         assert_eq!(back(reading(10, (10, 11))), None);
         assert_eq!(back(reading(7, (10, 20))), None, "the answers took their time");
         assert_eq!(back(reading(600, (10, 10))), None, "set forward");
@@ -197,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_is_due_after_a_clock_was_set_back() {
+    async fn waiting_lanes_are_due_after_a_clock_was_set_back() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
             let lease = Duration::from_millis(20);

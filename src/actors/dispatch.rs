@@ -1,12 +1,11 @@
-//! Hands lanes that are due to their actors: takes over what is due and free, in turns, at most as many as may run
-//! at once, keeps the leases alive meanwhile (`in_hand`), and gives back what an actor could not finish. Who gives a
-//! lane something to do may bring it here taken over (`handover`). What was under way when a process ended is taken
-//! up apart from the others (`apart`). The timer and the wake-ups only call it; nothing
-//! depends on them but the delay.
+//! Claims due lanes, fairly between taxpayers and up to a concurrency limit, hands them to their actors, renews their leases
+//! (`active_leases`) and releases what an actor could not finish. A transaction that creates work may lease the lane itself
+//! and send it here (`direct`). Lanes that were active when a process ended are run isolated (`isolation`). Timers and
+//! notifications only trigger a claim: a lost one costs delay, never work.
 
-mod apart;
-mod handover;
-mod in_hand;
+mod active_leases;
+mod direct;
+mod isolation;
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -19,11 +18,11 @@ use futures_util::future::{LocalBoxFuture, ready};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-pub use self::apart::Isolation;
-use self::apart::OnCrash;
-use self::handover::Arrivals;
-pub use self::handover::{Handover, Place};
-use self::in_hand::InHand;
+use self::active_leases::ActiveLeases;
+use self::direct::Arrivals;
+pub use self::direct::{DirectDispatch, ReservedSlot};
+pub use self::isolation::Isolation;
+use self::isolation::OnCrash;
 
 use crate::actors::supervision::{
     ActorKind, AdmissionLimits, Arbiters, Registry, RestartPolicy, Tree, supervise,
@@ -34,63 +33,67 @@ use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// How often to look when nothing wakes us.
+/// How often to claim without a notification.
 const POLL: Duration = Duration::from_millis(250);
-/// The longest rest between two claims that found something.
+/// The longest pause between two claims that found lanes.
 const REST_MAX: Duration = Duration::from_millis(50);
-/// When a lane that its actor could not finish is due again.
+/// The delay of a lane that its actor could not finish.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// Whether an actor has dealt with its lane, or it must be given back.
+/// How an actor left its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handled {
+pub enum WorkStatus {
     Released,
-    /// The lane is still held and there is more to do at once.
+    /// The lane is still held and has more work now.
     More,
     Unfinished,
 }
 
-/// The gates that are shut at present.
-type Gates = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
-type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync>;
+/// Returns the steps that are blocked at present.
+type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
+type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Sends a lane to its actor round by round, so that neighbours get their turn and the watchdog sees each.
-pub async fn rounds<K, C>(actors: &Registry<K, C, Handled>, key: &K, round: impl Fn() -> C) -> Handled
+/// Sends a lane to its actor repeatedly until it is released. Single messages let other actors run in between, and the
+/// watchdog sees each.
+pub async fn drive_until_released<K, C>(
+    actors: &Registry<K, C, WorkStatus>,
+    key: &K,
+    round: impl Fn() -> C,
+) -> WorkStatus
 where
     K: Hash + Eq + Clone + Display + Send + Sync + 'static,
     C: Send + Sync + 'static,
 {
     loop {
         match actors.send(key, round()).await {
-            Ok(Handled::More) => {}
+            Ok(WorkStatus::More) => {}
             Ok(handled) => return handled,
-            Err(_) => return Handled::Unfinished,
+            Err(_) => return WorkStatus::Unfinished,
         }
     }
 }
 
-/// Settings of a dispatcher.
 #[derive(Clone)]
-pub struct Duty {
+pub struct DispatcherConfig {
     pub kind: LaneKind,
     /// Names this process in the leases.
     pub owner: String,
     pub lease: Duration,
-    /// Lanes that are worked on at once.
+    /// The maximum number of active lanes.
     pub concurrency_max: usize,
-    /// Lanes taken over in one statement.
+    /// The maximum number of lanes claimed in one statement.
     pub claim_max: usize,
     pub wake: Arc<Notify>,
     /// The same for all dispatchers of a process.
     pub isolation: Isolation,
 }
 
-/// Permits for the actors a dispatcher feeds. A lane is free again a moment before its actor has answered, so
-/// the next claim may find it still at work: it waits its turn.
-pub fn limits(duty: &Duty) -> AdmissionLimits {
+/// Admission limits of the actors of a dispatcher. A lane is released a moment before its actor has replied, so the next
+/// claim may find the actor busy: two messages per lane are admitted.
+pub fn limits(config: &DispatcherConfig) -> AdmissionLimits {
     AdmissionLimits {
         per_key_max: 2,
-        process_max: duty.concurrency_max.saturating_mul(2),
+        process_max: config.concurrency_max.saturating_mul(2),
         ..AdmissionLimits::default()
     }
 }
@@ -99,82 +102,85 @@ pub fn limits(duty: &Duty) -> AdmissionLimits {
 #[derive(Clone)]
 pub struct Dispatcher {
     store: Store,
-    duty: Duty,
+    config: DispatcherConfig,
     slots: Arc<Semaphore>,
-    in_hand: InHand,
-    /// What was taken over elsewhere.
+    active_leases: ActiveLeases,
+    /// Lanes that were leased by other transactions of this process.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
     on_crash: OnCrash,
-    gates: Gates,
-    /// The gates that were shut when it last looked.
-    shut: Arc<Mutex<Vec<BlockedStep>>>,
-    /// Whose turn was the last.
+    list_blocked: ListBlockedSteps,
+    /// The blocked steps at the last claim.
+    blocked: Arc<Mutex<Vec<BlockedStep>>>,
+    /// The taxpayer that was served last.
     last: Arc<AtomicI64>,
 }
 
 impl Dispatcher {
-    /// `handoff` brings a lane to its actor and returns when that has done with it.
-    pub fn new<F>(store: Store, duty: Duty, handoff: F) -> Self
+    /// `handoff` sends a lane to its actor and returns once the actor is done with it.
+    pub fn new<F>(store: Store, config: DispatcherConfig, handoff: F) -> Self
     where
-        F: Fn(Lease) -> LocalBoxFuture<'static, Handled> + Send + Sync + 'static,
+        F: Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
     {
-        let slots = Arc::new(Semaphore::new(duty.concurrency_max));
+        let slots = Arc::new(Semaphore::new(config.concurrency_max));
         Self {
             store,
-            duty,
+            config,
             slots,
-            in_hand: InHand::default(),
+            active_leases: ActiveLeases::default(),
             arrivals: None,
             handoff: Arc::new(handoff),
-            on_crash: Arc::new(|_| Box::pin(ready(Handled::More))),
-            gates: Arc::new(Vec::new),
-            shut: Arc::default(),
+            on_crash: Arc::new(|_| Box::pin(ready(WorkStatus::More))),
+            list_blocked: Arc::new(Vec::new),
+            blocked: Arc::default(),
             last: Arc::new(AtomicI64::new(fair_queue::START)),
         }
     }
 
-    /// Passes over lanes that stand at one of these gates.
+    /// Skips lanes whose next step is blocked.
     #[must_use]
-    pub fn gated(self, shut: impl Fn() -> Vec<BlockedStep> + Send + Sync + 'static) -> Self {
-        Self { gates: Arc::new(shut), ..self }
+    pub fn with_blocked_steps(self, blocked: impl Fn() -> Vec<BlockedStep> + Send + Sync + 'static) -> Self {
+        Self { list_blocked: Arc::new(blocked), ..self }
     }
 
-    /// Also hands out lanes that are brought here taken over.
+    /// Also accepts lanes that other transactions of this process have leased.
     #[must_use]
-    pub fn receiving(self, handover: &Handover) -> Self {
-        let arrivals =
-            handover.open((&self.duty.owner, self.duty.lease), (&self.slots, self.duty.concurrency_max));
+    pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
+        let arrivals = handover
+            .open((&self.config.owner, self.config.lease), (&self.slots, self.config.concurrency_max));
         Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
     }
 
     /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: ActorKind) -> Addr<DispatcherActor> {
-        let node = tree.node(kind, 0, format!("{}-dispatcher", self.duty.kind.as_str()));
+        let node = tree.node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| DispatcherActor {
             dispatcher: self,
             _address: ctx.address(),
         })
     }
 
-    /// Takes over what is due and hands it out; how many lanes that were.
+    /// Claims due lanes and hands them out. Returns their number.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
-        let shut = self.gates_now().await?;
-        let free = self.slots.available_permits().min(self.duty.claim_max);
+        let blocked = self.refresh_blocked().await?;
+        let free = self.slots.available_permits().min(self.config.claim_max);
         if free == 0 {
             return Ok(0);
         }
-        // Kept before the lanes are taken: others take places too.
+        // Acquired before the claim: other tasks acquire slots too.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         let ask = ClaimRequest {
-            kind: self.duty.kind,
-            owner: &self.duty.owner,
-            lease: self.duty.lease,
+            kind: self.config.kind,
+            owner: &self.config.owner,
+            lease: self.config.lease,
             limit: free,
             after: self.last.load(Ordering::Relaxed),
-            blocked: &shut,
-            share: FairShare { max: share(self.duty.concurrency_max), held: self.in_hand.by_taxpayer() },
+            blocked: &blocked,
+            share: FairShare {
+                max: share(self.config.concurrency_max),
+                held: self.active_leases.by_taxpayer(),
+            },
         };
         let taken = fair_queue::claim(&self.store, &ask).await?;
         if let Some(last) = taken.last {
@@ -187,25 +193,28 @@ impl Dispatcher {
         Ok(count)
     }
 
-    /// The gates that are shut. When one opens, whoever was to wait longer there is due: the queue drains at once and
-    /// in its order, instead of when each one's wait ends.
-    async fn gates_now(&self) -> Result<Vec<BlockedStep>, StoreError> {
-        let shut = (self.gates)();
-        let before = std::mem::replace(&mut *self.shut(), shut.clone());
-        let opened: Vec<_> =
-            before.iter().filter(|gate| gate.is_unblocked_for_some(&shut)).map(|gate| gate.step).collect();
+    /// Returns the blocked steps. When a step is unblocked, makes every lane waiting for it due now, so that the queue drains
+    /// at once and in order.
+    async fn refresh_blocked(&self) -> Result<Vec<BlockedStep>, StoreError> {
+        let blocked = (self.list_blocked)();
+        let before = std::mem::replace(&mut *self.blocked(), blocked.clone());
+        let opened: Vec<_> = before
+            .iter()
+            .filter(|entry| entry.is_unblocked_for_some(&blocked))
+            .map(|entry| entry.step)
+            .collect();
         if !opened.is_empty() {
-            fair_queue::make_due_now(&self.store, self.duty.kind, &opened, &shut).await?;
+            fair_queue::make_due_now(&self.store, self.config.kind, &opened, &blocked).await?;
         }
-        Ok(shut)
+        Ok(blocked)
     }
 
-    fn shut(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
-        self.shut.lock().unwrap_or_else(PoisonError::into_inner)
+    fn blocked(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
+        self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hand_out(&self, lease: Lease, taxpayer: Option<i64>, slot: Option<OwnedSemaphorePermit>) {
-        let hold = self.in_hand.take(&lease, taxpayer);
+        let hold = self.active_leases.take(&lease, taxpayer);
         let dispatcher = self.clone();
         let work = (self.handoff)(lease.clone());
         actix_rt::spawn(async move {
@@ -215,16 +224,16 @@ impl Dispatcher {
         });
     }
 
-    /// Gives back a lane that its actor could not deal with.
-    async fn finish(&self, lease: &Lease, handled: Handled) {
-        if handled == Handled::Unfinished
-            && let Err(error) = give_back(&self.store, lease).await
+    /// Releases a lane that its actor could not finish.
+    async fn finish(&self, lease: &Lease, handled: WorkStatus) {
+        if handled == WorkStatus::Unfinished
+            && let Err(error) = release_after_failure(&self.store, lease).await
         {
-            tracing::warn!(lane = lease.key, %error, "a lane could not be given back; its lease will end");
+            tracing::warn!(lane = lease.key, %error, "failed to release a lane; its lease will expire");
         }
     }
 
-    /// Hands out what is brought here for as long as it is polled.
+    /// Hands out directly dispatched lanes for as long as it is polled.
     async fn receive(self) {
         let Some(arrivals) = &self.arrivals else { return };
         let mut arrivals = arrivals.lock().await;
@@ -234,7 +243,7 @@ impl Dispatcher {
     }
 
     async fn renew(&self) -> Result<(), StoreError> {
-        leases::renew(&self.store, self.duty.kind, &self.in_hand.leases(), self.duty.lease).await
+        leases::renew(&self.store, self.config.kind, &self.active_leases.leases(), self.config.lease).await
     }
 
     /// Dispatches for as long as it is polled.
@@ -243,42 +252,42 @@ impl Dispatcher {
         loop {
             let begun = Instant::now();
             let handed_out = self.dispatch_due().await.unwrap_or_else(|error| {
-                tracing::warn!(kind = self.duty.kind.as_str(), %error, "due lanes could not be taken over");
+                tracing::warn!(kind = self.config.kind.as_str(), %error, "failed to claim due lanes; will retry");
                 0
             });
-            if renewed.elapsed() > self.duty.lease / 3 {
+            if renewed.elapsed() > self.config.lease / 3 {
                 match self.renew().await {
                     Ok(()) => renewed = Instant::now(),
-                    Err(error) => tracing::warn!(%error, "leases could not be renewed"),
+                    Err(error) => tracing::warn!(%error, "failed to renew leases; will retry"),
                 }
             }
             if handed_out == 0 || self.slots.available_permits() == 0 {
-                // Woken or not, the next look is the same.
-                let _ = timeout(POLL, self.duty.wake.notified()).await;
+                // Notified or timed out: the next claim is the same.
+                let _ = timeout(POLL, self.config.wake.notified()).await;
             } else {
-                // A claim is a commit, which others wait for: what comes meanwhile is taken with the next.
+                // A claim is a commit, which other writers wait for: lanes due meanwhile are claimed with the next one.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
     }
 }
 
-/// How many of the lanes that may be worked on at once one taxpayer may have: all but an eighth, so that one whose
-/// lanes hang leaves room for others.
+/// The maximum number of active lanes of one taxpayer: all but an eighth, so that a taxpayer whose lanes hang leaves slots
+/// for others.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
 
-async fn give_back(store: &Store, lease: &Lease) -> Result<(), StoreError> {
+async fn release_after_failure(store: &Store, lease: &Lease) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     lanes::release(&tx, lease, Some(AFTER_FAILURE)).await?;
     tx.commit().await
 }
 
-/// The shell that runs a dispatcher.
+/// Runs a dispatcher.
 pub struct DispatcherActor {
     dispatcher: Dispatcher,
-    /// Its own address: it stays though nobody sends to it.
+    /// Its own address, which keeps the actor alive: nobody sends to it.
     _address: Addr<Self>,
 }
 
@@ -288,7 +297,7 @@ impl Actor for DispatcherActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.spawn(self.dispatcher.clone().run().into_actor(self));
         ctx.spawn(self.dispatcher.clone().receive().into_actor(self));
-        ctx.spawn(self.dispatcher.clone().take_up_apart().into_actor(self));
+        ctx.spawn(self.dispatcher.clone().run_isolated().into_actor(self));
     }
 }
 
@@ -305,11 +314,11 @@ mod tests {
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::testing::stores;
 
-    /// So long that a busy machine renews it in time.
+    /// Long enough that a busy machine renews it in time.
     const LEASE: Duration = Duration::from_millis(1_500);
 
-    fn duty(owner: &str) -> Duty {
-        Duty {
+    fn config(owner: &str) -> DispatcherConfig {
+        DispatcherConfig {
             kind: LaneKind::Endpoint,
             owner: owner.to_owned(),
             lease: LEASE,
@@ -326,14 +335,14 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// A dispatcher whose actors never end, and the lanes that came to them.
-    fn endless(store: &Store, handover: &Handover) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
+    /// A dispatcher whose actors never finish, and the lanes they received.
+    fn endless(store: &Store, handover: &DirectDispatch) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
         let (seen, lanes) = mpsc::unbounded_channel();
-        let dispatcher = Dispatcher::new(store.clone(), duty("me"), move |lease| {
+        let dispatcher = Dispatcher::new(store.clone(), config("me"), move |lease| {
             seen.send(lease).unwrap();
             pending().boxed_local()
         });
-        (dispatcher.receiving(handover), lanes)
+        (dispatcher.with_direct_dispatch(handover), lanes)
     }
 
     fn start(dispatcher: Dispatcher) -> (Addr<DispatcherActor>, Arbiters) {
@@ -343,28 +352,28 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_lease_lives_as_long_as_its_lane_is_in_hand_and_no_longer() {
+    async fn a_lease_is_renewed_while_its_lane_is_active_and_no_longer() {
         for test in stores().await {
             let store = &test.store;
-            // Taken in our name, but the answer never came: nobody here knows of it.
+            // Leased in our name, but the answer to the commit was lost: this process does not know of it.
             make_due(store, "lost").await;
             lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
             make_due(store, "held").await;
-            let (dispatcher, mut lanes_seen) = endless(store, &Handover::default());
+            let (dispatcher, mut lanes_seen) = endless(store, &DirectDispatch::default());
             let (_address, arbiters) = start(dispatcher);
             assert_eq!(lanes_seen.recv().await.unwrap().key, "held");
-            let again = timeout(LEASE * 10, lanes_seen.recv()).await.expect("it is free when its lease ends");
+            let again = timeout(LEASE * 10, lanes_seen.recv()).await.expect("its lease expires");
             assert_eq!(again.unwrap().key, "lost");
-            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "both are in hand");
+            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "both are active");
             arbiters.stop();
         }
     }
 
     #[actix::test]
-    async fn a_taxpayer_whose_lanes_hang_leaves_room_for_the_others() {
+    async fn a_taxpayer_whose_lanes_hang_leaves_slots_for_others() {
         for test in stores().await {
             let store = &test.store;
-            let (dispatcher, mut lanes_seen) = endless(store, &Handover::default());
+            let (dispatcher, mut lanes_seen) = endless(store, &DirectDispatch::default());
             let of = |taxpayer_id: i64, number: i64| QueuedLane {
                 key: format!("{taxpayer_id}/{number}"),
                 taxpayer_id,
@@ -377,7 +386,7 @@ mod tests {
                 tx.commit().await.unwrap();
             };
             queue(&(0..20).map(|number| of(1, number)).collect::<Vec<_>>()).await;
-            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 7, "one place of eight is left");
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 7, "one slot of eight is left");
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 0);
             queue(&[of(2, 0)]).await;
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
@@ -389,12 +398,12 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_lane_that_is_brought_taken_over_needs_no_claim() {
+    async fn a_directly_dispatched_lane_needs_no_claim() {
         for test in stores().await {
-            let (store, handover) = (&test.store, Handover::default());
+            let (store, handover) = (&test.store, DirectDispatch::default());
             make_due(store, "7").await;
             let (dispatcher, mut lanes_seen) = endless(store, &handover);
-            let place = handover.place().unwrap();
+            let place = handover.reserve_slot().unwrap();
             let tx = store.begin().await.unwrap();
             let taken =
                 lanes::claim_if_idle(&tx, LaneKind::Endpoint, "7", place.taker()).await.unwrap().unwrap();

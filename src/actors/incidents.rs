@@ -1,6 +1,5 @@
-//! What an operator may have to look after: a run that was paused, an endpoint that was parked or put out of service, a
-//! dead letter. Each writes one warning and moves one counter, here and nowhere else. Neither URLs nor answers are
-//! logged: they may hold secrets.
+//! Events that an operator may have to look into: a paused run, a parked or disabled endpoint, a dead letter. Each writes one
+//! warning and increments one counter, here and nowhere else. URLs and answers are not logged: they may hold secrets.
 
 use jiff::Timestamp;
 
@@ -9,7 +8,7 @@ use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::pipeline::Run;
 
-/// Counts them since the start of the process.
+/// Counts incidents since the start of the process.
 #[derive(Debug, Default)]
 pub struct Incidents {
     /// Runs that were given up after hours of failing.
@@ -17,9 +16,9 @@ pub struct Incidents {
     pub runs_quarantined: Counter,
     pub endpoints_parked: Counter,
     pub endpoints_disabled: Counter,
-    /// Deliveries whose attempts are spent.
+    /// Deliveries that failed in every attempt.
     pub deliveries_given_up: Counter,
-    /// Deliveries that the receiver does not want.
+    /// Deliveries that the receiver has refused for good.
     pub deliveries_aborted: Counter,
     pub deliveries_quarantined: Counter,
 }

@@ -1,5 +1,5 @@
-//! When API keys were last used. A request only notes its key in memory; an actor writes what was noted every few
-//! seconds, in batches. A key is noted again only when what is written of it is a minute old.
+//! Stores when API keys were last used. A request only records its key in memory; an actor writes the recorded keys every few
+//! seconds, in batches. A key is recorded again only when its stored time is a minute old.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,15 +15,15 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// Keys that wait to be written at most; a key that finds no place is noted at its next use.
+/// The maximum number of recorded keys. Beyond it a use is dropped and recorded at the next one.
 const WAITING_MAX: usize = 65_536;
 
-/// The keys that were used and wait to be written.
+/// The recorded keys that are not yet written.
 #[derive(Debug, Default)]
 pub struct KeyUsage(Mutex<HashSet<String>>);
 
 impl KeyUsage {
-    /// Notes the use of a key where it is worth writing down.
+    /// Records the use of a key if its stored time is old enough.
     pub fn note(&self, key: &ValidKey) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if key.is_use_due && waiting.len() < WAITING_MAX {
@@ -31,7 +31,7 @@ impl KeyUsage {
         }
     }
 
-    /// Writes what was noted so far. Where that fails the next uses are noted anew.
+    /// Writes the recorded keys. If that fails, they are recorded again at their next use.
     pub async fn write(&self, store: &Store, clock: &SharedClock) -> Result<(), StoreError> {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut hashes: Vec<_> = used.into_iter().collect();
@@ -45,7 +45,7 @@ pub struct KeyUsageActor {
     usage: Arc<KeyUsage>,
     store: Store,
     clock: SharedClock,
-    /// Its own address: it stays though nobody sends to it.
+    /// Its own address, which keeps the actor alive: nobody sends to it.
     _address: Addr<Self>,
 }
 
@@ -76,7 +76,7 @@ impl Actor for KeyUsageActor {
             loop {
                 sleep(WRITE_EVERY).await;
                 if let Err(error) = usage.write(&store, &clock).await {
-                    tracing::warn!(%error, "failed to write when keys were last used; later uses are written");
+                    tracing::warn!(%error, "failed to write when API keys were last used; will record later uses");
                 }
             }
         };
@@ -97,7 +97,7 @@ mod tests {
     use crate::store::testing::stores;
 
     #[tokio::test]
-    async fn a_use_is_written_once_however_often_it_is_noted() {
+    async fn a_use_is_written_once_however_often_it_is_recorded() {
         for test in stores().await {
             let (store, now) = (&test.store, Timestamp::UNIX_EPOCH);
             let owner = KeyOwner { kind: KeyKind::Operator, id: 1 };

@@ -1,23 +1,23 @@
-//! Floor 2: the actors.
+//! The actors.
 //!
-//! | Room | What lives there |
+//! | Module | Contents |
 //! |---|---|
-//! | `supervision` | what makes an actix actor a supervised one |
-//! | `taxpayer` | one actor per active taxpayer, the only writer of its books |
-//! | `pipeline` | one actor per running run, between an invoice and the authority |
-//! | `delivery` | one actor per endpoint with something due |
-//! | `inbound` | hears the authority: its notices, its list of invoices in transit |
-//! | `outage` | sees outages of the authority and tells the taxpayers |
-//! | `reconciliation` | compares our ledger with the authority's, a day at a time |
-//! | `reference` | keeps the snapshot of the authority's reference lists |
-//! | `verification` | asks the authority who taxpayers are |
-//! | `checkpoint` | signs the ends of the event chains at an interval |
-//! | `key_usage` | writes when API keys were last used |
-//! | `clock_watch` | looks for clocks that were set back |
-//! | `sweeper` | deletes what has had its time |
-//! | `incidents` | warns of what an operator may have to look after, and counts it |
-//! | `dispatch` | hands lanes that are due to their actors |
-//! | `wake`, `waiters` | who is told in this process that something was committed |
+//! | `supervision` | supervision of actix actors: restarts, quarantine, watchdog, admission |
+//! | `taxpayer` | one actor per active taxpayer, the only writer of its data |
+//! | `pipeline` | one actor per active run, which drives an invoice through the authority |
+//! | `delivery` | one actor per endpoint with due deliveries |
+//! | `inbound` | receives the authority's notifications and polls its list of invoices in transit |
+//! | `outage` | detects outages of the authority and notifies the taxpayers |
+//! | `reconciliation` | compares the stored ledger with the authority's, day by day |
+//! | `reference` | refreshes the snapshot of the authority's reference lists |
+//! | `verification` | verifies taxpayers with the authority |
+//! | `checkpoint` | signs the heads of the event chains periodically |
+//! | `key_usage` | stores when API keys were last used |
+//! | `clock_watch` | detects clocks that were set back |
+//! | `sweeper` | deletes expired idempotency keys |
+//! | `incidents` | logs and counts what an operator may have to look into |
+//! | `dispatch` | claims due lanes and hands them to their actors |
+//! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
 
 pub mod checkpoint;
 pub mod clock_watch;
@@ -26,6 +26,8 @@ pub mod dispatch;
 pub mod inbound;
 pub mod incidents;
 pub mod key_usage;
+pub mod keyed_notify;
+pub mod notifiers;
 pub mod outage;
 pub mod pipeline;
 pub mod reconciliation;
@@ -34,5 +36,3 @@ pub mod supervision;
 pub mod sweeper;
 pub mod taxpayer;
 pub mod verification;
-pub mod waiters;
-pub mod wake;

@@ -1,5 +1,5 @@
-//! Deletes what has had its time: the keys of requests and the answers they were given. A round takes bounded
-//! batches until nothing is due; replicas that sweep at once pass over each other's rows.
+//! Deletes expired idempotency keys and their stored answers. A round deletes bounded batches until nothing is expired;
+//! replicas that sweep at the same time skip each other's rows.
 
 use std::time::Duration;
 
@@ -13,20 +13,19 @@ use crate::store::db::error::StoreError;
 use crate::store::idempotency;
 
 const EVERY: Duration = Duration::from_mins(1);
-/// Rows of one transaction, so that writers wait for none of them for long.
+/// Rows per transaction, few enough that writers never wait long.
 const ROWS_MAX: u64 = 500;
-/// Between two batches of a round.
+/// The pause between two batches of a round.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What the sweeper works with.
 #[derive(Clone)]
-pub struct Broom {
+pub struct ExpiredKeySweeper {
     pub store: Store,
     pub clock: SharedClock,
 }
 
-impl Broom {
-    /// Deletes one batch of what is due now; whether there may be more.
+impl ExpiredKeySweeper {
+    /// Deletes one batch of expired keys. Returns true if there may be more.
     pub async fn sweep(&self) -> Result<bool, StoreError> {
         idempotency::sweep(&self.store, self.clock.now(), ROWS_MAX).await
     }
@@ -48,7 +47,7 @@ impl Broom {
                     Ok(true) => sleep(PAUSE).await,
                     Ok(false) => break,
                     Err(error) => {
-                        tracing::warn!(%error, "what has expired could not be deleted; it is tried again");
+                        tracing::warn!(%error, "failed to delete expired idempotency keys; will retry");
                         break;
                     }
                 }
@@ -57,10 +56,10 @@ impl Broom {
     }
 }
 
-/// The shell that calls the broom.
+/// Runs the sweeper.
 pub struct SweeperActor {
-    broom: Broom,
-    /// Its own address: it stays though nobody sends to it.
+    broom: ExpiredKeySweeper,
+    /// Its own address, which keeps the actor alive: nobody sends to it.
     _address: Addr<Self>,
 }
 

@@ -1,6 +1,6 @@
-//! Asks the authority who a taxpayer is, once it was onboarded and then ever more rarely until it is confirmed. What is
-//! found out is recorded by the taxpayer's actor. A lane for each taxpayer is lease and schedule: a process that dies
-//! loses no question, and onboarding waits for none.
+//! Verifies each taxpayer with the authority after onboarding, then with growing delays until it is confirmed. The
+//! taxpayer's actor records the result. A lane per taxpayer is lease and schedule, so a process that dies loses no
+//! verification, and onboarding does not wait for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,22 +23,21 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// How often to look for taxpayers that are due.
+/// How often to look for due verifications.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Taxpayers that the authority is asked about at a time.
+/// Taxpayers verified at a time.
 const AT_ONCE: u64 = 8;
-/// How soon and how late it is asked again.
+/// The bounds of the delay before the next attempt.
 const AGAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
 const AGAIN_MAX: SignedDuration = SignedDuration::from_hours(24);
 
-/// Asks who taxpayers are.
 #[derive(Clone)]
 pub struct Verifier {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     pub clock: SharedClock,
-    /// The entity that lists the businesses; without one each business id is an entity of its own.
+    /// The entity that lists the businesses. If None, each business id is an entity of its own.
     pub entity_id: Option<String>,
     /// Names this process in the leases.
     pub owner: String,
@@ -58,7 +57,7 @@ impl Verifier {
     async fn run(self) {
         loop {
             let is_more = self.verify_due().await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "taxpayers that are due for verification could not be read; will retry");
+                tracing::warn!(%error, "failed to load due verifications; will retry");
                 false
             });
             if !is_more {
@@ -67,7 +66,7 @@ impl Verifier {
         }
     }
 
-    /// Asks about taxpayers that are due; whether there may be more.
+    /// Verifies due taxpayers. Returns true if there may be more.
     pub async fn verify_due(&self) -> Result<bool, StoreError> {
         if !lanes::any_due(&self.store, LaneKind::Verification).await? {
             return Ok(false);
@@ -78,7 +77,7 @@ impl Verifier {
             claimed.iter().zip(join_all(claimed.iter().map(|one| self.verify(one))).await)
         {
             if let Err(error) = verified {
-                tracing::warn!(taxpayer = lease.key, %error, "a taxpayer could not be verified; will retry");
+                tracing::warn!(taxpayer = lease.key, %error, "failed to verify a taxpayer; will retry");
             }
         }
         Ok(!claimed.is_empty())
@@ -95,7 +94,7 @@ impl Verifier {
         };
         let tx = self.store.begin().await?;
         match lanes::release(&tx, lease, again).await {
-            // Another has taken over meanwhile; it asks again.
+            // Another process has taken over the lane and verifies again.
             Err(StoreError::Stale) => tx.rollback().await,
             released => {
                 released?;
@@ -104,7 +103,7 @@ impl Verifier {
         }
     }
 
-    /// Asks and records; how long until it is asked again, if it is.
+    /// Verifies a taxpayer. Returns the delay before the next attempt, or None if it is verified.
     async fn ask_about(&self, taxpayer: &Taxpayer) -> Option<Duration> {
         let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
         let answer = self.authority.entity(id).await;
@@ -115,7 +114,7 @@ impl Verifier {
             Ok(recorded) if recorded.verification.is_verified() => None,
             Ok(_) => Some(again),
             Err(failure) => {
-                tracing::warn!(taxpayer = taxpayer.id.0, %failure, "a verification could not be recorded; will retry");
+                tracing::warn!(taxpayer = taxpayer.id.0, %failure, "failed to record a verification; will retry");
                 Some(again)
             }
         }
@@ -134,7 +133,7 @@ impl Verifier {
     }
 }
 
-/// What an answer says of a taxpayer; nothing, where the authority was not called.
+/// Interprets an answer. Returns None if the authority was not called.
 fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
@@ -151,16 +150,16 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// As long as it has waited already, within limits: so the delays double.
+/// The time since onboarding, within bounds: so the delays double.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)
 }
 
-/// The shell that asks.
+/// Runs the verifier.
 pub struct VerifierActor {
     verifier: Verifier,
-    /// Its own address: it stays though nobody sends to it.
+    /// Its own address, which keeps the actor alive: nobody sends to it.
     _address: Addr<Self>,
 }
 

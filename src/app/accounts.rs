@@ -9,10 +9,10 @@ use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
+use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::actors::wake::Wakers;
 use crate::app::composition::open_beside_service;
 use crate::app::error::StartError;
 use crate::app::keys::check_end;
@@ -98,7 +98,7 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
     let taxpayer_deps = TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
-        wakers: Wakers::default(),
+        notifiers: Notifiers::default(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };

@@ -9,16 +9,16 @@ use jiff::SignedDuration;
 use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
 use crate::actors::clock_watch::{ClockActor, ClockWatch};
 use crate::actors::delivery::{DeliveryDeps, WebhookActors};
-use crate::actors::dispatch::{DispatcherActor, Duty, Isolation};
+use crate::actors::dispatch::{DispatcherActor, DispatcherConfig, Isolation};
 use crate::actors::inbound::TransitPollerActor;
 use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
 use crate::actors::outage::{OutageActor, OutageDetector, OutageNotifier};
-use crate::actors::pipeline::{Gear, PipelineActors};
+use crate::actors::pipeline::{PipelineActors, PipelineDeps};
 use crate::actors::reconciliation::ReconcilerActor;
 use crate::actors::reference::ReferenceActor;
 use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask};
 use crate::actors::supervision::{ActorKind, watchdog};
-use crate::actors::sweeper::{Broom, SweeperActor};
+use crate::actors::sweeper::{ExpiredKeySweeper, SweeperActor};
 use crate::actors::verification::{Verifier, VerifierActor};
 use crate::actors::{delivery as delivery_pool, pipeline};
 use crate::app::composition::BuildContext;
@@ -62,14 +62,14 @@ pub(super) struct BackgroundActors {
 impl BackgroundActors {
     pub(super) fn start(
         context: &BuildContext<'_>,
-        gear: Gear,
+        pipeline_deps: PipelineDeps,
         delivery: &Arc<DeliveryDeps>,
         periodic: PeriodicActors,
         checkpointer: Option<Checkpointer>,
     ) -> Self {
-        let BuildContext { settings, store, clock, tree, arbiters, wakers, .. } = context;
+        let BuildContext { settings, store, clock, tree, arbiters, notifiers, .. } = context;
         let isolation = Isolation::default();
-        let duty = |kind, concurrency_max, claim_max, wake: &Arc<_>| Duty {
+        let duty = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
             kind,
             owner: context.owner.clone(),
             lease: context.lease,
@@ -78,21 +78,25 @@ impl BackgroundActors {
             wake: Arc::clone(wake),
             isolation: isolation.clone(),
         };
-        let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &wakers.runs);
-        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(gear), runs, tree, arbiters);
-        let endpoints = duty(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &wakers.endpoints);
+        let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
+        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(pipeline_deps), runs, tree, arbiters);
+        let endpoints = duty(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
         let (endpoint_dispatcher, endpoints) =
             delivery_pool::dispatcher(Arc::clone(delivery), endpoints, tree, arbiters);
         let key_usage = Arc::<KeyUsage>::default();
         let key_usage_actor =
             KeyUsageActor::start(Arc::clone(&key_usage), (store.clone(), clock.clone()), tree, arbiters);
-        let sweeper = Broom { store: store.clone(), clock: clock.clone() };
+        let sweeper = ExpiredKeySweeper { store: store.clone(), clock: clock.clone() };
         let clock_watch = ClockWatch { store: store.clone(), clock: clock.clone(), lease: context.lease };
         let tasks = janitor_tasks(context, &runs, &endpoints);
         Self {
             _dispatchers: [
                 run_dispatcher.start(tree, arbiters, ActorKind::Pipeline),
-                endpoint_dispatcher.receiving(&wakers.pool).start(tree, arbiters, ActorKind::Webhook),
+                endpoint_dispatcher.with_direct_dispatch(&notifiers.direct).start(
+                    tree,
+                    arbiters,
+                    ActorKind::Webhook,
+                ),
             ],
             runs,
             endpoints,

@@ -11,9 +11,10 @@ use secrecy::ExposeSecret;
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::inbound::{Inbound, PollSchedule, TransitPoller};
 use crate::actors::key_usage::KeyUsage;
-use crate::actors::pipeline::Gear;
-use crate::actors::pipeline::backlog::Backlog;
-use crate::actors::pipeline::door::Pipeline;
+use crate::actors::notifiers::Notifiers;
+use crate::actors::pipeline::PipelineDeps;
+use crate::actors::pipeline::handle::PipelineHandle;
+use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::reconciliation::{
     Reconciler, ReconciliationHandle, ReconciliationMode, ReconciliationSchedule,
 };
@@ -21,7 +22,6 @@ use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::wake::Wakers;
 use crate::app::authority_connection::{AuthorityConnection, retry_policy};
 use crate::app::background_actors::{BackgroundActors, PeriodicActors};
 use crate::app::checkpoint::checkpointer;
@@ -53,7 +53,7 @@ pub struct App {
     pub clock: SharedClock,
     pub tree: Tree,
     pub taxpayers: Arc<TaxpayerHandle>,
-    pub pipeline: Arc<Pipeline>,
+    pub pipeline: Arc<PipelineHandle>,
     pub inbound: Arc<Inbound>,
     pub reconciliations: Arc<ReconciliationHandle>,
     pub webhook_urls: AddressPolicy,
@@ -73,7 +73,7 @@ pub(super) struct BuildContext<'a> {
     pub(super) clock: SharedClock,
     pub(super) authority: Authority,
     pub(super) taxpayers: Arc<TaxpayerHandle>,
-    pub(super) wakers: Wakers,
+    pub(super) notifiers: Notifiers,
     pub(super) tree: Tree,
     pub(super) arbiters: Arc<Arbiters>,
     /// The name of this process in its leases.
@@ -139,8 +139,8 @@ impl App {
             AuthorityConnection::connect(settings, &clock).await?;
         let tree = Tree::new(clock.clone());
         let arbiters = Arc::new(Arbiters::start(std::thread::available_parallelism().map_or(1, Into::into)));
-        let wakers = Wakers::default();
-        let taxpayer_deps = taxpayer_deps(settings, &store, &clock, &wakers);
+        let notifiers = Notifiers::default();
+        let taxpayer_deps = taxpayer_deps(settings, &store, &clock, &notifiers);
         let taxpayers =
             Arc::new(TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, command_limits(settings)));
         let context = BuildContext {
@@ -149,7 +149,7 @@ impl App {
             clock,
             authority,
             taxpayers,
-            wakers,
+            notifiers,
             tree,
             arbiters,
             owner: new_id().to_string(),
@@ -161,7 +161,7 @@ impl App {
         let fresh_for = snapshot.load(sandbox.is_some()).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery(&webhook_urls)?);
-        let gear = context.gear(&pipeline, keys, &delivery);
+        let pipeline_deps = context.pipeline_deps(&pipeline, keys, &delivery);
         let inbound = context.inbound();
         let reconciliations = reconciliations(settings, &context.store, &context.clock);
         let (tree, arbiters) = (&context.tree, &context.arbiters);
@@ -170,7 +170,7 @@ impl App {
         let reconciler = context.reconciler(&reconciliations).await?.start(tree, arbiters);
         let checkpointer = checkpointer(settings, &context.store, &context.clock)?;
         let periodic = PeriodicActors { snapshot, transit, reconciler };
-        let background = BackgroundActors::start(&context, gear, &delivery, periodic, checkpointer);
+        let background = BackgroundActors::start(&context, pipeline_deps, &delivery, periodic, checkpointer);
         let BuildContext { store, clock, authority, taxpayers, tree, arbiters, owner, .. } = context;
         Ok(Self {
             store,
@@ -227,13 +227,13 @@ impl App {
 }
 
 impl BuildContext<'_> {
-    fn pipeline(&self) -> Pipeline {
-        Pipeline {
+    fn pipeline(&self) -> PipelineHandle {
+        PipelineHandle {
             taxpayers: Arc::clone(&self.taxpayers),
             store: self.store.clone(),
             authority: self.authority.clone(),
-            waiters: self.wakers.waiters.clone(),
-            backlog: Backlog::new(self.store.clone(), self.authority.clone(), self.clock.clone()),
+            waiters: self.notifiers.run_changes.clone(),
+            backlog: QueueEstimator::new(self.store.clone(), self.authority.clone(), self.clock.clone()),
         }
     }
 
@@ -246,15 +246,20 @@ impl BuildContext<'_> {
         }
     }
 
-    fn gear(&self, pipeline: &Pipeline, keys: Option<CryptoKeys>, delivery: &DeliveryDeps) -> Gear {
-        Gear {
+    fn pipeline_deps(
+        &self,
+        pipeline: &PipelineHandle,
+        keys: Option<CryptoKeys>,
+        delivery: &DeliveryDeps,
+    ) -> PipelineDeps {
+        PipelineDeps {
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
             authority: self.authority.clone(),
             keys,
             retry: retry_policy(self.settings),
             clock: self.clock.clone(),
-            pace: Arc::clone(&pipeline.backlog.pace),
+            throughput: Arc::clone(&pipeline.backlog.throughput),
             incidents: Arc::clone(&delivery.incidents),
         }
     }
@@ -314,7 +319,7 @@ impl BuildContext<'_> {
                 disable_after: Duration::from_secs(webhooks.disable_after_s),
             },
             max_concurrent: webhooks.max_concurrent_per_endpoint,
-            wakeups: self.wakers.couriers.clone(),
+            wakeups: self.notifiers.endpoint_work.clone(),
             is_closing: AtomicBool::new(false),
             clock: self.clock.clone(),
             incidents: Arc::default(),
@@ -340,12 +345,12 @@ pub(super) fn taxpayer_deps(
     settings: &Settings,
     store: &Store,
     clock: &SharedClock,
-    wakers: &Wakers,
+    notifiers: &Notifiers,
 ) -> TaxpayerDeps {
     TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
-        wakers: wakers.clone(),
+        notifiers: notifiers.clone(),
         deadlines: deadlines(settings),
         verification: settings.accounts.verification,
     }

@@ -9,12 +9,12 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::actors::notifiers::Notifiers;
 use crate::actors::reconciliation::{
     Reconciler, ReconciliationHandle, ReconciliationMode, ReconciliationSchedule,
 };
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::actors::wake::Wakers;
 use crate::app::authority_connection;
 use crate::app::composition;
 use crate::app::composition::{open_beside_service, reconciler_schedule, taxpayer_deps};
@@ -84,7 +84,7 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
     let arbiters = Arc::new(Arbiters::start(1));
     let reconciliations = composition::reconciliations(&settings, &store, &clock);
     let reconciler = authority.map(|authority| {
-        let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Wakers::default());
+        let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Notifiers::default());
         let taxpayers = TaxpayerHandle::new(
             taxpayer_deps,
             &Tree::new(clock.clone()),

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use crate::actors::delivery::DeliveryDeps;
 use crate::actors::inbound::Inbound;
 use crate::actors::key_usage::KeyUsage;
-use crate::actors::pipeline::door::Pipeline;
+use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
@@ -40,7 +40,7 @@ use crate::webhook::AddressPolicy;
 pub struct ApiState {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
-    pub pipeline: Arc<Pipeline>,
+    pub pipeline: Arc<PipelineHandle>,
     pub inbound: Arc<Inbound>,
     pub reconciliations: Arc<ReconciliationHandle>,
     pub authority: Authority,

@@ -12,13 +12,13 @@ use secrecy::SecretString;
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::inbound::Inbound;
-use crate::actors::pipeline::backlog::Backlog;
-use crate::actors::pipeline::door::Pipeline;
+use crate::actors::notifiers::Notifiers;
+use crate::actors::pipeline::handle::PipelineHandle;
+use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::wake::Wakers;
 use crate::authority::Authority;
 use crate::authority::testing::authority;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
@@ -119,11 +119,11 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
     furnish(&store).await;
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
-    let wakers = Wakers::default();
+    let notifiers = Notifiers::default();
     let desktop = TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
-        wakers: wakers.clone(),
+        notifiers: notifiers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
@@ -132,7 +132,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
     let delivery = Arc::new(DeliveryDeps {
-        wakeups: wakers.couriers.clone(),
+        wakeups: notifiers.endpoint_work.clone(),
         is_closing: AtomicBool::new(false),
         max_concurrent: 4,
         circuit: CircuitPolicy::default(),
@@ -145,12 +145,12 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
         incidents: Arc::default(),
     });
     let state = ApiState {
-        pipeline: Arc::new(Pipeline {
+        pipeline: Arc::new(PipelineHandle {
             taxpayers: Arc::clone(&taxpayers),
             store: store.clone(),
             authority: authority.clone(),
-            waiters: wakers.waiters,
-            backlog: Backlog::new(store.clone(), authority.clone(), clock.clone()),
+            waiters: notifiers.run_changes,
+            backlog: QueueEstimator::new(store.clone(), authority.clone(), clock.clone()),
         }),
         inbound: Arc::new(Inbound::new(
             store.clone(),

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use crate::actors::delivery::due_reader::DueDeliveryReader;
 use crate::actors::delivery::endpoint_worker::{DeliveryDeps, DeliveryError, EndpointWorker};
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
-use crate::actors::dispatch::{self, Dispatcher, Duty, Handled};
+use crate::actors::dispatch::{self, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::supervision::{
     ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
     Worker, batch_actor,
@@ -22,7 +22,7 @@ use crate::store::lanes::Lease;
 pub struct Deliver(pub Lease);
 
 /// The actors of endpoints with work, by lane key.
-pub type WebhookActors = Registry<String, Deliver, Handled>;
+pub type WebhookActors = Registry<String, Deliver, WorkStatus>;
 
 struct WebhookActor {
     worker: EndpointWorker,
@@ -30,13 +30,13 @@ struct WebhookActor {
 
 impl Worker for WebhookActor {
     type Command = Deliver;
-    type Reply = Handled;
+    type Reply = WorkStatus;
 
     fn name(_: &Deliver) -> &'static str {
         "deliver"
     }
 
-    async fn work(mut self, batch: CommandBatch<Deliver>) -> (Self, Vec<(CommandId, Handled)>) {
+    async fn work(mut self, batch: CommandBatch<Deliver>) -> (Self, Vec<(CommandId, WorkStatus)>) {
         let mut replies = Vec::new();
         for task in batch.tasks() {
             replies.push((task.id, self.deliver(&task.0).await));
@@ -47,29 +47,29 @@ impl Worker for WebhookActor {
 
 impl WebhookActor {
     /// Runs one round. After an error the attempts in flight are dropped and their events delivered again.
-    async fn deliver(&mut self, lease: &Lease) -> Handled {
-        let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return Handled::Unfinished };
+    async fn deliver(&mut self, lease: &Lease) -> WorkStatus {
+        let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return WorkStatus::Unfinished };
         let error = match self.worker.deliver(lease, taxpayer).await {
             Ok(handled) => return handled,
             Err(error) => error,
         };
         self.worker.abandon();
         if matches!(error, DeliveryError::Store(StoreError::Stale)) {
-            return Handled::Released;
+            return WorkStatus::Released;
         }
         tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
-        Handled::Unfinished
+        WorkStatus::Unfinished
     }
 }
 
 /// Creates the registry of the pool's actors and its dispatcher.
 pub fn dispatcher(
     deps: Arc<DeliveryDeps>,
-    duty: Duty,
+    config: DispatcherConfig,
     tree: &Tree,
     arbiters: &Arc<Arbiters>,
 ) -> (Dispatcher, Arc<WebhookActors>) {
-    let limits = dispatch::limits(&duty);
+    let limits = dispatch::limits(&config);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
     let store = deps.store.clone();
@@ -88,11 +88,12 @@ pub fn dispatcher(
         })
     }));
     let registry = Arc::clone(&actors);
-    let dispatcher = Dispatcher::new(store, duty, move |lease| {
+    let dispatcher = Dispatcher::new(store, config, move |lease| {
         let actors = Arc::clone(&registry);
-        async move { dispatch::rounds(&actors, &lease.key, || Deliver(lease.clone())).await }.boxed_local()
+        async move { dispatch::drive_until_released(&actors, &lease.key, || Deliver(lease.clone())).await }
+            .boxed_local()
     });
-    let dispatcher = dispatcher.counting(move |crashed| {
+    let dispatcher = dispatcher.with_crash_counter(move |crashed| {
         let deps = Arc::clone(&counting);
         async move { deps.count_crash(&crashed).await }.boxed_local()
     });

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_held;
-use crate::actors::dispatch::Handled;
+use crate::actors::dispatch::WorkStatus;
 use crate::actors::incidents::DeathCause;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
@@ -21,14 +21,14 @@ const MARGIN: usize = 2;
 impl DeliveryDeps {
     /// Counts a crash for the deliveries of an endpoint. If that fails, the lane waits for the end of its lease, because
     /// nothing may be delivered uncounted.
-    pub(super) async fn count_crash(&self, crashed: &LeasedLane) -> Handled {
+    pub(super) async fn count_crash(&self, crashed: &LeasedLane) -> WorkStatus {
         match self.counted(crashed).await {
-            Ok(()) => Handled::More,
-            Err(StoreError::Stale) => Handled::Released,
+            Ok(()) => WorkStatus::More,
+            Err(StoreError::Stale) => WorkStatus::Released,
             Err(error) => {
                 let lane = &crashed.lease.key;
                 tracing::warn!(lane, %error, "failed to count a crash; will retry");
-                Handled::Released
+                WorkStatus::Released
             }
         }
     }

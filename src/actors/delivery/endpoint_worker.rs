@@ -18,10 +18,10 @@ use crate::actors::delivery::due_reader::{DueDeliveryReader, DueWork};
 use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_held};
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::delivery::token_cache::TokenCache;
-use crate::actors::dispatch::Handled;
+use crate::actors::dispatch::WorkStatus;
 use crate::actors::incidents::Incidents;
+use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::actors::waiters::Waiters;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint_health::{CircuitPolicy, CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
@@ -57,7 +57,7 @@ pub struct DeliveryDeps {
     pub circuit: CircuitPolicy,
     /// Concurrent deliveries to one endpoint.
     pub max_concurrent: usize,
-    pub wakeups: Waiters<TaxpayerId>,
+    pub wakeups: KeyedNotify<TaxpayerId>,
     /// True during shutdown: attempts in flight end, and no new one starts.
     pub is_closing: AtomicBool,
     pub clock: SharedClock,
@@ -140,11 +140,11 @@ impl EndpointWorker {
         &mut self,
         lease: &Lease,
         taxpayer: TaxpayerId,
-    ) -> Result<Handled, DeliveryError> {
+    ) -> Result<WorkStatus, DeliveryError> {
         self.in_flight.use_lease(lease.epoch);
         self.in_flight.collect_finished()?;
         if self.is_closing() && self.in_flight.is_empty() {
-            return Ok(Handled::Unfinished);
+            return Ok(WorkStatus::Unfinished);
         }
         let wakeup = self.deps.wakeups.join(taxpayer);
         // Subscribed before the load, so that no new work is missed.
@@ -154,7 +154,7 @@ impl EndpointWorker {
             Err(StoreError::Unavailable(error)) if !self.in_flight.is_empty() && !self.is_closing() => {
                 tracing::warn!(%taxpayer, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
-                return Ok(Handled::More);
+                return Ok(WorkStatus::More);
             }
             found => found?,
         };
@@ -166,14 +166,14 @@ impl EndpointWorker {
             self.start_attempts(lease, &mut work).await?;
             self.wait(new_work.as_mut()).await?;
             let handled = if self.in_flight.is_writing() {
-                Handled::More
+                WorkStatus::More
             } else {
                 self.report(lease, &mut work).await?
             };
             if self.is_closing() {
                 // Waits for the attempts in flight in this round, because there may be no other one.
                 work.next.clear();
-                if self.in_flight.is_empty() || handled != Handled::More {
+                if self.in_flight.is_empty() || handled != WorkStatus::More {
                     return Ok(handled);
                 }
             } else if new_work.is_terminated() || work.is_used_up() || !self.in_flight.is_writing() {
@@ -285,12 +285,12 @@ impl EndpointWorker {
     }
 
     /// Writes the outcomes of finished attempts. Disables an endpoint that answered 410 or has failed for too long.
-    async fn report(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<Handled, DeliveryError> {
+    async fn report(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<WorkStatus, DeliveryError> {
         let (completed, endpoint) = (self.in_flight.take_completed(), &work.to.endpoint);
         let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
         let rest = has_all_due.then_some(work.circuit_state);
         if completed.is_empty() && rest.is_none() {
-            return Ok(Handled::More);
+            return Ok(WorkStatus::More);
         }
         let (deps, failing) = (Arc::clone(&self.deps), &work.failing);
         // An attempt at an earlier version of the endpoint does not count for the current one.
@@ -314,7 +314,7 @@ impl EndpointWorker {
         if is_healthy && rest.is_none() && !work.to.is_replaying {
             let outcome_writer = Arc::clone(&self.outcome_writer);
             self.in_flight.write(ids, async move { outcome_writer.write(report).await });
-            return Ok(Handled::More);
+            return Ok(WorkStatus::More);
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
@@ -330,10 +330,10 @@ impl EndpointWorker {
         Ok(handled)
     }
 
-    async fn write(&self, report: OutcomeReport) -> Result<Handled, DeliveryError> {
+    async fn write(&self, report: OutcomeReport) -> Result<WorkStatus, DeliveryError> {
         match self.outcome_writer.write(report).await? {
-            LaneStatus::Held => Ok(Handled::More),
-            LaneStatus::Released => Ok(Handled::Released),
+            LaneStatus::Held => Ok(WorkStatus::More),
+            LaneStatus::Released => Ok(WorkStatus::Released),
         }
     }
 }

@@ -217,9 +217,9 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::actors::keyed_notify::KeyedNotify;
     use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::command::{IntegrationChange, Onboarding};
-    use crate::actors::waiters::Waiters;
     use crate::domain::events::endpoint_health::CircuitPolicy;
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
     use crate::domain::kernel::audit::OperatorRequest;
@@ -269,7 +269,7 @@ mod tests {
                 schedule: RetrySchedule::default(),
                 circuit: CircuitPolicy::default(),
                 max_concurrent: 4,
-                wakeups: Waiters::default(),
+                wakeups: KeyedNotify::default(),
                 is_closing: AtomicBool::new(false),
                 clock,
                 incidents: Arc::default(),

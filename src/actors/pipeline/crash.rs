@@ -1,8 +1,8 @@
-//! Counts the end of a process for the step of a run that was under way then. A step that ended two of them is not
-//! called again: its run is paused, and an operator decides.
+//! Counts a crash of the process for the step of a run that was active then. After two crashes the step is not called again:
+//! the run is paused and an operator decides.
 
-use crate::actors::dispatch::Handled;
-use crate::actors::pipeline::driver::{Gear, Stop, owner_and_run};
+use crate::actors::dispatch::WorkStatus;
+use crate::actors::pipeline::runner::{PipelineDeps, RunError, owner_and_run};
 use crate::actors::taxpayer::command::StepOutcome;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::crash::QUARANTINED;
@@ -12,9 +12,8 @@ use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::runs;
 
-impl Gear {
-    /// Counts the end of a process for the run of a lane, where that is still open. The lane then has nothing more to
-    /// tell of it.
+impl PipelineDeps {
+    /// Counts a crash for the run of a lane, if it is still open, and resets the crash mark of the lane.
     pub(super) async fn count_crash(&self, lease: &Lease) -> Result<(), StoreError> {
         let Some((taxpayer, id)) = owner_and_run(&lease.key) else { return Ok(()) };
         let tx = self.store.begin().await?;
@@ -28,8 +27,13 @@ impl Gear {
         tx.commit().await
     }
 
-    /// Pauses a run whose step is not to be called again, and gives its lane back.
-    pub(super) async fn quarantine(&self, lease: &Lease, run: Run, step: Step) -> Result<Handled, Stop> {
+    /// Pauses a run whose step must not be called again, and releases its lane.
+    pub(super) async fn quarantine(
+        &self,
+        lease: &Lease,
+        run: Run,
+        step: Step,
+    ) -> Result<WorkStatus, RunError> {
         let taxpayer = run.taxpayer_id;
         let unheard = runs::unfinished_attempt(&self.store, taxpayer, run.id).await?;
         let verdict = StepResult::Pause { error: QUARANTINED.to_owned() };
@@ -39,6 +43,6 @@ impl Gear {
         if run.state == RunState::Paused {
             self.incidents.run_paused(&run);
         }
-        Ok(Handled::Released)
+        Ok(WorkStatus::Released)
     }
 }

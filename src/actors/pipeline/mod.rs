@@ -1,27 +1,27 @@
-//! The pipeline: one supervised actor per running run drives an invoice through the authority.
+//! The pipeline: one supervised actor per active run drives an invoice through the authority.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | who starts and awaits runs | `door` |
-//! | the actor of a run, and who feeds it | `worker` |
-//! | a run, step by step | `driver` |
-//! | one step's call; what a failure leads to | `steps`, `verdict` |
-//! | a run whose step ended a process | `crash` |
-//! | which steps can be called at present | `gates` |
-//! | how long the queue is, and how fast it moves | `backlog`, `pace` |
-//! | what became of a call that was not answered | `resolve`, `witness` |
+//! | callers start runs and wait for them | `handle` |
+//! | the actor of a run and its dispatcher | `actor` |
+//! | a run, step by step | `runner` |
+//! | the call of a step; what follows a failure | `step_executor`, `next_action` |
+//! | a run that was active when a process ended | `crash` |
+//! | steps that cannot be called at present | `blocked_steps` |
+//! | length and speed of the queue | `queue_position`, `throughput` |
+//! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
 
-pub mod backlog;
+mod actor;
+mod blocked_steps;
 mod crash;
-pub mod door;
-mod driver;
-mod gates;
-pub mod pace;
-mod resolve;
-mod steps;
-mod verdict;
-mod witness;
-mod worker;
+pub mod handle;
+mod next_action;
+pub mod queue_position;
+mod resolve_unknown;
+mod runner;
+mod status_probe;
+mod step_executor;
+pub mod throughput;
 
-pub use driver::Gear;
-pub use worker::{PipelineActors, dispatcher};
+pub use actor::{PipelineActors, dispatcher};
+pub use runner::PipelineDeps;

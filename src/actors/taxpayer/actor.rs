@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::actors::dispatch::Place;
+use crate::actors::dispatch::ReservedSlot;
+use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
     ActorKind, Admission, AdmissionLimits, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings,
@@ -18,7 +19,6 @@ use crate::actors::taxpayer::handle::{CommandResult, TaxpayerHandle};
 use crate::actors::taxpayer::read_set::{self, BatchStart, CachedState};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::WakeResult;
-use crate::actors::wake::Wakers;
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::{CommandId as DomainCommandId, TaxpayerId};
@@ -40,7 +40,7 @@ type CommandResults = Vec<(CommandId, CommandResult)>;
 pub struct TaxpayerDeps {
     pub store: Store,
     pub clock: SharedClock,
-    pub wakers: Wakers,
+    pub notifiers: Notifiers,
     pub deadlines: DeadlinePolicy,
     pub verification: VerificationPolicy,
 }
@@ -129,7 +129,7 @@ impl TaxpayerActor {
             return Ok(results);
         }
         let deps = Arc::clone(&self.deps);
-        let slot = uow.writes.wakes_endpoint().then(|| deps.wakers.pool.place()).flatten();
+        let slot = uow.writes.wakes_endpoint().then(|| deps.notifiers.direct.reserve_slot()).flatten();
         let wake = uow.flush(&deps.store, &tx, slot.as_ref()).await?;
         batch.committing();
         if let Err(error) = tx.commit().await {
@@ -176,19 +176,19 @@ impl TaxpayerActor {
         Ok(was_committed)
     }
 
-    fn after_commit(&mut self, uow: UnitOfWork, wake: Option<WakeResult>, slot: Option<Place<'_>>) {
-        let wakers = &self.deps.wakers;
+    fn after_commit(&mut self, uow: UnitOfWork, wake: Option<WakeResult>, slot: Option<ReservedSlot<'_>>) {
+        let notifiers = &self.deps.notifiers;
         if !uow.writes.due_runs.is_empty() {
-            wakers.runs.notify_one();
+            notifiers.runs.notify_one();
         }
         match (wake, slot) {
             (Some(WakeResult::Taken(lease)), Some(slot)) => slot.hand_over(lease),
-            (Some(WakeResult::Held), _) => wakers.couriers.wake(self.id),
-            (Some(_), _) => wakers.endpoints.notify_one(),
+            (Some(WakeResult::Held), _) => notifiers.endpoint_work.wake(self.id),
+            (Some(_), _) => notifiers.endpoints.notify_one(),
             (None, _) => {}
         }
         for run in &uow.writes.runs {
-            wakers.waiters.wake(*run);
+            notifiers.run_changes.wake(*run);
         }
         self.cached = Some(uow.cached);
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::wake::Wakers;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -20,7 +20,7 @@ impl TaxpayerHandle {
         let deps = TaxpayerDeps {
             store: store.clone(),
             clock: clock.clone(),
-            wakers: Wakers::default(),
+            notifiers: Notifiers::default(),
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
         };

@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use super::TaxpayerDeps;
 use super::command::{CommandReply, Duplicate, Idempotency, NewContact, Onboarding, WebhookChange};
 use super::handle::{TaxpayerError, TaxpayerHandle};
+use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
-use crate::actors::wake::Wakers;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::events::delivery::ScheduleChange;
@@ -56,16 +56,16 @@ const LEASE: Duration = Duration::from_secs(30);
 
 impl TestApp {
     async fn with_taxpayer(test: TestStore) -> Self {
-        Self::with_wakers(test, Wakers::default()).await
+        Self::with_wakers(test, Notifiers::default()).await
     }
 
-    async fn with_wakers(test: TestStore, wakers: Wakers) -> Self {
+    async fn with_wakers(test: TestStore, notifiers: Notifiers) -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let arbiters = Arc::new(Arbiters::start(2));
         let deps = TaxpayerDeps {
             store: test.store.clone(),
             clock: clock.clone(),
-            wakers,
+            notifiers,
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
         };
@@ -371,9 +371,9 @@ async fn of_commands_with_one_key_the_first_is_executed_and_its_answer_stored() 
 #[actix_rt::test]
 async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
-        let (wakers, slots) = (Wakers::default(), Arc::new(Semaphore::new(4)));
-        let mut arrivals = wakers.pool.open(("me", LEASE), (&slots, 4));
-        let app = TestApp::with_wakers(test, wakers).await;
+        let (notifiers, slots) = (Notifiers::default(), Arc::new(Semaphore::new(4)));
+        let mut arrivals = notifiers.direct.open(("me", LEASE), (&slots, 4));
+        let app = TestApp::with_wakers(test, notifiers).await;
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
         let (lease, slot) = arrived().await;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use crate::actors::dispatch::Place;
+use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
@@ -165,7 +165,7 @@ impl UnitOfWork {
         &self,
         store: &Store,
         tx: &Transaction,
-        slot: Option<&Place<'_>>,
+        slot: Option<&ReservedSlot<'_>>,
     ) -> Result<Option<WakeResult>, StoreError> {
         self.write_account(store, tx).await?;
         self.write_invoices(tx).await?;
@@ -273,7 +273,7 @@ impl UnitOfWork {
     async fn write_events(
         &self,
         tx: &Transaction,
-        slot: Option<&Place<'_>>,
+        slot: Option<&ReservedSlot<'_>>,
     ) -> Result<Option<WakeResult>, StoreError> {
         let writes = &self.writes;
         events::append(tx, &writes.events).await?;
@@ -291,7 +291,7 @@ impl UnitOfWork {
     async fn wake_endpoint(
         &self,
         tx: &Transaction,
-        slot: Option<&Place<'_>>,
+        slot: Option<&ReservedSlot<'_>>,
     ) -> Result<WakeResult, StoreError> {
         let key = self.id.to_string();
         if let Some(slot) = slot

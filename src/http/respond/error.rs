@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, ResponseError};
 
 use crate::actors::delivery::TestDeliveryError;
 use crate::actors::inbound::{InboxError, NoticeError};
-use crate::actors::pipeline::door::RelayFailure;
+use crate::actors::pipeline::handle::RelayError;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CryptoError};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -280,12 +280,12 @@ impl From<TestDeliveryError> for ApiError {
     }
 }
 
-impl From<RelayFailure> for ApiError {
-    fn from(failure: RelayFailure) -> Self {
+impl From<RelayError> for ApiError {
+    fn from(failure: RelayError) -> Self {
         match failure {
-            RelayFailure::Books(failure) => failure.into(),
-            RelayFailure::Authority(failure) => failure.into(),
-            RelayFailure::Unreadable(error) => {
+            RelayError::Books(failure) => failure.into(),
+            RelayError::Authority(failure) => failure.into(),
+            RelayError::Unreadable(error) => {
                 let message = match error {
                     CryptoError::OtherDocument => "The authority sent the document of another invoice",
                     _ => "The authority sent a document that cannot be decrypted with this service's key",

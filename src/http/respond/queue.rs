@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::actors::pipeline::backlog::Place;
+use crate::actors::pipeline::queue_position::QueuePosition;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::pipeline::Run;
 
@@ -19,7 +19,7 @@ pub(crate) struct QueueView {
 }
 
 impl QueueView {
-    pub(crate) fn new(run: &Run, place: Place) -> Self {
+    pub(crate) fn new(run: &Run, place: QueuePosition) -> Self {
         Self {
             position: place.position,
             predicted_clear_at: precise(place.predicted_clear_at),

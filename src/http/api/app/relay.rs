@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::actors::pipeline::door::RelayFailure;
+use crate::actors::pipeline::handle::RelayError;
 use crate::authority::AuthorityFailure;
 use crate::domain::access::caller::Caller;
 use crate::domain::kernel::refusal::Refusal;
@@ -43,7 +43,7 @@ pub(crate) async fn download(
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let document = state.pipeline.download(taxpayer.id, &irn).await.map_err(|failure| match failure {
-        RelayFailure::Authority(AuthorityFailure::NotFound { .. }) => {
+        RelayError::Authority(AuthorityFailure::NotFound { .. }) => {
             ApiError::new(ErrorCode::InvoiceFileNotFound, "Invoice File not found")
         }
         other => other.into(),

@@ -109,7 +109,7 @@ async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> 
 
 /// Where the run stands in the queue, if it goes on by itself.
 pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
-    let place = state.pipeline.backlog.place(run).await?;
+    let place = state.pipeline.backlog.position(run).await?;
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 

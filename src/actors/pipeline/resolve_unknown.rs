@@ -1,73 +1,73 @@
-//! What became of a call whose outcome is not known, now or in an earlier life of this process. Nothing is guessed:
-//! what the authority has signed under an IRN is ours only if its own copy holds what was sent.
+//! Resolves the unknown outcome of a call, now or from an earlier process. A signature under an IRN counts as this run's only if
+//! the authority's copy contains what was sent.
 
 use serde_json::Value;
 
-use crate::actors::pipeline::steps::{Caller, Trouble};
-use crate::actors::pipeline::witness::Sighting;
+use crate::actors::pipeline::status_probe::RemoteStatus;
+use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
 use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
-/// How an effect that happened became known, or `None` where it did not happen.
-pub(super) type Known = Result<Option<ResolvedBy>, Trouble>;
+/// How it became known that an effect happened, or None if it did not.
+pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
-impl Caller<'_> {
-    /// Whether an effect took place.
-    pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&Sighting) -> bool) -> Known {
-        let sighting = self.witness(run, happened).await.map_err(Trouble::Call)?;
-        Ok(sighting.map(|sighting| sighting.by))
+impl StepExecutor<'_> {
+    /// Asks if an effect has happened.
+    pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&RemoteStatus) -> bool) -> Resolution {
+        let status = self.probe_status(run, happened).await.map_err(StepError::Call)?;
+        Ok(status.map(|status| status.by))
     }
 
-    /// Whether the authority has signed what the run sent. What somebody else let it sign is a refusal.
-    pub(super) async fn signed(&self, run: &Run) -> Known {
-        let Some(sighting) = self.witness(run, |_| true).await.map_err(Trouble::Call)? else {
+    /// Asks if the authority has signed what the run sent. A signature of other content is a refusal.
+    pub(super) async fn signed(&self, run: &Run) -> Resolution {
+        let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
             return Ok(None);
         };
         let is_ours = match self.copy(run).await? {
             Ok(copy) => signed_copy::holds(&copy, &run.document),
-            Err(_) if has_other_dates(run, &sighting) => false,
+            Err(_) if has_other_dates(run, &status) => false,
             Err(reason) => return Err(unreadable(&reason)),
         };
         if is_ours {
             Ok(Some(ResolvedBy::Download))
         } else {
-            Err(Trouble::Refused(SIGNED_OTHERWISE.to_owned()))
+            Err(StepError::Refused(SIGNED_OTHERWISE.to_owned()))
         }
     }
 
-    /// The authority's copy of what it has signed, or why it cannot be read, however often it is asked for.
-    async fn copy(&self, run: &Run) -> Result<Result<Value, String>, Trouble> {
+    /// Downloads the authority's signed copy. The inner error says why the copy is permanently unreadable.
+    async fn copy(&self, run: &Run) -> Result<Result<Value, String>, StepError> {
         match self.authority.download(run.irn.as_str()).await {
             Ok(document) => {
                 let copy = self.authority.decrypt(run.irn.as_str(), &document);
                 Ok(copy.map_err(|error| error.to_string()))
             }
             Err(AuthorityFailure::Refused { message, .. }) => Ok(Err(message)),
-            Err(failure) => Err(Trouble::Call(failure)),
+            Err(failure) => Err(StepError::Call(failure)),
         }
     }
 }
 
-/// Whether what was signed has other dates than what was sent. Dates that agree prove nothing.
-fn has_other_dates(run: &Run, sighting: &Sighting) -> bool {
-    let told = (sighting.issue_date.as_deref(), sighting.due_date.as_deref());
-    signed_copy::agrees(&run.document, told.0, told.1) == Some(false)
+/// True if the signed document has other dates than the sent one. Equal dates prove nothing.
+fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
+    let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
+    signed_copy::agrees(&run.document, dates.0, dates.1) == Some(false)
 }
 
-fn unreadable(reason: &str) -> Trouble {
-    Trouble::NeedsOperator(format!(
+fn unreadable(reason: &str) -> StepError {
+    StepError::NeedsOperator(format!(
         "the authority has signed a document under this IRN that cannot be read ({reason}), so it is not known whether \
          it is this one: see that it can be downloaded, then resume the run"
     ))
 }
 
-/// How a call whose answer left its outcome open ended. Where it did not happen, or nobody could tell, the failure
-/// stands: the question is asked again before the call is made again.
-pub(super) fn settle(unknown: AuthorityFailure, known: Known) -> Result<ResolvedBy, Trouble> {
+/// Returns how the outcome was resolved. If the effect did not happen or its state is unknown, the failure stands: the
+/// authority is asked again before the next call.
+pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
     match known {
         Ok(Some(by)) => Ok(by),
-        Ok(None) | Err(Trouble::Call(_)) => Err(unknown.into()),
+        Ok(None) | Err(StepError::Call(_)) => Err(unknown.into()),
         Err(trouble) => Err(trouble),
     }
 }
@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::actors::pipeline::steps::Outcome;
+    use crate::actors::pipeline::step_executor::CallOutcome;
     use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypted, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -114,11 +114,11 @@ mod tests {
     }
 
     fn confirmed(issue_date: &str, transmitted: bool, payment_status: &str) -> Answer {
-        let told = json!({
+        let answer = json!({
             "issue_date": issue_date, "due_date": null, "payment_status": payment_status,
             "transmitted": transmitted, "delivered": false,
         });
-        data(CONFIRM, &told)
+        data(CONFIRM, &answer)
     }
 
     fn signed() -> Answer {
@@ -184,18 +184,20 @@ mod tests {
         (step, resuming): (Step, bool),
     ) -> (String, Vec<String>) {
         let authority = server.authority();
-        let caller = Caller { authority: &authority, keys: None, store: &test.store };
+        let caller = StepExecutor { authority: &authority, keys: None, store: &test.store };
         let word = match caller.call(run, step, resuming, Timestamp::UNIX_EPOCH).await {
-            Outcome::Done { by, .. } => by.to_string(),
-            Outcome::Unchanged(by) => format!("unchanged, {by}"),
-            Outcome::Failed(Trouble::Refused(error)) if error == SIGNED_OTHERWISE => {
+            CallOutcome::Done { by, .. } => by.to_string(),
+            CallOutcome::Unchanged(by) => format!("unchanged, {by}"),
+            CallOutcome::Failed(StepError::Refused(error)) if error == SIGNED_OTHERWISE => {
                 "other content".to_owned()
             }
-            Outcome::Failed(Trouble::Refused(error)) => format!("refused: {error}"),
-            Outcome::Failed(Trouble::NeedsOperator(_)) => "an operator is needed".to_owned(),
-            Outcome::Failed(Trouble::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
-            Outcome::Failed(Trouble::Call(AuthorityFailure::Retryable { .. })) => "retryable".to_owned(),
-            Outcome::Failed(trouble) => format!("{trouble:?}"),
+            CallOutcome::Failed(StepError::Refused(error)) => format!("refused: {error}"),
+            CallOutcome::Failed(StepError::NeedsOperator(_)) => "an operator is needed".to_owned(),
+            CallOutcome::Failed(StepError::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
+            CallOutcome::Failed(StepError::Call(AuthorityFailure::Retryable { .. })) => {
+                "retryable".to_owned()
+            }
+            CallOutcome::Failed(trouble) => format!("{trouble:?}"),
         };
         let path = |request: &String| request.split(' ').nth(1).unwrap().replace("/api/v1/invoice/", "");
         (word, server.received().iter().map(path).collect())
@@ -237,9 +239,9 @@ mod tests {
             (vec![says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#)], "answer"),
             (vec![says("/invoice/sign", 422, r#"{"message":"no"}"#), signed()], "refused: no"),
         ] {
-            let told = format!("{answers:?}");
+            let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Submit), (Step::Sign, false), answers).await;
-            assert_eq!(word, expected, "{told}");
+            assert_eq!(word, expected, "{case}");
         }
     }
 
@@ -255,11 +257,11 @@ mod tests {
             (vec![unknown_there(CONFIRM), unknown_there(CONFIRM)], "refused: no"),
             (vec![unknown_there(CONFIRM), silent(CONFIRM), silent(SEARCH)], "retryable"),
         ] {
-            let told = format!("{answers:?}");
+            let case = format!("{answers:?}");
             let answers = answers.into_iter().chain([no()]).collect();
             let server = Server::start(Behaviour::InTurn(answers)).await;
             let (word, paths) = call_at(&server, &test, &run(Operation::Submit), (Step::Sign, true)).await;
-            assert_eq!(word, expected, "{told} {paths:?}");
+            assert_eq!(word, expected, "{case} {paths:?}");
         }
     }
 
@@ -274,9 +276,9 @@ mod tests {
             (vec![silent(CONFIRM), nothing_found(), sign.clone()], "retryable", 2),
             (vec![silent(CONFIRM), silent(SEARCH), sign], "retryable", 2),
         ] {
-            let told = format!("{answers:?}");
+            let case = format!("{answers:?}");
             let (word, paths) = call(&test, &run(Operation::Submit), (Step::Sign, true), answers).await;
-            assert_eq!((word.as_str(), paths.len()), (expected, calls), "{told} {paths:?}");
+            assert_eq!((word.as_str(), paths.len()), (expected, calls), "{case} {paths:?}");
             assert_eq!(paths.contains(&"sign".to_owned()), expected == "answer", "{paths:?}");
         }
     }
@@ -340,9 +342,9 @@ mod tests {
             (vec![signed(), data(transmit, &json!({ "ok": true }))], true, "answer"),
             (vec![signed(), unknown_there(transmit)], true, "refused: invoice not found"),
         ] {
-            let told = format!("{answers:?}");
+            let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Transmit), (Step::Send, resuming), answers).await;
-            assert_eq!(word, expected, "{told}");
+            assert_eq!(word, expected, "{case}");
         }
         let offline = says(transmit, 400, r#"{"message":"the access point is offline"}"#);
         let (word, _) = call(&test, &run(Operation::Transmit), (Step::Send, false), vec![offline]).await;
@@ -382,9 +384,9 @@ mod tests {
             (vec![signed(), update("{}")], false, "unknown"),
             (vec![signed(), says("/invoice/update/", 400, r#"{"message":"no"}"#)], false, "refused: no"),
         ] {
-            let told = format!("{answers:?}");
+            let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Payment), (Step::Payment, resuming), answers).await;
-            assert_eq!(word, expected, "{told}");
+            assert_eq!(word, expected, "{case}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The way to the pipeline: starts runs and waits for them, and relays the calls that are no runs.
+//! The handle of the pipeline: starts runs and waits for them, and relays calls that need no run.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::actors::pipeline::backlog::Backlog;
+use crate::actors::keyed_notify::KeyedNotify;
+use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::actors::waiters::Waiters;
 use crate::authority::{Authority, AuthorityFailure, CallerAccount, Confirmation, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
@@ -21,41 +21,38 @@ use crate::store::db::connections::Store;
 use crate::store::invoices;
 use crate::store::runs;
 
-/// How often a waiting caller looks for a run that ended on another replica.
+/// How often a waiting caller polls for a run that ended on another replica.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Starts runs, waits for them, relays.
-pub struct Pipeline {
+pub struct PipelineHandle {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub store: Store,
     pub authority: Authority,
-    pub waiters: Waiters<RunId>,
-    pub backlog: Backlog,
+    pub waiters: KeyedNotify<RunId>,
+    pub backlog: QueueEstimator,
 }
 
 /// The authority's answer to a receipt.
 #[derive(Debug, Clone)]
-pub struct Receipt {
-    /// Its own words where the receipt had been confirmed before.
+pub struct ReceiptConfirmation {
+    /// The authority's message if the receipt had been confirmed before.
     pub already: Option<String>,
     pub confirmation: Confirmation,
 }
 
 /// Why a relayed call has no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum RelayFailure {
+pub enum RelayError {
     #[error(transparent)]
     Books(#[from] TaxpayerError),
     #[error(transparent)]
     Authority(#[from] AuthorityFailure),
-    /// The authority answered with a document that cannot be read.
     #[error(transparent)]
     Unreadable(#[from] CryptoError),
 }
 
-impl Pipeline {
-    /// Starts or joins a run and waits for its end, for as long as the caller's patience lasts. What comes
-    /// back may still be open.
+impl PipelineHandle {
+    /// Starts or joins a run and waits for its end, at most for `patience`. The returned run may still be open.
     pub async fn perform(
         &self,
         taxpayer: TaxpayerId,
@@ -66,17 +63,17 @@ impl Pipeline {
         let deadline = Instant::now() + patience;
         let place = self.waiters.join(id);
         loop {
-            // Listening begins before the look, so that no change falls between the two.
+            // Listening starts before the read, so that no change is missed between the two.
             let changed = pin!(place.changed());
             let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
-                // Somebody sent other content for this IRN meanwhile: what it comes to is not ours to tell.
+                // Another request has sent other content for this IRN: its outcome does not answer this one.
                 return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
             }
             if run.is_settled() || Instant::now() >= deadline {
                 return Ok(run);
             }
-            // Its document stays in memory for nobody who waits.
+            // Dropped while waiting: its document may be large.
             drop(run);
             let next_look = deadline.min(Instant::now() + LOOK_EVERY);
             let _ = timeout_at(next_look, changed).await;
@@ -88,30 +85,29 @@ impl Pipeline {
         found.map_err(TaxpayerError::Store)?.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }
 
-    /// What the authority knows of an invoice.
-    pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayFailure> {
-        let irn = self.spelled(taxpayer, irn).await?;
+    /// Returns the authority's state of an invoice.
+    pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayError> {
+        let irn = self.canonical_irn(taxpayer, irn).await?;
         Ok(self.authority_for(taxpayer).confirm(irn.as_str()).await?)
     }
 
-    /// The document of a signed invoice, decrypted.
-    pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayFailure> {
-        let irn = self.spelled(taxpayer, irn).await?;
+    /// Returns the decrypted document of a signed invoice.
+    pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayError> {
+        let irn = self.canonical_irn(taxpayer, irn).await?;
         let document = self.authority_for(taxpayer).download(irn.as_str()).await?;
         Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
-    /// Brings a payment status to the authority and into the books, as a run: dying between the two leaves
-    /// neither without the other. An authority that is out, or does not know the invoice, says so before
-    /// anything is begun.
+    /// Relays a payment status to the authority and stores it, as a run, so that a crash between the two leaves neither
+    /// without the other. Fails before the run starts if the authority is out or does not know the invoice.
     pub async fn update_payment(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
         order: &RelayedPayment,
         patience: Duration,
-    ) -> Result<Run, RelayFailure> {
-        let irn = self.spelled(taxpayer, irn).await?;
+    ) -> Result<Run, RelayError> {
+        let irn = self.canonical_irn(taxpayer, irn).await?;
         self.authority_for(taxpayer).confirm(irn.as_str()).await?;
         let document = order.document(&irn);
         let request = RunRequest { operation: Operation::Payment, irn, document };
@@ -123,7 +119,7 @@ impl Pipeline {
     }
 
     /// The authority knows one spelling of an IRN: that of its submission or of the stored invoice.
-    async fn spelled(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
+    async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let (reader, key) = (self.store.reader(), irn.key());
         let runs =
             runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(TaxpayerError::Store)?;
@@ -135,17 +131,21 @@ impl Pipeline {
         Ok(stored.map_err(TaxpayerError::Store)?.map_or_else(|| irn.clone(), |invoice| invoice.irn))
     }
 
-    /// Confirms the receipt of a transmission. The authority takes it any number of times.
-    pub async fn confirm_receipt(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Receipt, RelayFailure> {
-        let irn = &self.spelled(taxpayer, irn).await?;
+    /// Confirms the receipt of a transmission. The authority accepts it any number of times.
+    pub async fn confirm_receipt(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<ReceiptConfirmation, RelayError> {
+        let irn = &self.canonical_irn(taxpayer, irn).await?;
         let authority = self.authority_for(taxpayer);
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
         self.taxpayers.record_receipt(taxpayer, irn.clone()).await?;
-        Ok(Receipt { already: answer.already.then_some(answer.message), confirmation })
+        Ok(ReceiptConfirmation { already: answer.already.then_some(answer.message), confirmation })
     }
 
-    /// The run of an operation for an IRN. Where none is named it is that of Transmit, else of Submit, else the
+    /// Returns the run of an operation for an IRN. If no operation is named: the run of Transmit, else of Submit, else the
     /// latest of the others.
     pub async fn run(
         &self,

@@ -1,6 +1,5 @@
-//! A lane that is taken over in the very transaction that gives it something to do, so that its actor begins as soon as
-//! that is committed, without a claim of its own. A place among those at work is kept for it first; where none is free
-//! the lane waits for the dispatcher like all that are due.
+//! Direct dispatch: a lane is leased in the same transaction that creates its work, so its actor starts right after the
+//! commit, without a claim. A worker slot is reserved first; if none is free, the lane waits for the dispatcher's claim.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,65 +8,64 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::store::lanes::Lease;
 
-/// Of the places at work so many, one in four, are left to what the dispatcher finds due: else new work alone could
-/// take them all.
-const LEFT_TO_DUE: usize = 4;
+/// One slot in this many is left to claimed lanes; otherwise new work could take all slots.
+const DUE_SHARE: usize = 4;
 
-/// Lanes with the places that were kept for them.
+/// Directly dispatched lanes with their reserved slots.
 pub(crate) type Arrivals = mpsc::UnboundedReceiver<(Lease, OwnedSemaphorePermit)>;
 
-/// Where lanes that were taken over are brought. Nobody is there before its dispatcher has opened it.
+/// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has opened it.
 #[derive(Debug, Clone, Default)]
-pub struct Handover(Arc<OnceLock<Open>>);
+pub struct DirectDispatch(Arc<OnceLock<DirectTarget>>);
 
 #[derive(Debug)]
-struct Open {
+struct DirectTarget {
     owner: String,
     lease: Duration,
     slots: Arc<Semaphore>,
-    places_max: usize,
+    slots_max: usize,
     arrivals: mpsc::UnboundedSender<(Lease, OwnedSemaphorePermit)>,
 }
 
-/// A place that is kept for a lane.
+/// A worker slot that is reserved for a lane.
 #[derive(Debug)]
-pub struct Place<'a> {
-    open: &'a Open,
+pub struct ReservedSlot<'a> {
+    open: &'a DirectTarget,
     slot: OwnedSemaphorePermit,
 }
 
-impl Handover {
-    /// Opens it for whoever works under this name with so many at once.
+impl DirectDispatch {
+    /// Opens direct dispatch for a dispatcher: its owner name, lease duration and slots.
     pub(crate) fn open(
         &self,
         (owner, lease): (&str, Duration),
-        (slots, places_max): (&Arc<Semaphore>, usize),
+        (slots, slots_max): (&Arc<Semaphore>, usize),
     ) -> Arrivals {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (owner, slots) = (owner.to_owned(), Arc::clone(slots));
-        // A second one would never hear of anything: there is one dispatcher of a kind.
-        let _ = self.0.set(Open { owner, lease, slots, places_max, arrivals: sender });
+        // There is one dispatcher of a kind; a second one would receive nothing.
+        let _ = self.0.set(DirectTarget { owner, lease, slots, slots_max, arrivals: sender });
         receiver
     }
 
-    /// Keeps a place for a lane, if one is free for it.
-    pub fn place(&self) -> Option<Place<'_>> {
+    /// Reserves a slot, if one is free.
+    pub fn reserve_slot(&self) -> Option<ReservedSlot<'_>> {
         let open = self.0.get()?;
-        if open.slots.available_permits() <= open.places_max / LEFT_TO_DUE {
+        if open.slots.available_permits() <= open.slots_max / DUE_SHARE {
             return None;
         }
         let slot = Arc::clone(&open.slots).try_acquire_owned().ok()?;
-        Some(Place { open, slot })
+        Some(ReservedSlot { open, slot })
     }
 }
 
-impl Place<'_> {
-    /// In whose name the lane is to be taken, and for how long.
+impl ReservedSlot<'_> {
+    /// The owner name and the duration of the lane's lease.
     pub fn taker(&self) -> (&str, Duration) {
         (&self.open.owner, self.open.lease)
     }
 
-    /// Brings a lane whose taking is committed. If nobody is there any more its lease ends.
+    /// Sends a lane whose lease is committed. If the dispatcher is gone, the lease expires.
     pub fn hand_over(self, lease: Lease) {
         let _ = self.open.arrivals.send((lease, self.slot));
     }
@@ -81,11 +79,11 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     #[tokio::test]
-    async fn a_place_is_kept_until_it_is_given_up_and_some_are_left_to_what_is_due() {
-        let (handover, slots) = (Handover::default(), Arc::new(Semaphore::new(8)));
-        assert!(handover.place().is_none(), "nobody is there yet");
+    async fn a_slot_is_reserved_until_it_is_dropped_and_some_are_left_to_claimed_lanes() {
+        let (handover, slots) = (DirectDispatch::default(), Arc::new(Semaphore::new(8)));
+        assert!(handover.reserve_slot().is_none(), "not open yet");
         let mut arrivals = handover.open(("me", LEASE), (&slots, 8));
-        let mut places: Vec<_> = std::iter::from_fn(|| handover.place()).collect();
+        let mut places: Vec<_> = std::iter::from_fn(|| handover.reserve_slot()).collect();
         assert_eq!((places.len(), slots.available_permits()), (6, 2));
         let place = places.pop().unwrap();
         assert_eq!(place.taker(), ("me", LEASE));

@@ -1,31 +1,30 @@
-//! What a failed step leads to: a refusal, another try at a moment, a wait for calls to be made at all, or a pause
-//! for an operator. Schedules are
-//! data (`pipeline.*` in config.toml); chance and time are arguments.
+//! Decides what follows the outcome of a step: a refusal, a retry, a wait until calls are possible, or a pause for an
+//! operator. Schedules are data (`pipeline.*` in config.toml); time and jitter are arguments.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::pipeline::steps::{Outcome, Trouble};
+use crate::actors::pipeline::step_executor::{CallOutcome, StepError};
 use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
-/// The verdict on an outcome of the run's present step.
-pub(super) fn verdict(
-    outcome: Outcome,
+/// Returns the result of the run's present step.
+pub(super) fn next_action(
+    outcome: CallOutcome,
     run: &Run,
     policy: &RetryPolicy,
     now: Timestamp,
     jitter: u32,
 ) -> StepResult {
     let trouble = match outcome {
-        Outcome::Done { by, qr_code } => return StepResult::Done { resolved_by: by, qr_code },
-        Outcome::Unchanged(by) => return StepResult::Unchanged(by),
-        Outcome::Failed(Trouble::Refused(error)) => return StepResult::Refused { error },
-        Outcome::Failed(Trouble::NeedsOperator(error)) => return StepResult::Pause { error },
-        Outcome::Failed(trouble) => trouble,
+        CallOutcome::Done { by, qr_code } => return StepResult::Done { resolved_by: by, qr_code },
+        CallOutcome::Unchanged(by) => return StepResult::Unchanged(by),
+        CallOutcome::Failed(StepError::Refused(error)) => return StepResult::Refused { error },
+        CallOutcome::Failed(StepError::NeedsOperator(error)) => return StepResult::Pause { error },
+        CallOutcome::Failed(trouble) => trouble,
     };
-    if let Trouble::Call(failure) = &trouble
+    if let StepError::Call(failure) = &trouble
         && !failure.counts_as_attempt()
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
@@ -43,21 +42,21 @@ fn later(now: Timestamp, by: Duration) -> Timestamp {
     now.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-fn explain(trouble: Trouble, run: &Run) -> (WaitReason, String, Option<Duration>) {
+fn explain(trouble: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {
     match trouble {
-        Trouble::Refused(error) | Trouble::NeedsOperator(error) => {
+        StepError::Refused(error) | StepError::NeedsOperator(error) => {
             (WaitReason::AuthorityUnavailable, error, None)
         }
-        Trouble::Health => {
+        StepError::Health => {
             (WaitReason::HealthCheckDown, "the authority's health check is down".to_owned(), None)
         }
-        Trouble::AccessPoint(error) => (WaitReason::AccessPointOffline, error, None),
-        Trouble::Call(failure @ AuthorityFailure::NotFound { .. })
+        StepError::AccessPoint(error) => (WaitReason::AccessPointOffline, error, None),
+        StepError::Call(failure @ AuthorityFailure::NotFound { .. })
             if run.next_step() == Some(Step::Confirm) =>
         {
             (WaitReason::AuthorityUnavailable, format!("signed, but not found yet: {failure}"), None)
         }
-        Trouble::Call(failure) => {
+        StepError::Call(failure) => {
             (WaitReason::AuthorityUnavailable, failure.to_string(), failure.retry_after())
         }
     }

@@ -1,6 +1,5 @@
-//! Which steps can be called at present, and by whom. A run waits at the gate of its next step; while the breaker of
-//! that call holds its taxpayer's calls back the gate is shut, and it is passed over without being tried. When a
-//! probe is due the gate is ajar: whoever comes first finds out.
+//! The steps that are blocked by a breaker at present, for all taxpayers or for some. Runs whose next step is blocked are
+//! skipped. When a probe of the breaker is due, the first run to call acts as the probe.
 
 use jiff::Timestamp;
 
@@ -9,26 +8,31 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
 use crate::store::lanes::fair_queue::BlockedStep;
 
-/// The gates that are shut.
-pub(super) fn shut(authority: &Authority) -> Vec<BlockedStep> {
+/// Returns the blocked steps.
+pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
     let views = authority.breakers();
-    Step::ALL.iter().filter_map(|step| shut_gate(*step, view_of(&views, *step)?)).collect()
+    Step::ALL.iter().filter_map(|step| blocked_step(*step, view_of(&views, *step)?)).collect()
 }
 
-/// Whether the gate of a step is shut for a taxpayer.
-pub(super) fn is_shut(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
+/// True if a step is blocked for a taxpayer.
+pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
     view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
-/// When a taxpayer's calls of a step may be made again, as far as that is known: now, or at the next probe.
-pub(super) fn opens_at(authority: &Authority, step: Step, taxpayer: TaxpayerId, now: Timestamp) -> Timestamp {
+/// Returns when a taxpayer may call a step: now, or at the breaker's next probe.
+pub(super) fn available_at(
+    authority: &Authority,
+    step: Step,
+    taxpayer: TaxpayerId,
+    now: Timestamp,
+) -> Timestamp {
     let views = authority.breakers();
     let view = view_of(&views, step).filter(|view| holds(view, taxpayer));
     view.and_then(|view| view.next_probe_at).map_or(now, |at| at.max(now))
 }
 
-fn shut_gate(step: Step, view: &BreakerView) -> Option<BlockedStep> {
+fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
     let taxpayers = match &view.held {
         HeldCallers::Nobody => return None,
         HeldCallers::Everybody => None,
@@ -56,7 +60,7 @@ fn view_of(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
     views.iter().find(|view| view.operation == call_of(step))
 }
 
-/// What a step calls.
+/// The authority's operation of a step.
 fn call_of(step: Step) -> Operation {
     match step {
         Step::IrnCheck => Operation::ValidateIrn,

@@ -1,5 +1,5 @@
-//! The lanes that actors of this process are at work on. Only their leases are kept alive: one that was taken over but
-//! never came here, since the answer to the commit was lost, is anybody's again when its lease ends.
+//! The lanes that are active in this process. Only their leases are renewed: a lane that was leased but never arrived here,
+//! because the answer to the commit was lost, is free again when its lease expires.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::store::lanes::Lease;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct InHand(Arc<Mutex<HashMap<Lease, Option<i64>>>>);
+pub(super) struct ActiveLeases(Arc<Mutex<HashMap<Lease, Option<i64>>>>);
 
-/// A lane is in hand for as long as this is there.
-pub(super) struct Hold {
-    all: InHand,
+/// The lane is active until this is dropped.
+pub(super) struct ActiveLease {
+    all: ActiveLeases,
     lease: Lease,
 }
 
-impl InHand {
-    /// Keeps a lane in hand, and counts it for its taxpayer where that is told.
-    pub(super) fn take(&self, lease: &Lease, taxpayer: Option<i64>) -> Hold {
+impl ActiveLeases {
+    /// Marks a lane as active, and counts it for its taxpayer if one is given.
+    pub(super) fn take(&self, lease: &Lease, taxpayer: Option<i64>) -> ActiveLease {
         self.lock().insert(lease.clone(), taxpayer);
-        Hold { all: self.clone(), lease: lease.clone() }
+        ActiveLease { all: self.clone(), lease: lease.clone() }
     }
 
     pub(super) fn leases(&self) -> Vec<Lease> {
         self.lock().keys().cloned().collect()
     }
 
-    /// How many lanes are in hand of each taxpayer.
+    /// The number of active lanes by taxpayer.
     pub(super) fn by_taxpayer(&self) -> HashMap<i64, usize> {
         let mut held = HashMap::new();
         for taxpayer in self.lock().values().flatten() {
@@ -40,7 +40,7 @@ impl InHand {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ActiveLease {
     fn drop(&mut self) {
         self.all.lock().remove(&self.lease);
     }

@@ -1,16 +1,16 @@
-//! Who is asked what became of a call: `confirm` first and, where that gives no answer, the search. A search may lag
-//! behind, so it is believed in what it shows and never in what it does not show.
+//! Asks the authority for the state of an invoice: by `confirm` first and, if that gives no answer, by a search. A search may
+//! lag behind, so a missing row proves nothing.
 
 use serde_json::Value;
 
-use crate::actors::pipeline::steps::Caller;
+use crate::actors::pipeline::step_executor::StepExecutor;
 use crate::authority::{AuthorityFailure, Confirmation, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
-/// What a witness knows of a signed IRN. What it does not say is not known.
+/// The authority's state of a signed IRN. None means not known.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
+pub(super) struct RemoteStatus {
     pub(super) by: ResolvedBy,
     pub(super) issue_date: Option<String>,
     pub(super) due_date: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Sighting {
     pub(super) transmitted: Option<bool>,
 }
 
-impl From<Confirmation> for Sighting {
+impl From<Confirmation> for RemoteStatus {
     fn from(confirmation: Confirmation) -> Self {
         Self {
             by: ResolvedBy::Confirm,
@@ -30,8 +30,8 @@ impl From<Confirmation> for Sighting {
     }
 }
 
-impl Sighting {
-    /// Reads a row of a search, which tells of the transmission by a flag or by a word.
+impl RemoteStatus {
+    /// Reads a row of a search. The transmission is given by a flag or by the entry status.
     fn of_row(row: &Value) -> Self {
         let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
         let by_word = match text("entry_status").as_deref() {
@@ -49,36 +49,35 @@ impl Sighting {
     }
 }
 
-impl Caller<'_> {
-    /// What the first witness that can tell says of an effect; `None` where it did not happen. The failure is that of
-    /// a question that nobody answered: nothing is known then.
-    pub(super) async fn witness(
+impl StepExecutor<'_> {
+    /// Returns the state if the effect happened, None if it did not. Fails if neither source answered: nothing is known then.
+    pub(super) async fn probe_status(
         &self,
         run: &Run,
-        happened: impl Fn(&Sighting) -> bool,
-    ) -> Result<Option<Sighting>, AuthorityFailure> {
+        happened: impl Fn(&RemoteStatus) -> bool,
+    ) -> Result<Option<RemoteStatus>, AuthorityFailure> {
         let silence = match self.authority.confirm(run.irn.as_str()).await {
-            Ok(confirmation) => return Ok(Some(Sighting::from(confirmation)).filter(happened)),
+            Ok(confirmation) => return Ok(Some(RemoteStatus::from(confirmation)).filter(happened)),
             Err(AuthorityFailure::NotFound { .. }) => return Ok(None),
             Err(failure) => failure,
         };
         match self.search(run).await.filter(happened) {
-            Some(sighting) => Ok(Some(sighting)),
+            Some(status) => Ok(Some(status)),
             None => Err(silence),
         }
     }
 
-    /// The row of the run's IRN, if a search shows it.
-    async fn search(&self, run: &Run) -> Option<Sighting> {
+    /// Returns the search row of the run's IRN, if there is one.
+    async fn search(&self, run: &Run) -> Option<RemoteStatus> {
         let business_id = self.business_id(run).await?;
         let irn = run.irn.as_str();
         let query = SearchQuery { irn: Some(irn.to_owned()), ..SearchQuery::default() };
         let page = self.authority.search(&business_id, &query).await.ok()?;
         let is_ours = |row: &&Value| row["irn"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(irn));
-        page.items.iter().find(is_ours).map(Sighting::of_row)
+        page.items.iter().find(is_ours).map(RemoteStatus::of_row)
     }
 
-    /// Under which name the authority knows the taxpayer: that of the document, where there is one.
+    /// The taxpayer's id with the authority: that of the document, else the stored one.
     async fn business_id(&self, run: &Run) -> Option<String> {
         if let Some(named) = run.document.get("business_id").and_then(Value::as_str) {
             return Some(named.to_owned());
@@ -86,7 +85,7 @@ impl Caller<'_> {
         match taxpayers::with_id(self.store.reader(), run.taxpayer_id).await {
             Ok(taxpayer) => Some(taxpayer?.business_id),
             Err(error) => {
-                tracing::warn!(irn = %run.irn, %error, "a run's taxpayer could not be read");
+                tracing::warn!(irn = %run.irn, %error, "failed to load a run's taxpayer");
                 None
             }
         }
@@ -110,7 +109,7 @@ mod tests {
             (json!({ "entry_status": "ODD", "transmitted": "yes" }), None),
             (json!({}), None),
         ] {
-            assert_eq!(Sighting::of_row(&row).transmitted, transmitted, "{row}");
+            assert_eq!(RemoteStatus::of_row(&row).transmitted, transmitted, "{row}");
         }
     }
 }

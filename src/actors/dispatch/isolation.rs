@@ -1,0 +1,97 @@
+//! Lanes that were active when a process ended are run isolated: one at a time in this process, across all kinds. If two ran
+//! together and the process ended again, both would be counted although only one of them caused it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+use crate::actors::dispatch::{Dispatcher, POLL, WorkStatus};
+use crate::store::db::error::StoreError;
+use crate::store::lanes::LeasedLane;
+use crate::store::lanes::abandoned;
+use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
+
+/// How long an isolated lane delays the next one. A lane that hangs must not hold up all others.
+const ISOLATED_MAX: Duration = Duration::from_secs(2);
+
+/// Counts a crash for the work of a lane. `More` means that the lane is to be run now.
+pub(super) type OnCrash = Arc<dyn Fn(LeasedLane) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
+
+/// Serialises the isolated lanes of all dispatchers of a process.
+#[derive(Debug, Clone)]
+pub struct Isolation(Arc<Semaphore>);
+
+impl Default for Isolation {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+}
+
+impl Dispatcher {
+    /// Sets how a crash is counted before the lane that was active then is run again.
+    #[must_use]
+    pub fn with_crash_counter<F>(self, on_crash: F) -> Self
+    where
+        F: Fn(LeasedLane) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
+    {
+        Self { on_crash: Arc::new(on_crash), ..self }
+    }
+
+    /// Runs isolated lanes for as long as it is polled.
+    pub(super) async fn run_isolated(self) {
+        loop {
+            let has_taken = self.claim_isolated().await.unwrap_or_else(|error| {
+                let kind = self.config.kind.as_str();
+                tracing::warn!(kind, %error, "failed to take over lanes whose holder is gone; will retry");
+                false
+            });
+            if !has_taken {
+                sleep(POLL).await;
+            }
+        }
+    }
+
+    async fn claim_isolated(&self) -> Result<bool, StoreError> {
+        let turn = Arc::clone(&self.config.isolation.0).acquire_owned().await;
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
+        let (Ok(turn), Ok(slot)) = (turn, slot) else { return Ok(false) };
+        let blocked = (self.list_blocked)();
+        let (kind, owner, lease) = (self.config.kind, self.config.owner.as_str(), self.config.lease);
+        let share = FairShare::unlimited();
+        let ask = ClaimRequest { kind, owner, lease, limit: 1, after: START, blocked: &blocked, share };
+        let Some(claimed) = abandoned::claim_one(&self.store, &ask).await? else { return Ok(false) };
+        self.work_isolated(claimed, slot, turn);
+        Ok(true)
+    }
+
+    fn work_isolated(&self, claimed: LeasedLane, slot: OwnedSemaphorePermit, turn: OwnedSemaphorePermit) {
+        let hold = self.active_leases.take(&claimed.lease, None);
+        let dispatcher = self.clone();
+        actix_rt::spawn(async move {
+            let _at_work = (hold, slot);
+            let lease = claimed.lease.clone();
+            let mut work = Box::pin(dispatcher.count_and_work(claimed));
+            let ended = timeout(ISOLATED_MAX, &mut work).await;
+            drop(turn);
+            let handled = match ended {
+                Ok(handled) => handled,
+                Err(_) => work.await,
+            };
+            dispatcher.finish(&lease, handled).await;
+        });
+    }
+
+    async fn count_and_work(&self, claimed: LeasedLane) -> WorkStatus {
+        let lease = claimed.lease.clone();
+        if claimed.crashes > 0 {
+            let counted = (self.on_crash)(claimed).await;
+            if counted != WorkStatus::More {
+                return counted;
+            }
+        }
+        (self.handoff)(lease).await
+    }
+}

@@ -1,0 +1,54 @@
+//! Notifications by key inside this process, such as the end of a run or new work for an endpoint. Listeners also poll the
+//! database for changes made elsewhere, so a lost notification delays an answer but never loses one.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// One `Notify` per key that somebody listens to.
+#[derive(Debug, Clone)]
+pub struct KeyedNotify<K: Eq + Hash>(Arc<DashMap<K, Arc<Notify>>>);
+
+/// Listens to one key until it is dropped.
+pub(crate) struct Listener<K: Eq + Hash> {
+    waiters: KeyedNotify<K>,
+    key: K,
+    notify: Arc<Notify>,
+}
+
+impl<K: Eq + Hash> Default for KeyedNotify<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<K: Eq + Hash + Copy> KeyedNotify<K> {
+    pub(crate) fn join(&self, key: K) -> Listener<K> {
+        let notify = Arc::clone(&self.0.entry(key).or_default());
+        Listener { waiters: Self(Arc::clone(&self.0)), key, notify }
+    }
+
+    /// Notifies the listeners of a key.
+    pub(crate) fn wake(&self, key: K) {
+        if let Some(notify) = self.0.get(&key) {
+            notify.notify_waiters();
+        }
+    }
+}
+
+impl<K: Eq + Hash> Listener<K> {
+    /// Resolves at the next notification after this call, even if it arrives before the first poll.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.notify.notified()
+    }
+}
+
+impl<K: Eq + Hash> Drop for Listener<K> {
+    fn drop(&mut self) {
+        // Two references are left: the map's and this one.
+        self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
+    }
+}

@@ -1,0 +1,103 @@
+//! The position of a run in the queue and its predicted end at the present throughput. Runs are claimed round-robin between
+//! taxpayers, so each other taxpayer delays a run by at most as many runs as there are rounds until its turn.
+//!
+//! The counts are at most a second old. The result is an estimate; nothing depends on it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use crate::actors::pipeline::blocked_steps;
+use crate::actors::pipeline::throughput::Throughput;
+use crate::authority::Authority;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::pipeline::Run;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::fair_queue;
+
+/// How long counts are reused.
+const FRESH: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePosition {
+    /// 1 is the next run.
+    pub position: u64,
+    /// When the run is expected to end.
+    pub predicted_clear_at: Timestamp,
+}
+
+/// The number of due runs by taxpayer, and of processes that work on them.
+#[derive(Debug, Default)]
+struct QueueCounts {
+    due: HashMap<i64, u64>,
+    processes: u64,
+}
+
+/// Estimates queue positions.
+pub struct QueueEstimator {
+    store: Store,
+    authority: Authority,
+    clock: SharedClock,
+    pub throughput: Arc<Throughput>,
+    seen: Mutex<Option<(Instant, Arc<QueueCounts>)>>,
+}
+
+impl QueueEstimator {
+    pub fn new(store: Store, authority: Authority, clock: SharedClock) -> Self {
+        Self { store, authority, clock, throughput: Arc::default(), seen: Mutex::default() }
+    }
+
+    /// Returns the position of a run; None if it does not continue by itself.
+    pub async fn position(&self, run: &Run) -> Result<Option<QueuePosition>, StoreError> {
+        let Some(step) = run.next_step().filter(|_| run.state.is_open()) else { return Ok(None) };
+        let counts = self.counts().await?;
+        let (taxpayer, deadline) = (run.taxpayer_id.0, run.deadline_at.as_microsecond());
+        let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline).await?;
+        let position = position_of(&counts.due, taxpayer, own);
+        let now = self.clock.now();
+        let start = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now)
+            .max(run.next_attempt_at.unwrap_or(now));
+        let takes = self.throughput.time_for(position, counts.processes);
+        let predicted_clear_at = start.saturating_add(takes).unwrap_or(Timestamp::MAX);
+        Ok(Some(QueuePosition { position, predicted_clear_at }))
+    }
+
+    async fn counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
+        let mut seen = self.seen.lock().await;
+        if let Some((at, counts)) = &*seen
+            && at.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(counts));
+        }
+        let due = fair_queue::due_by_taxpayer(&self.store, LaneKind::Run).await?;
+        let processes = fair_queue::workers(&self.store, LaneKind::Run).await?;
+        let counts = Arc::new(QueueCounts { due, processes });
+        *seen = Some((Instant::now(), Arc::clone(&counts)));
+        Ok(counts)
+    }
+}
+
+/// Counts the taxpayer's own more urgent runs, and of each other taxpayer at most one run a round until then.
+fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
+    let turns = own + 1;
+    due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taxpayer_with_many_runs_delays_others_by_one_run_a_round() {
+        let due = HashMap::from([(1, 100_000), (2, 1), (3, 40)]);
+        assert_eq!(position_of(&due, 2, 0), 3, "one of each neighbour goes first");
+        assert_eq!(position_of(&due, 3, 9), 10 + 10 + 1);
+        assert_eq!(position_of(&due, 1, 99_999), 100_000 + 1 + 40);
+        assert_eq!(position_of(&HashMap::new(), 7, 0), 1);
+    }
+}

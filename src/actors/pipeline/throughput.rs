@@ -1,0 +1,90 @@
+//! The throughput of runs in this process: the best of the last time windows in which a run ended. Windows without an ended run
+//! are ignored, so an outage or a quiet night does not lower it.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+const WINDOW_S: i64 = 5;
+/// Ten minutes.
+const WINDOWS_MAX: usize = 120;
+/// Runs per window before any was measured: ten a second.
+const AT_FIRST: u64 = 50;
+
+#[derive(Debug, Clone, Copy)]
+struct ThroughputWindow {
+    number: i64,
+    ended: u64,
+}
+
+/// Counts ended runs by window.
+#[derive(Debug, Default)]
+pub struct Throughput(Mutex<VecDeque<ThroughputWindow>>);
+
+impl Throughput {
+    /// Counts an ended run.
+    pub fn ended(&self, now: Timestamp) {
+        let number = now.as_second().div_euclid(WINDOW_S);
+        let mut windows = self.windows();
+        match windows.back_mut() {
+            Some(last) if last.number == number => last.ended += 1,
+            _ => windows.push_back(ThroughputWindow { number, ended: 1 }),
+        }
+        if windows.len() > WINDOWS_MAX {
+            windows.pop_front();
+        }
+    }
+
+    /// Returns the time that `runs` take if `processes` work at this throughput.
+    pub fn time_for(&self, runs: u64, processes: u64) -> Duration {
+        let best = self.windows().iter().map(|window| window.ended).max().unwrap_or(AT_FIRST);
+        let millis = runs.saturating_mul(WINDOW_S.unsigned_abs() * 1_000);
+        Duration::from_millis(millis / best.saturating_mul(processes.max(1)).max(1))
+    }
+
+    fn windows(&self) -> MutexGuard<'_, VecDeque<ThroughputWindow>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn throughput_is_the_best_measured_and_idle_time_does_not_lower_it() {
+        let throughput = Throughput::default();
+        assert_eq!(throughput.time_for(100, 1), Duration::from_secs(10), "before anything was seen");
+        for second in 0..10 {
+            for _ in 0..if second < 5 { 4 } else { 20 } {
+                throughput.ended(at(second));
+            }
+        }
+        assert_eq!(throughput.time_for(100, 1), Duration::from_secs(5));
+        assert_eq!(throughput.time_for(100, 2), Duration::from_millis(2_500), "two work at it");
+        throughput.ended(at(3_600));
+        assert_eq!(
+            throughput.time_for(100, 1),
+            Duration::from_secs(5),
+            "one in an hour is no slower throughput"
+        );
+    }
+
+    #[test]
+    fn old_windows_are_forgotten_once_there_are_newer_ones() {
+        let throughput = Throughput::default();
+        for _ in 0..100 {
+            throughput.ended(at(0));
+        }
+        for window in 1..=120 {
+            throughput.ended(at(window * WINDOW_S));
+        }
+        assert_eq!(throughput.time_for(1, 1), Duration::from_secs(5));
+    }
+}
