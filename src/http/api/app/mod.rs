@@ -5,6 +5,6 @@ mod relay;
 pub(crate) mod run_response;
 mod validate;
 
-pub(in crate::http) use documents::{report, submit, transmit};
-pub(in crate::http) use relay::{confirm, confirm_receipt, download, get_run, update_payment_status};
-pub(in crate::http) use validate::validate;
+pub(crate) use documents::{report, submit, transmit};
+pub(crate) use relay::{confirm, confirm_receipt, download, get_run, update_payment_status};
+pub(crate) use validate::validate;

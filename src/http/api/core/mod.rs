@@ -2,4 +2,4 @@
 
 mod lists;
 
-pub(in crate::http) use lists::{enums, invoice_categories, resources};
+pub(crate) use lists::{enums, invoice_categories, resources};
