@@ -1,11 +1,10 @@
-//! A value that is looked up at most so often, however many ask for it: of several at once one looks, and the others
-//! wait for what it finds.
+//! A cached value with a lifetime. Of several concurrent callers one loads it, and the others wait for the result.
 
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-/// The value that was found last.
+/// The last value.
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
     last: Mutex<Option<(Instant, T)>>,
@@ -17,7 +16,7 @@ impl<T: Clone> Cached<T> {
         Self { last: Mutex::default(), lasts }
     }
 
-    /// The last value while it is fresh, else a new one.
+    /// Returns the last value while it is fresh, else loads a new one.
     pub(crate) async fn get(&self, look: impl Future<Output = T>) -> T {
         let mut last = self.last.lock().await;
         if let Some((at, value)) = last.as_ref()

@@ -1,5 +1,4 @@
-//! One line of the route table: a path and what each of its methods does. Any other method is 405 with
-//! `Allow`, whatever the path.
+//! One line of the table of endpoints: a path with its handlers and its policy. Any other method is 405 with `Allow`.
 
 use std::rc::Rc;
 
@@ -67,7 +66,7 @@ impl Path {
         self
     }
 
-    /// What is read can also be asked for without its body.
+    /// Handles GET, and HEAD without the body.
     pub(crate) fn get<F, Args>(self, handler: F) -> Self
     where
         F: Handler<Args>,
@@ -95,7 +94,7 @@ impl Path {
         self.on([Method::PATCH], handler)
     }
 
-    /// One operation under several methods.
+    /// Handles several methods with one operation.
     pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
     where
         F: Handler<Args>,
@@ -126,7 +125,7 @@ impl HttpServiceFactory for Path {
     }
 }
 
-/// What no path takes.
+/// Handles a request without a matching path.
 pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
     std::future::ready(Err(ApiError::route_not_found())).await
 }

@@ -1,6 +1,5 @@
-//! Whether the process is ready: the database answers and takes a write, and no actor has given up. What it can do
-//! without is shown as degraded and changes nothing: an authority that is dead, since invoices are taken in all the
-//! same, and single actors that are stuck. Looks are kept for a moment, so that probes cost next to nothing.
+//! Readiness: the database accepts a write, and no actor has given up. A dead authority or single stuck actors are reported
+//! as degraded only, since invoices are accepted all the same. Results are cached for seconds, so that probes are cheap.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -15,15 +14,15 @@ use crate::store::db::connections::Store;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
-/// What a probe waits for the database: longer than a turn at it may take.
+/// How long a probe waits for the database: longer than a write may wait for its turn.
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
-/// What a probe waits for the authority.
+/// How long a probe waits for the authority.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
-/// Taxpayers' actors that must be stuck, and half of those at work with them, before the process is not ready: then it
-/// is not the fault of a few.
+/// The process is not ready when this many taxpayers' actors are stuck and they are at least half of the active ones: then
+/// the cause is not a few taxpayers.
 const STUCK_MAX: usize = 8;
 
-/// What was seen last.
+/// The cached results.
 #[derive(Debug)]
 pub struct Health {
     database: Cached<Option<HealthIssue>>,
@@ -45,14 +44,14 @@ impl Health {
     }
 }
 
-/// What is wrong with a part.
+/// A problem of one component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HealthIssue {
     severity: Severity,
     reason: String,
 }
 
-/// What a fault makes of the process.
+/// The effect of a problem on the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Degraded,
@@ -78,7 +77,7 @@ impl HealthIssue {
     }
 }
 
-/// The answer of a probe.
+/// The response of a readiness probe.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthReport {
     status: &'static str,
@@ -128,7 +127,7 @@ impl HealthReport {
     }
 }
 
-/// The reason is for the log: who asks need not be an operator.
+/// The cause is logged only: the caller need not be an operator.
 async fn database(store: &Store) -> Option<HealthIssue> {
     let error = within(DATABASE_WAIT, store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");

@@ -1,5 +1,5 @@
-//! Passwords as they are kept: Argon2id in the PHC string format, which names its own cost. Hashing is dear on purpose,
-//! so few are hashed at a time, few wait for it, and the deployment's own first password is hashed once.
+//! Password hashes: Argon2id in the PHC string format, which names its own cost. Hashing is expensive on purpose, so the
+//! number of concurrent and waiting hashes is limited, and the deployment's default password is hashed once.
 
 use argon2::Argon2;
 use argon2::password_hash::{Error, PasswordHasher};
@@ -9,9 +9,9 @@ use tokio::task::spawn_blocking;
 
 use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
 
-/// Hashes worked on at a time: each takes a core and 19 MiB.
+/// Concurrent hashes: each takes a core and 19 MiB.
 const AT_ONCE: usize = 2;
-/// Passwords that are hashed or wait for it: the last of them for about a second.
+/// Hashes in work or waiting: the last one waits about a second.
 const ADMITTED_MAX: usize = 32;
 
 /// Hashes passwords for a process.
@@ -24,7 +24,7 @@ pub struct Passwords {
     working: Semaphore,
 }
 
-/// A hash to keep.
+/// A hash to store.
 #[derive(Debug)]
 pub(crate) struct KeptPassword {
     pub(crate) hash: String,

@@ -1,5 +1,5 @@
-//! What every handler works with: the ways to the store, the actors and the authority, and the settings
-//! of this surface. One value a process, shared by all its workers.
+//! The state that all handlers share: handles of the store, the actors and the authority, and the settings of the API. One
+//! value a process.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct ApiState {
     pub clock: SharedClock,
     pub tree: Tree,
     pub webhook_urls: AddressPolicy,
-    /// What tests an endpoint.
+    /// Sends test messages to an endpoint.
     pub delivery: Arc<DeliveryDeps>,
     pub settings: ApiSettings,
     /// `Health::default()`.
@@ -66,7 +66,7 @@ pub struct ApiState {
     pub in_progress: InProgressRequests,
 }
 
-/// What the configuration says about this surface.
+/// The settings of the API.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
     /// How long Submit and Transmit wait for their run: `pipeline.wait_s`.
@@ -96,12 +96,12 @@ pub struct ApiSettings {
 }
 
 impl ApiState {
-    /// The last day that is not in the future: of UTC, or of the authority's zone where that is ahead.
+    /// The last day that is not in the future, in UTC or in the authority's zone if that is ahead.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Which URLs a taxpayer's webhook may have: those of the deployment, and its own networks'.
+    /// Returns the policy for the webhook URLs of a taxpayer: the deployment's, with the taxpayer's own networks.
     pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with(&own))

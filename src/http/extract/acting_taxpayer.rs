@@ -1,5 +1,5 @@
-//! Which taxpayer a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). With a taxpayer's key it is
-//! that one; with an integrator's, the first of these that is present and well formed decides: the
+//! The taxpayer that a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). With a taxpayer's
+//! key it is that taxpayer. With an integrator's key the first of these that is present and well formed decides: the
 //! business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use crate::store::db::error::StoreError;
 
 pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
 
-/// The header `x-taxpayer-id`, where it is well formed.
+/// The header `x-taxpayer-id`, if it is well formed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaxpayerHint(Option<TaxpayerId>);
 
@@ -36,7 +36,7 @@ impl FromRequest for TaxpayerHint {
     }
 }
 
-/// The taxpayer whose IRN stands in a path; an IRN of anybody else is of no invoice.
+/// Returns the taxpayer of the IRN in a path; another taxpayer's IRN is not found.
 pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
     let found = match caller {
         Caller::Taxpayer(id) => own(state, id).await?,
@@ -49,7 +49,7 @@ pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Resu
     verified(state, found)
 }
 
-/// The taxpayer that a body is about; `None` where nothing in it says so.
+/// Returns the taxpayer that a body names; `None` if it names none.
 pub(crate) async fn for_body(
     state: &ApiState,
     caller: Caller,
@@ -66,8 +66,8 @@ pub(crate) async fn for_body(
     }
 }
 
-/// The authority answers these calls with whatever the service id leads to: who has claimed another's is let in only
-/// where no confirmation is required.
+/// The authority trusts the service id. So a taxpayer that is not confirmed, and may have claimed another's service id, is
+/// refused unless the settings allow it.
 fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     Ok(taxpayer)
@@ -92,8 +92,8 @@ async fn named(
     }
 }
 
-/// Whether a taxpayer's own key sends the service id of somebody else. An integrator may send any: it may have one
-/// of its own.
+/// Returns whether a taxpayer's own key sends the service id of another taxpayer. An integrator may send any, since it may
+/// have one of its own.
 pub(crate) async fn names_another(
     state: &ApiState,
     caller: Caller,
@@ -109,7 +109,7 @@ fn service_id(body: &Map<String, Value>) -> Option<&str> {
     text.filter(|text| is_service_id(text))
 }
 
-/// What names the taxpayer that an integrator means.
+/// A reference to a taxpayer in an integrator's request.
 #[derive(Debug, PartialEq, Eq)]
 enum Name<'a> {
     BusinessId(&'a str),
@@ -120,7 +120,7 @@ enum Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// The first that is present and well formed.
+    /// Returns the first reference that is present and well formed.
     fn of(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);

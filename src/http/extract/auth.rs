@@ -1,5 +1,5 @@
-//! Who calls: the `x-api-key` becomes one of the callers of the domain, or a refusal. The key is looked up
-//! at every request, so that a rotated one is refused at once. The surface decides the words of a refusal.
+//! Authentication: turns the `x-api-key` into a caller of the domain, or refuses. The key is looked up at every request, so
+//! that a rotated key is refused at once. The surface decides the error code.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
@@ -18,7 +18,7 @@ use crate::store::accounts::keys;
 
 const API_KEY: &str = "x-api-key";
 
-/// The kinds of keys that a part of the API takes, and the code for any other key.
+/// The kinds of keys that a part of the API accepts, and the error code for any other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Surface {
     kinds: &'static [KeyKind],
@@ -45,7 +45,7 @@ impl Surface {
         surface.map(|(_, surface)| *surface)
     }
 
-    /// Refuses a request whose key is of no kind that the surface takes.
+    /// Refuses a request whose key the surface does not accept.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
         let Some(account) = account else { return Err(failed(request, self.otherwise)) };
@@ -55,16 +55,16 @@ impl Surface {
     }
 }
 
-/// What was found for the key of a request; it is looked up once.
+/// The result of the key lookup, which runs once a request.
 #[derive(Debug, Clone, Copy)]
 struct ResolvedKey(Option<(KeyOwner, KeyScope)>);
 
-/// The account of the key, whatever its kind; none where there is no key, or nobody has it.
+/// Returns the account of the key, of any kind; none without a valid key.
 pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
     Ok(resolved(request).await?.map(|(account, _)| account))
 }
 
-/// The account and the scope of the key.
+/// Returns the account and the scope of the key.
 async fn resolved(request: &HttpRequest) -> Result<Option<(KeyOwner, KeyScope)>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
@@ -104,17 +104,17 @@ async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     }
 }
 
-/// Why a request carries no key that could be anybody's.
+/// The reason why a request has no usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoKey {
     Missing,
-    /// Of two keys neither may be taken: a proxy may have judged by the other.
+    /// With two keys neither is used: a proxy may have checked the other one.
     Twice,
-    /// Not in ASCII.
+    /// Not ASCII.
     Garbled,
 }
 
-/// The key that a request was sent with.
+/// Returns the key that a request was sent with.
 fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
     let mut keys = headers.get_all(API_KEY);
     match (keys.next(), keys.next()) {
@@ -125,7 +125,7 @@ fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
     }
 }
 
-/// Writes the line of a failed authentication, unless there are too many of them. Of the key it names the kind.
+/// Logs a failed authentication, at a limited rate. The line names the kind of the key only.
 fn log_failure(request: &HttpRequest, state: &ApiState) {
     let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
     let known = request
@@ -153,7 +153,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
-/// Why a request is not authenticated: for want of a good key or, after too many of those, for coming again.
+/// Returns the refusal: no valid key or, after too many failures of the address, the rate limit.
 fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);
@@ -172,7 +172,7 @@ fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     }
 }
 
-/// Declares how a caller is extracted: the surface whose keys are meant, and the value made of one.
+/// Declares the extractor of a caller: its surface, and the conversion of the account.
 macro_rules! caller {
     ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {

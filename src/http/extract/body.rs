@@ -1,6 +1,6 @@
-//! The body of a request as JSON. It is read when the handler asks for it, so that the right to call is
-//! decided first; its size is counted while it comes in, and it may not take forever. Room for it is taken before a
-//! byte is read, for its text and then for its values, and given back as each of them goes.
+//! The body of a request as JSON. The handler reads it after the caller is authorized. Size and time are limited while it
+//! arrives. Memory is reserved before the first byte is read, for the text and then for its values, and released when each
+//! is dropped.
 
 use std::future::{Ready, ready};
 use std::ops::Deref;
@@ -20,7 +20,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The room that is taken at first for a body that does not say how long it is; it doubles as the body comes in.
+/// Bytes reserved first for a body without `Content-Length`; the reservation doubles as the body arrives.
 const ROOM_AT_FIRST: usize = 64 * 1024;
 
 /// A body that has not been parsed yet.
@@ -34,18 +34,18 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// Read before, for the sake of the request's key.
+    /// Read before, since the idempotency key covers it.
     Read(BodyText),
 }
 
-/// What the headers say about it.
+/// The content headers.
 #[derive(Debug)]
 struct ContentHeaders {
     is_json: bool,
     length: Option<usize>,
 }
 
-/// A whole body as it came, and the room that it takes.
+/// A whole body as it was sent, with its reserved memory.
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
@@ -53,7 +53,7 @@ pub(crate) struct BodyText {
     _room: BodyPermit,
 }
 
-/// The JSON object that a body is, and the room that it takes.
+/// The JSON object in a body, with its reserved memory.
 #[derive(Debug)]
 pub(crate) struct JsonObject {
     members: Map<String, Value>,
@@ -97,7 +97,7 @@ impl ContentHeaders {
     }
 }
 
-/// `application/json`, or any type whose structured syntax is JSON, in UTF-8 (RFC 8259, section 8.1).
+/// Accepts `application/json` and any type with JSON syntax, in UTF-8 (RFC 8259, section 8.1).
 fn names_json(content_type: &str) -> bool {
     let mut parts = content_type.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -105,20 +105,20 @@ fn names_json(content_type: &str) -> bool {
     is_json && parts.filter_map(charset).all(|charset| charset.eq_ignore_ascii_case("utf-8"))
 }
 
-/// The value of a parameter of this name.
+/// Returns the value of a `charset` parameter.
 fn charset(parameter: &str) -> Option<&str> {
     let (name, value) = parameter.split_once('=')?;
     name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
 }
 
 impl Body {
-    /// With a limit of its own.
+    /// Sets another limit.
     #[must_use]
     pub(crate) fn up_to(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
     }
 
-    /// The JSON object that the body is; no body at all is an empty one, whatever its headers say.
+    /// Parses the JSON object. An empty body is an empty object, whatever its headers say.
     pub(crate) async fn object_or_nothing(self) -> Result<JsonObject, ApiError> {
         let (is_json, state) = (self.declared.is_json, self.state.clone());
         let text = self.in_time().await?;
@@ -129,13 +129,13 @@ impl Body {
         }
     }
 
-    /// The JSON object that the body is.
+    /// Parses the JSON object.
     pub(crate) async fn object(self) -> Result<JsonObject, ApiError> {
         let state = self.state.clone();
         self.text().await?.object(&state).await
     }
 
-    /// The whole body as it came, for who parses it elsewhere.
+    /// Returns the whole body as it was sent, for another parser.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
         if !self.declared.is_json {
             return Err(no_json());
@@ -143,7 +143,7 @@ impl Body {
         self.in_time().await
     }
 
-    /// The limit is for the whole of it, so that a byte now and then does not help.
+    /// The timeout covers the whole body, so that a slow trickle of bytes does not extend it.
     async fn in_time(self) -> Result<BodyText, ApiError> {
         let limit = self.state.settings.body_timeout;
         match self.source {
@@ -185,27 +185,27 @@ impl Body {
 }
 
 impl BodyText {
-    /// The JSON object that the text is.
+    /// Parses the JSON object.
     async fn object(self, state: &ApiState) -> Result<JsonObject, ApiError> {
         let room = self.room_for_values(state).await?;
         let members = json::object(&self.bytes)?;
         Ok(JsonObject { members, _room: Some(room) })
     }
 
-    /// Reads the text in the room that was taken for its values, and gives back all the room.
+    /// Runs `read` within the memory reserved for the values, then releases all memory.
     pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
         let result = read(&self.bytes);
         drop(room);
         result
     }
 
-    /// Room for what the text becomes when it is parsed.
+    /// Reserves memory for the parsed values.
     pub(crate) async fn room_for_values(&self, state: &ApiState) -> Result<BodyPermit, ApiError> {
         state.bodies.values(self.account, &self.bytes).await
     }
 }
 
-/// A whole body before its handler asks for it: what it is does not matter yet.
+/// Reads a whole body before the handler runs, without checking its content.
 pub(crate) async fn whole(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,

@@ -1,4 +1,4 @@
-//! Identifiers in paths and bodies. What is no integer names nothing: 404, never 400.
+//! Ids in paths and bodies. A malformed id is 404, never 400.
 
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     parse_number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
 }
 
-/// The invoice that a body names, unless it is by a number that no invoice can have.
+/// Checks the reference to an invoice; a malformed portal id is not found.
 pub(crate) fn which(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
     let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
     may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
@@ -28,7 +28,7 @@ pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
     Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
 }
 
-/// The integrator's taxpayer that a path names.
+/// Returns the integrator's taxpayer in a path.
 pub(crate) async fn taxpayer(
     state: &ApiState,
     integrator: IntegratorId,
@@ -39,19 +39,19 @@ pub(crate) async fn taxpayer(
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// The taxpayer that a path names, whose ever it is.
+/// Returns the taxpayer in a path, of any integrator.
 pub(crate) async fn any_taxpayer(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
     let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// A run or a delivery by its id, as it is usually written; what is none names nothing.
+/// Parses a UUID in the hyphenated form only.
 pub(crate) fn uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }
 
-/// The run that a path names, whose ever it is.
+/// Returns the run in a path, of any taxpayer.
 pub(crate) async fn run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
     let id = uuid(text).ok_or_else(not_found)?;

@@ -1,5 +1,5 @@
-//! How long a caller waits for a run: as long as the settings say or, with `Prefer: respond-async`
-//! (RFC 7240), not at all.
+//! The `Prefer` header (RFC 7240): how long a caller waits for a run. With `respond-async` it does not wait; otherwise the
+//! settings decide.
 
 use std::future::{Ready, ready};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) const RESPOND_ASYNC: &str = "respond-async";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prefer {
     pub(crate) wait: Duration,
-    /// Whether the caller prefers the run's address to its end.
+    /// True if the caller prefers the address of the run to its end.
     pub(crate) is_async: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a handler does with a key: it sends its one command with the claim, and says how the reply is shown. The
-//! showing is part of the transaction, so that the answer is kept with the change.
+//! A handler's part: it sends its one command with the claim on the key, and renders the reply. The response is rendered
+//! inside the transaction, so that it is stored with the change.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

@@ -1,5 +1,5 @@
-//! The requests with a key that this process is answering. A twin that comes to another replica meanwhile is
-//! told apart by the row that the first one leaves.
+//! The requests with a key that this process is executing. A duplicate on another replica is detected by the row that the
+//! first one writes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::domain::access::claim::IdempotencyClaim;
 #[derive(Debug, Clone, Default)]
 pub struct InProgressRequests(Arc<DashMap<String, String>>);
 
-/// A request that is being answered; it is over with this value.
+/// A request in progress; dropping it ends the request.
 #[derive(Debug)]
 pub(crate) struct InProgressGuard {
     in_progress: InProgressRequests,
@@ -22,7 +22,7 @@ pub(crate) struct InProgressGuard {
 /// A request with the same key is being answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InProgress {
-    /// Whether it is the same request.
+    /// True if it is the same request.
     pub(crate) by_twin: bool,
 }
 

@@ -1,17 +1,17 @@
-//! `Idempotency-Key`: of all requests of a caller with the same key one is carried out, and all get its answer.
+//! `Idempotency-Key`: of a caller's requests with the same key one is executed, and all get its response.
 //!
-//! A command of the books takes the key in the transaction of its change, with the answer; so no crash, and no
-//! other replica, can come between the two. What is no such command (a run that is joined by its IRN, a refusal)
-//! may be done again without harm: its answer is kept after it. In progress is who is being answered by this
-//! process; nothing is written down when a request begins.
+//! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so neither a crash
+//! nor another replica can separate them. Other requests (a run that is joined by its IRN, a refusal) are safe to repeat:
+//! their response is stored afterwards. The requests in progress are known to this process only; nothing is written when a
+//! request begins.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | the header | `key` |
-//! | who is being answered | `in_progress` |
-//! | a request with a key, from its arrival to its answer | `middleware` |
-//! | what a handler does with it | `handler` |
-//! | an answer, kept and given again | `stored_response` |
+//! | the requests in progress | `in_progress` |
+//! | a request with a key, from arrival to response | `middleware` |
+//! | a handler's part: send the command with the key | `handler` |
+//! | stored responses | `stored_response` |
 
 mod handler;
 pub(super) mod in_progress;

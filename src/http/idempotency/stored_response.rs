@@ -1,6 +1,5 @@
-//! An answer in the form in which it is kept, and given again with `idempotent-replayed: true`. Which answers are
-//! kept: those after which the same request must not be carried out again, or never will be. A retry after a
-//! failure that passes must be able to succeed, so none of those is.
+//! Stored responses, replayed with `idempotent-replayed: true`. Stored are the responses of executed requests and final
+//! refusals. Temporary failures are not stored, so that a retry can succeed.
 
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
@@ -13,7 +12,7 @@ use crate::http::respond::error::ApiError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Takes an answer that is complete already; none where its body is no text in memory.
+/// Converts a complete response; none if its body is not text in memory.
 pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
     let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
@@ -23,7 +22,7 @@ pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     Some(StoredResponse { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
 }
 
-/// The same answer.
+/// Returns the stored response.
 pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
     let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
     for (name, value) in kept.headers {
@@ -32,27 +31,27 @@ pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
     answer.body(kept.body)
 }
 
-/// The same answer again.
+/// Returns the stored response as a replay.
 pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
     let mut answer = shown(kept);
     answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     answer
 }
 
-/// Marks an answer that the books have kept with the change.
+/// Marks a response that was stored in the transaction of its change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AlreadyStored;
 
-/// What was done is kept, once. What is only begun (202) is not, since the same call later has its outcome; and
-/// what nobody may store (it holds a secret) is not stored here either.
+/// Returns whether to store a response. A 202 is not stored, since the same call later returns the outcome; a response
+/// with a secret is not stored either.
 pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// A refusal is kept where it is a decision about the request: 409 or 422. Faults of its form decide nothing, and
-/// everything else (401, 403, 404, 408, 413, 429, 500 and above) may be otherwise the next time.
+/// Returns whether a refusal is final: 409 or 422. Faults of the form are not final, and any other status (401, 403, 404,
+/// 408, 413, 429, 500 and above) may differ the next time.
 pub(crate) fn is_decision(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

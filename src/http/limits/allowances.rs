@@ -1,4 +1,4 @@
-//! The allowances there are (docs/contract.md, "Limits"), each with whose it is.
+//! The rate limits (docs/contract.md, "Limits") and their keys.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,14 +21,14 @@ pub struct Rates {
     pub refused_creates_per_min: u32,
 }
 
-/// Who is counted: the account of a key or, where there is none, an address.
+/// The key of a rate limit: the account of the API key or, without one, the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey {
     Account(KeyOwner),
     Address(IpAddr),
 }
 
-/// An operation that nobody needs often, counted for each taxpayer.
+/// An operation with a low limit of its own, counted for each taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SensitiveOp {
     Rotation,
@@ -39,18 +39,18 @@ pub(crate) enum SensitiveOp {
 enum BucketKey {
     Reads(RateKey),
     Writes(RateKey),
-    /// Of one taxpayer, by the id that the path names.
+    /// By the taxpayer's id in the path.
     SensitiveOp(SensitiveOp, KeyOwner, i64),
     FailedAuthentications(IpAddr),
     RefusedCreates(IntegratorId),
-    /// Of the whole process.
+    /// One for the whole process.
     FailureLines,
 }
 
-/// Lines of the log about failed authentications: so many a second, and at once so many.
+/// Log lines about failed authentications: a second, and at once.
 const FAILURE_LINES: (u32, u32) = (10, 50);
 
-/// Every allowance, and what is left of each.
+/// All rate limits, with the state of each.
 #[derive(Debug)]
 pub struct RateLimits {
     requests: Option<Quota>,
@@ -59,7 +59,7 @@ pub struct RateLimits {
     failed_authentications: Option<Quota>,
     refused_creates: Option<Quota>,
     failure_lines: Option<Quota>,
-    /// Lines that were not written since the last one that was.
+    /// Log lines suppressed since the last one that was written.
     suppressed: AtomicU64,
     buckets: Buckets<BucketKey>,
 }
@@ -85,7 +85,7 @@ impl RateKey {
     }
 }
 
-/// What an address is counted as: of IPv6 the network, since whoever has one address there has 2^64.
+/// Returns the address to count. For IPv6 it is the /64 network, since one subscriber has all its addresses.
 fn counted(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
@@ -98,7 +98,7 @@ fn counted(peer: Option<IpAddr>) -> IpAddr {
 }
 
 impl RateLimits {
-    /// One more request; reads and writes are counted apart. None where there is no limit.
+    /// Counts a request; reads and writes have separate limits. Returns none if there is no limit.
     pub(crate) fn request(
         &self,
         holder: RateKey,
@@ -109,7 +109,7 @@ impl RateLimits {
         self.take(bucket, self.requests, now)
     }
 
-    /// One more operation of a rare kind about a taxpayer.
+    /// Counts a sensitive operation on a taxpayer.
     pub(crate) fn sensitive(
         &self,
         operation: SensitiveOp,
@@ -123,8 +123,8 @@ impl RateLimits {
         self.take(BucketKey::SensitiveOp(operation, account, taxpayer), quota, now)
     }
 
-    /// One more failed authentication. A key that is good is never refused for others that were not: many
-    /// callers may share an address.
+    /// Counts a failed authentication. A valid key is never refused because of invalid ones: many callers may share an
+    /// address.
     pub(crate) fn failed_authentication(
         &self,
         peer: Option<IpAddr>,
@@ -133,7 +133,7 @@ impl RateLimits {
         self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
     }
 
-    /// One more Create Taxpayer whose names are taken: who asks for many finds out what others have.
+    /// Counts a Create Taxpayer that was refused because a name is taken. Many of them would reveal the names of others.
     pub(crate) fn refused_create(
         &self,
         integrator: IntegratorId,
@@ -142,8 +142,7 @@ impl RateLimits {
         self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
     }
 
-    /// One more line about a failed authentication: how many were left out before it, or none where it is one too
-    /// many itself.
+    /// Returns the number of log lines suppressed before this one, or none if this line must be suppressed too.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));

@@ -1,7 +1,6 @@
-//! The memory that bodies of requests may take: permits are bytes, and are taken before a byte is read. The text of
-//! a body and what it becomes when it is parsed are counted apart, each up to the same bound for the process and up
-//! to a share of it for an account. So whoever holds a text and waits for room to parse it waits for nobody who does
-//! the same.
+//! Limits the memory of request bodies. A permit is a number of bytes, and is taken before the first byte is read. Texts
+//! and parsed values have separate budgets of equal size, each with a share per account. So a request that holds its text
+//! and waits for memory to parse it never waits for another one that does the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,27 +14,27 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// How long a request waits for room.
+/// How long a request waits for memory.
 const ROOM_WAIT: Duration = Duration::from_secs(10);
-/// Bulk requests that are worked on at a time.
+/// Bulk requests processed at a time.
 const BULK_TURNS: usize = 4;
-/// How long a bulk request that was read waits for its turn.
+/// How long a bulk request waits to be processed.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
 /// What a value of a parsed text takes, at most: the value, the allocation of a number's digits or of a name, and
 /// the room that its array or object keeps in reserve.
 const VALUE_BYTES: usize = 96;
-/// What an object takes beside its members.
+/// Bytes of an object without its members.
 const OBJECT_BYTES: usize = 640;
 
-/// How many bytes the bodies of requests may take.
+/// Bytes that request bodies may take.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyMemoryLimits {
     pub process_max: usize,
     pub account_max: usize,
 }
 
-/// The memory of bodies.
+/// The memory budgets of request bodies.
 #[derive(Debug)]
 pub struct BodyMemory {
     texts: BodyBudget,
@@ -43,7 +42,7 @@ pub struct BodyMemory {
     bulk_turns: Semaphore,
 }
 
-/// One bound for the process, and a share of it for each account; whoever has no account shares one with others.
+/// A budget for the process, and a share of it for each account. Requests without an account have one share together.
 #[derive(Debug)]
 struct BodyBudget {
     process: Arc<Semaphore>,
@@ -51,7 +50,7 @@ struct BodyBudget {
     size: usize,
 }
 
-/// Bytes that a body takes, until this value is dropped.
+/// Bytes reserved for a body until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct BodyPermit {
     share: OwnedSemaphorePermit,
@@ -68,12 +67,12 @@ impl BodyMemory {
         Self { texts: room(), values: room(), bulk_turns: Semaphore::new(BULK_TURNS) }
     }
 
-    /// Room for so many bytes of a text. Waits for it a while.
+    /// Reserves bytes for a text; waits up to `ROOM_WAIT`.
     pub(crate) async fn text(&self, account: Option<KeyOwner>, bytes: usize) -> Result<BodyPermit, ApiError> {
         self.texts.take(account, bytes).await
     }
 
-    /// Room for what a text becomes when it is parsed.
+    /// Reserves bytes for the parsed values of a text.
     pub(crate) async fn values(
         &self,
         account: Option<KeyOwner>,
@@ -82,7 +81,7 @@ impl BodyMemory {
         self.values.take(account, weight(text)).await
     }
 
-    /// The turn of a bulk request that was read; first come, first served.
+    /// Waits until a bulk request may be processed; first come, first served.
     pub(crate) async fn bulk_turn(&self) -> Result<SemaphorePermit<'_>, ApiError> {
         let turn = timeout(TURN_WAIT, self.bulk_turns.acquire()).await;
         turn.ok().and_then(Result::ok).ok_or_else(|| {
@@ -98,7 +97,7 @@ impl BodyBudget {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        // What is larger than a share takes all of it: an account has one such body at a time.
+        // A body larger than a share takes the whole share: an account has one such body at a time.
         let of_share = permits(bytes.min(self.shares.size()));
         let share = timeout(ROOM_WAIT, self.shares.of(account).acquire_many_owned(of_share)).await;
         let share = share.ok().and_then(Result::ok).ok_or_else(share_is_full)?;
@@ -109,7 +108,7 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Takes room for more bytes of the same text, or is refused at once: who holds some does not wait for more.
+    /// Reserves more bytes for the same text, or fails at once: a holder never waits, so holders cannot deadlock.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = |permit: &OwnedSemaphorePermit| {
             Arc::clone(permit.semaphore()).try_acquire_many_owned(permits(bytes))
@@ -121,7 +120,7 @@ impl BodyPermit {
     }
 }
 
-/// Settings bound what is asked for below this.
+/// The settings keep every value below `u32::MAX`.
 fn permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

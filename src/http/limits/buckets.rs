@@ -1,5 +1,4 @@
-//! The buckets in use. A bucket that is full again is as good as none and is dropped, so memory follows the
-//! callers of the last moments and not of all times.
+//! The buckets in use. A full bucket equals no bucket and is dropped, so memory follows the recent callers.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +8,7 @@ use dashmap::mapref::entry::Entry;
 
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 
-/// New buckets between two rounds that drop those that are full.
+/// New buckets between two sweeps that drop the full ones.
 const ROUND: usize = 1_024;
 
 #[derive(Debug)]
@@ -38,7 +37,7 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// No lock of the map is held when this is called.
+    /// The caller holds no lock of the map.
     fn drop_full_now_and_then(&self, now: i64) {
         if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
             self.full_at.retain(|_, full_at| *full_at > now);

@@ -1,5 +1,5 @@
-//! How many calls of an account may be under way at a time. What waits for the authority or for a receiver has a
-//! share of its own, so that however many wait, reads and writes that take a moment go on.
+//! Limits the concurrent calls of an account. Calls that wait for the authority or for a webhook receiver have a limit
+//! of their own, so that they never block short reads and writes.
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -8,7 +8,7 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// How long a call takes by nature.
+/// Groups calls by how long they take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CallKind {
     Read,
@@ -17,10 +17,10 @@ pub(crate) enum CallKind {
     Relay,
 }
 
-/// A call that is under way; it is over with this value.
+/// A call in flight; dropping it ends the call.
 pub(crate) type CallSlot = OwnedSemaphorePermit;
 
-/// The calls that are under way.
+/// The calls in flight.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
     brief: KeyedSemaphores<(KeyOwner, CallKind)>,
@@ -28,7 +28,7 @@ pub struct ConcurrentCalls {
 }
 
 impl ConcurrentCalls {
-    /// So many reads, as many writes, and so many relays of each account.
+    /// Allows `brief_max` reads, as many writes, and `relays_max` relayed calls for each account.
     pub fn new(brief_max: usize, relays_max: usize) -> Self {
         Self { brief: KeyedSemaphores::new(brief_max), relays: KeyedSemaphores::new(relays_max) }
     }

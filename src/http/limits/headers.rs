@@ -1,5 +1,4 @@
-//! What callers are told of their allowances: in the headers of every answer that was counted and, where nothing
-//! is left, in a refusal.
+//! The rate limit headers of every counted response, and the refusal of a request over the limit.
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpMessage, HttpRequest};
@@ -10,10 +9,10 @@ use crate::http::respond::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-/// When the whole allowance is there again, in seconds since 1970.
+/// When the whole allowance is available again, in Unix seconds.
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Notes what is left for the headers of the answer, and refuses what was too much.
+/// Stores the rest of the allowance for the response headers, and refuses a request over the limit.
 pub(crate) fn noted(
     request: &HttpRequest,
     counted: Result<Option<Allowance>, Exceeded>,
@@ -25,13 +24,13 @@ pub(crate) fn noted(
     counted.map(drop).map_err(refused)
 }
 
-/// The refusal of what was too much.
+/// Returns the refusal of a request over the limit.
 pub(crate) fn refused(exceeded: Exceeded) -> ApiError {
     let message = "Too many requests; try again when Retry-After has passed";
     ApiError::new(ErrorCode::RateLimited, message).retry_in(exceeded.retry_after)
 }
 
-/// Writes the headers of what was noted.
+/// Writes the headers from the stored allowance.
 pub(crate) fn tell(request: &HttpRequest, headers: &mut HeaderMap) {
     let noted = request.extensions().get::<Allowance>().copied();
     let Some(Allowance { limit, remaining, whole_at }) = noted else { return };

@@ -1,5 +1,5 @@
-//! Semaphores of one size, one for each holder: none of them can take what is there for the others. Those that
-//! nobody holds a permit of are dropped, so memory follows the holders of the last moments.
+//! Semaphores of one size, one for each key, so that no key takes the permits of another. Unused semaphores are dropped,
+//! so memory follows the recent keys.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use tokio::sync::Semaphore;
 
-/// New semaphores between two rounds that drop those that are not in use.
+/// New semaphores between two sweeps that drop the unused ones.
 const ROUND: usize = 1_024;
 
 #[derive(Debug)]
@@ -23,12 +23,12 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
         Self { size, in_use: DashMap::new(), made: AtomicUsize::new(0) }
     }
 
-    /// The size of each share.
+    /// Permits of each semaphore.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// The holder's semaphore. A permit of it keeps it alive.
+    /// Returns the semaphore of a key. A permit keeps it alive.
     pub(crate) fn of(&self, holder: K) -> Arc<Semaphore> {
         let mut is_new = false;
         let made = || {

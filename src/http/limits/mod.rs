@@ -1,7 +1,6 @@
-//! How much a caller may ask for in a time: requests of a key or, without one, of an address; a few operations
-//! that are rare by nature; and failed authentications of an address. The moment is an argument. And how much it may
-//! use at a time: calls under way, and the memory of bodies. A process counts for itself: so many replicas, so many
-//! times the allowance.
+//! Rate limits: requests of a key or, without one, of an address; sensitive operations; failed authentications of an
+//! address. Concurrency limits: calls in flight, and the memory of request bodies. The time is an argument. Each process
+//! counts for itself, so the total allowance grows with the number of replicas.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! One line of the log for each request that was answered: who asked from where, the route, and how it ended. Keys,
-//! bodies and values are in none of them, nor the token that is part of a path.
+//! The access log: one line for each response, with caller, address, route and outcome. It never holds keys, bodies, values
+//! or the token in a path.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::{LoggedFailure, printable};
 use crate::http::state::ApiState;
 
-/// The route of a request that no route takes.
+/// The route of a request without a matching path.
 const UNMATCHED: &str = "unmatched";
-/// The path that ends in a token.
+/// The path before the token.
 const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
-/// A request, from its arrival.
+/// A request, measured from its arrival.
 pub(crate) struct RequestTimer {
     method: Method,
     started: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct RequestTimer {
     user_agent: Option<String>,
 }
 
-/// What is known of its answer.
+/// The outcome of a request.
 pub(crate) struct AccessRecord {
     route: Option<String>,
     status: StatusCode,
@@ -53,7 +53,7 @@ impl AccessRecord {
         }
     }
 
-    /// Of a request that is not there any more.
+    /// The outcome of a request that no longer exists.
     pub(crate) fn lost(error: &ApiError) -> Self {
         let failure = Some(error.into());
         Self { route: None, status: error.status, account: None, failure, path: None }
@@ -99,7 +99,7 @@ fn user_agent(headers: &HeaderMap) -> Option<String> {
     Some(printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
 }
 
-/// The path of a request, unless it may hold a token, however it is written.
+/// Returns the path of a request, without a token, however the path is encoded.
 fn shown_path(path: &str) -> String {
     let decoded = percent_decoded(path).to_ascii_lowercase();
     if decoded.contains(NOTIFICATIONS) {
@@ -110,7 +110,7 @@ fn shown_path(path: &str) -> String {
 }
 
 fn percent_decoded(path: &str) -> String {
-    // A plus stands for itself in a path.
+    // In a path a plus is a plus, not a space.
     let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }

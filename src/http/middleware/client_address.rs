@@ -1,5 +1,5 @@
-//! The address that a request comes from. Where the other end of the connection is a proxy that the settings name, it
-//! is the address that the proxy forwards; a header that anybody else sends says nothing.
+//! The client's address: the peer of the connection or, behind a trusted proxy, the address that the proxy forwards. Forwarding
+//! headers of other peers are ignored.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,7 +7,7 @@ use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR}
 use actix_web::{HttpMessage, HttpRequest};
 use ipnet::IpNet;
 
-/// The forwarded addresses that are looked at, from the nearest on.
+/// Forwarded addresses to examine, beginning with the nearest.
 const HOPS_MAX: usize = 32;
 
 /// The header in which proxies forward addresses. Only this one is looked at: a proxy passes on what a caller wrote
@@ -20,25 +20,25 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-/// The proxies whose word counts.
+/// The proxies whose forwarding headers are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies {
     pub networks: Vec<IpNet>,
     pub header: ForwardedHeader,
 }
 
-/// The address of a request, as the first middleware found it.
+/// The client's address, set by the outermost middleware.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
-/// The address that a request comes from.
+/// Returns the client's address.
 pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
     let found = request.extensions().get::<ClientAddress>().copied();
     found.map_or_else(|| request.peer_addr().map(|peer| peer.ip()), |ClientAddress(address)| address)
 }
 
 impl TrustedProxies {
-    /// The nearest address that is no proxy's. What cannot be read hides what is behind it.
+    /// Returns the nearest address that is not a trusted proxy's. An unreadable hop ends the search.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {
@@ -82,7 +82,7 @@ impl ForwardedHeader {
     }
 }
 
-/// An address, alone or with a port, that of IPv6 in brackets or not.
+/// Parses an address with or without port; an IPv6 address with or without brackets.
 fn parse(node: &str) -> Option<IpAddr> {
     let alone = node.strip_prefix('[').and_then(|node| node.strip_suffix(']')).unwrap_or(node);
     let address = alone.parse().ok().or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));

@@ -1,6 +1,5 @@
-//! What stands before every path of `/v1`, all of it before a byte of a body is read: who calls is looked up, once;
-//! what the caller may ask for in a time is counted; its key must be one that the surface takes; it may have so many
-//! calls under way. Then a write with an `Idempotency-Key` is answered once.
+//! Applies the policy of a path before the body is read: looks the key up once, counts the request, checks that the surface
+//! accepts the key, and limits the concurrent calls. A write with an `Idempotency-Key` is executed once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -45,11 +44,11 @@ pub(crate) struct RoutePolicy {
     pub(crate) sensitive: Option<SensitiveOp>,
 }
 
-/// Who was let in, to do what.
+/// An admitted request.
 struct Admitted {
     account: Option<KeyOwner>,
     is_read: bool,
-    /// Held until the call is over.
+    /// Held until the call ends.
     _call: Option<CallSlot>,
 }
 
@@ -90,7 +89,7 @@ impl RoutePolicy {
         }
     }
 
-    /// The middleware of a path. A method that the path does not take is refused behind it, whatever its key.
+    /// Runs a request under this policy. An unsupported method (`is_taken` is false) is refused later, whatever its key.
     pub(crate) async fn admit(
         self,
         request: ServiceRequest,
@@ -149,15 +148,15 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// Whether the path is served on another listener. Operators' paths have one of their own where the settings say
-    /// so; the probes are answered on both.
+    /// Returns whether the path is served on another listener. The settings may give operators' paths their own; probes are
+    /// served on both.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
         let is_probe = self.pattern.starts_with("/health/");
         settings.ops_address.is_some_and(|ops| !is_probe && (listener == ops) != self.is_for_operators())
     }
 
-    /// The longest body that the path takes.
+    /// The longest body that the path accepts, in bytes.
     fn body_bytes_max(self, settings: &ApiSettings) -> usize {
         if self.is_bulk { settings.bulk_bytes_max } else { settings.body_bytes_max }
     }

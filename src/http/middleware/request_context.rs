@@ -1,5 +1,5 @@
-//! What accompanies every request: its id, its span, its address, its line of the log, and the writing of its
-//! failure. A panic in a handler ends here too.
+//! The outermost middleware: request id, log span, client address, access log, and the body of a failure. It also catches
+//! the panics of handlers.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -61,7 +61,7 @@ where
     .await
 }
 
-/// Where the request comes from, as far as trusted proxies say.
+/// Returns the client's address behind trusted proxies.
 fn client(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpAddr> {
     match state {
         Some(state) => state.settings.trusted_proxies.client(request.peer_addr(), request.headers()),
@@ -87,7 +87,7 @@ fn prefs(request: &ServiceRequest) -> ResponsePrefs {
     ResponsePrefs { request_id, wants_problem }
 }
 
-/// Whether a problem document is asked for by its name, and at least as much as plain JSON (RFC 9110,
+/// Returns whether the caller names problem documents and prefers them at least as much as plain JSON (RFC 9110,
 /// section 12.5.1).
 fn prefers_problem(accept: &Accept) -> bool {
     let quality = |range: &str| {
@@ -99,13 +99,13 @@ fn prefers_problem(accept: &Accept) -> bool {
     problem.is_some_and(|problem| plain.is_none_or(|plain| problem >= plain))
 }
 
-/// 1 to 128 characters that need no quoting in a header, a log line or a URL.
+/// Accepts 1 to 128 characters that need no quoting in a header, a log line or a URL.
 fn is_safe(id: &str) -> bool {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte);
     (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.bytes().all(safe)
 }
 
-/// Writes the failure that a response carries.
+/// Renders the failure that a response carries.
 fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> ServiceResponse<BoxBody> {
     let Some(error) = response.response().error() else { return response };
     let mut answer = match error.as_error::<ApiError>() {
@@ -115,7 +115,7 @@ fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> Service
         }
         None => render::failure(&error_of(error, response.status()), prefs),
     };
-    // What was told along the way is told with the failure too.
+    // Headers that were set on the way are kept.
     for (name, value) in response.headers() {
         if !answer.headers().contains_key(name) {
             answer.headers_mut().insert(name.clone(), value.clone());
@@ -124,7 +124,7 @@ fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> Service
     response.into_response(answer)
 }
 
-/// An error of the framework in our own words.
+/// Converts an error of the framework.
 fn error_of(error: &Error, status: StatusCode) -> ApiError {
     let code = match status {
         StatusCode::NOT_FOUND => ErrorCode::RouteNotFound,
@@ -157,7 +157,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("a handler panicked: {}", text.unwrap_or("without a text"))
 }
 
-/// A failure after which there is no request left to answer to, written in full all the same.
+/// A failure after which the request no longer exists. It is rendered in full all the same.
 #[derive(Debug)]
 struct Abandoned {
     error: ApiError,

@@ -1,9 +1,9 @@
-//! Hangs up on whoever is answered before the body was read to its end. Left alone, the framework would go on
-//! reading: a chunked body for as long as it comes.
+//! Closes the connection when the response is sent before the body was read. Otherwise the framework would go on reading,
+//! a chunked body without end.
 //!
-//! A short rest is read, so that the connection can be used again. Otherwise the answer says `Connection: close`,
-//! and the connection stays a moment longer, so that a caller that is still sending can read the answer before
-//! the reset; what it sends meanwhile is read up to a bound.
+//! A short rest is read, so that the connection can be reused. Otherwise the response says `Connection: close`, and the
+//! connection lingers, so that a caller that is still sending reads the response before the reset. Input is read up to a
+//! limit meanwhile.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -22,10 +22,10 @@ use actix_web::{HttpMessage, HttpResponse};
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Sleep, sleep, timeout};
 
-/// A rest of at most so many bytes, in at most this time, is read for the sake of the connection.
+/// The longest rest to read, and the time for it, to keep the connection.
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
-/// How long a connection that is to be closed stays open after the answer, and how much is read of it then.
+/// How long a closing connection lingers after the response, and how many bytes are read meanwhile.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
@@ -42,12 +42,12 @@ impl std::fmt::Debug for RequestStream {
 struct Shared {
     payload: Payload,
     has_ended: bool,
-    /// What the request says of its length.
+    /// The `Content-Length` of the request.
     declared: Option<usize>,
 }
 
 impl RequestStream {
-    /// Takes the place of the request's payload; none where the request has no body.
+    /// Replaces the payload of a request; none if it has no body.
     pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
@@ -78,11 +78,11 @@ impl RequestStream {
                 }
             }
         };
-        // However it ends: the stream knows whether the end was reached.
+        // The result does not matter: the stream knows whether it has ended.
         let _ = timeout(REST_WAIT, rest).await;
     }
 
-    /// The answer to the request: the last one of its connection, unless the body can be read to its end.
+    /// Returns the response; it closes the connection unless the rest of the body can be read.
     pub(crate) async fn settle(mut self, response: HttpResponse) -> HttpResponse {
         if !self.has_ended() {
             self.read_rest().await;
@@ -90,7 +90,7 @@ impl RequestStream {
         self.close_unless_read(response)
     }
 
-    /// Makes the answer the last one of its connection, unless the body was read to its end.
+    /// Makes the response close the connection, unless the body was read.
     pub(crate) fn close_unless_read(self, mut response: HttpResponse) -> HttpResponse {
         if self.has_ended() {
             return response;
@@ -151,7 +151,7 @@ impl MessageBody for LastBody {
 }
 
 impl Linger {
-    /// Ready when the other side has ended, or the time has.
+    /// Ready when the peer has finished or the time is over.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {
             match stream.poll_next_unpin(context) {

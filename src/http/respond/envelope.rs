@@ -1,4 +1,4 @@
-//! The envelope of a success: `{ success, message, data }`, and what may come with it in headers.
+//! The envelope of a success, `{ success, message, data }`, and its headers.
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
@@ -6,7 +6,7 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LINK, LOCA
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::Serialize;
 
-/// Names what was accepted although something is odd about it.
+/// The header of warnings about accepted input.
 pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-system-warning");
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
@@ -18,7 +18,7 @@ struct SuccessBody<M, D> {
     data: D,
 }
 
-/// A success on its way to the caller.
+/// A successful response.
 #[derive(Debug)]
 pub(crate) struct ApiResponse(HttpResponse);
 
@@ -48,7 +48,7 @@ impl ApiResponse {
         self
     }
 
-    /// Where the thing spoken of is found; a path that holds no header text is left out.
+    /// Sets `Location`; a path that is not valid header text is left out.
     #[must_use]
     pub(crate) fn located(mut self, path: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(path) {
@@ -57,7 +57,7 @@ impl ApiResponse {
         self
     }
 
-    /// Where the rest of a list begins: its cursor, and a link (RFC 8288).
+    /// Sets the cursor of the next page and a link to it (RFC 8288).
     #[must_use]
     pub(crate) fn followed_by(mut self, cursor: &str, path: &str) -> Self {
         let link = HeaderValue::from_str(&format!("<{path}>; rel=\"next\""));
@@ -68,21 +68,21 @@ impl ApiResponse {
         self
     }
 
-    /// Notes something about the answer for who passes it on; the caller does not see it.
+    /// Stores a mark in the extensions of the response; the caller does not see it.
     #[must_use]
     pub(crate) fn marked<T: 'static>(mut self, mark: T) -> Self {
         self.0.extensions_mut().insert(mark);
         self
     }
 
-    /// For answers that carry a secret: nobody on the way keeps them.
+    /// Forbids storing: the response carries a secret.
     #[must_use]
     pub(crate) fn unstored(self) -> Self {
         self.header(CACHE_CONTROL, "no-store")
     }
 }
 
-/// A header carries printable ASCII; what else a field's name holds shows as `?`.
+/// Replaces characters that a header cannot hold with `?`.
 fn visible(text: &str) -> String {
     text.chars().map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
 }

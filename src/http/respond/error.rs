@@ -1,5 +1,4 @@
-//! A failure on its way to the caller: its code, the sentence for the caller and, apart from it, what the
-//! log is to know. The middleware renders it, since only there the request's id and prefs are known.
+//! A failure: its code, the message for the caller and, separately, the cause for the log. The middleware renders it, since only there the request's id and prefs are known.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,12 +18,12 @@ use crate::http::respond::explanation::{Explained, Patch};
 use crate::http::respond::queue::QueueView;
 use crate::store::db::error::StoreError;
 
-/// What a caller is told to wait where nothing says how long.
+/// The default `Retry-After`.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The same, where the authority is what fails.
+/// The default `Retry-After` when the authority fails.
 pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Why a request was not carried out.
+/// The failure of a request.
 #[derive(Debug)]
 pub struct ApiError {
     pub(crate) code: ErrorCode,
@@ -32,15 +31,15 @@ pub struct ApiError {
     /// For the caller.
     pub(crate) message: Box<str>,
     pub(crate) faults: Faults,
-    /// What stands beside the faults where the operation explains them.
+    /// Explanations of the faults, if the operation gives them.
     pub(crate) explained: Option<Box<Explained>>,
     pub(crate) retry_after: Option<Duration>,
-    /// Whether the same call may succeed later, where the operation says so.
+    /// True if the same call may succeed later; none if the operation does not say.
     pub(crate) retryable: Option<bool>,
-    /// Where the run of the request stands, if it goes on by itself.
+    /// The position of the request's run in the queue, if the run continues.
     pub(crate) queue: Option<Box<QueueView>>,
     pub(crate) allowed: Box<[Method]>,
-    /// For the log, and for nobody else.
+    /// For the log only.
     pub(crate) cause: Option<Box<str>>,
 }
 
@@ -69,13 +68,13 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// No Retry-After: a payment that was recorded must not be sent again blindly.
+    /// Has no `Retry-After`: a recorded payment must not be sent again blindly.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
     }
 
-    /// Of a path that nothing takes, or that is not the caller's to know of.
+    /// For a path that does not exist, or must not be known to the caller.
     pub(crate) fn route_not_found() -> Self {
         Self::new(ErrorCode::RouteNotFound, "No such path")
     }
@@ -104,7 +103,7 @@ impl ApiError {
         Self { explained: Some(Box::new(explained)), ..self }
     }
 
-    /// Adds what would mend the body.
+    /// Adds a patch of the body.
     #[must_use]
     pub(crate) fn patched(self, patch: Patch) -> Self {
         let mut explained = self.explained.unwrap_or_default();
@@ -132,7 +131,7 @@ impl ApiError {
         Self { queue: queue.map(Box::new), ..self }
     }
 
-    /// Adds what the log is to know.
+    /// Adds the cause for the log.
     #[must_use]
     pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
         Self { cause: Some(cause.to_string().into()), ..self }
@@ -144,7 +143,7 @@ impl ApiError {
     }
 }
 
-/// Some rules have a code of their own, which is told where nothing else is wrong.
+/// A single fault of some rules has an error code of its own.
 fn code_of(faults: &Faults) -> ErrorCode {
     let mut rules = faults.iter().map(|fault| fault.rule);
     match (rules.next(), rules.next()) {
@@ -264,7 +263,7 @@ impl From<AuthorityFailure> for ApiError {
     }
 }
 
-/// Sentences of the floors below begin in lower case where they are parts of others.
+/// Capitalizes a message of a lower layer, which begins in lower case.
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -336,7 +335,7 @@ impl ResponseError for ApiError {
         self.status
     }
 
-    /// A bare answer: its body is written by the middleware, which takes the error from the response.
+    /// A bare response: the outermost middleware takes the error from it and renders the body.
     fn error_response(&self) -> HttpResponse {
         HttpResponse::new(self.status)
     }

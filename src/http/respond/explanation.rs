@@ -1,17 +1,17 @@
-//! One reason of a refusal, as the answer shows it beside `errors`.
+//! One reason of a refusal, shown beside `errors`.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::kernel::fault::{Fault, Faults};
 
-/// The rule of a sentence that nothing is known about.
+/// The rule of a sentence that is not understood.
 pub(crate) const UNTRANSLATED: &str = "authority";
-/// Whose rule was broken.
+/// The origin of the violated rule.
 pub(crate) const AUTHORITY: &str = "authority";
 pub(crate) const EINVOICE: &str = "einvoice";
 
-/// Why, in the caller's own names.
+/// An explanation, in the caller's field names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Explanation {
     /// Dot path from the root of the body; none where the words are about no field.
@@ -29,11 +29,11 @@ pub(crate) struct Explanation {
     pub(crate) authority_message: Option<String>,
 }
 
-/// What a refusal adds to its answer.
+/// The explanations of a refusal.
 #[derive(Debug, Default)]
 pub(crate) struct Explained {
     pub(crate) explanations: Vec<Explanation>,
-    /// Where it was asked for.
+    /// Present if it was asked for.
     pub(crate) patch: Option<Patch>,
 }
 
@@ -42,11 +42,11 @@ pub(crate) struct Explained {
 pub(crate) struct Patch {
     /// Each with the reason beside it, a member that the RFC has readers ignore.
     pub(crate) operations: Vec<Value>,
-    /// Whether the body passes with it; none where nobody could be asked.
+    /// True if the body passes with it; none if the authority could not be asked.
     pub(crate) suffices: Option<bool>,
 }
 
-/// The faults of those that are about a field.
+/// Returns the faults of the explanations that name a field.
 pub(crate) fn faults(explanations: &[Explanation]) -> Faults {
     let fault = |why: &Explanation| Some(Fault::new(why.path.clone()?, why.rule, why.message.clone()));
     explanations.iter().filter_map(fault).collect()

@@ -1,4 +1,4 @@
-//! The place of a run in the queue, as every 202 and 503 of the access point surface tells it.
+//! The position of a run in the queue, shown in every 202 and 503 of the access point surface.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! How a failure is written: in the envelope, or as a problem document (RFC 9457) for who accepts that.
+//! Renders a failure: in the envelope, or as a problem document (RFC 9457) if the caller accepts that.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -12,14 +12,14 @@ use crate::http::respond::explanation::Explanation;
 use crate::http::respond::logged_failure::LoggedFailure;
 use crate::http::respond::queue::QueueView;
 
-/// What every 401 must carry (RFC 9110, section 11.6.1). The scheme is no registered one; `OpenAPI` calls it so.
+/// Required in every 401 (RFC 9110, section 11.6.1). The scheme is not registered; `OpenAPI` uses this name.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
-/// What of a request decides how its failure is written.
+/// The parts of a request that decide how its failure is rendered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponsePrefs {
     pub(crate) request_id: String,
-    /// Whether the caller accepts `application/problem+json`.
+    /// True if the caller accepts `application/problem+json`.
     pub(crate) wants_problem: bool,
 }
 
@@ -62,7 +62,7 @@ struct ProblemBody<'a> {
     request_id: &'a str,
 }
 
-/// The patch of a body, where it was asked for.
+/// The patch of a body, if it was asked for.
 #[derive(Serialize)]
 struct PatchMembers<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ struct PatchMembers<'a> {
     patch_suffices: Option<bool>,
 }
 
-/// The whole answer that a failure gives.
+/// Returns the response of a failure.
 pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
     let mut answer = HttpResponse::build(error.status);
     if let Some(wait) = error.retry_after {
@@ -83,7 +83,7 @@ pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
         answer.insert_header((ALLOW, methods.join(", ")));
     }
     if error.status == StatusCode::REQUEST_TIMEOUT {
-        // What is left of that request would be read as the next one.
+        // The rest of that request would be read as the next one.
         answer.force_close();
     }
     if error.status == StatusCode::UNAUTHORIZED {
@@ -116,7 +116,7 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
 
 fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     let explanations = explanations(error);
-    // What is explained is told once, with more members; faults beyond those stand as they are.
+    // Explained faults appear once, with more members; the others follow as they are.
     let explained = explanations.iter().filter(|why| why.path.is_some()).count();
     let rest = error.faults.iter().skip(explained).map(bare);
     ProblemBody {
@@ -151,7 +151,7 @@ fn bare(fault: &Fault) -> Value {
 
 fn full(why: &Explanation) -> Value {
     let mut part = json!({
-        // What is about no field is about the whole body.
+        // An explanation without a path is about the whole body.
         "pointer": why.path.as_deref().map_or_else(|| "#".to_owned(), pointer),
         "rule": why.rule, "detail": why.message, "expected": why.expected, "actual": why.actual,
         "source": why.source,
