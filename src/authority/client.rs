@@ -353,17 +353,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_carries_the_authority_s_words_and_path() {
+    async fn a_refusal_carries_the_words_of_the_authority_that_name_a_field() {
         let body = r#"{"code":400,"data":null,"message":"error has occurred","error":{"id":"e-1","handler":"invoice_actions",
             "details":"invoicerequest.invoice.issuedate must be a date","public_message":"the invoice is unsound"}}"#;
         let server = Server::json(400, body).await;
         let failure = server.authority().validate(&Value::Null).await.unwrap_err();
-        let AuthorityFailure::Refused { status, message, field_path, authority_error } = failure else {
-            panic!("{failure}")
-        };
+        let AuthorityFailure::Refused { status, message } = failure else { panic!("{failure}") };
         assert_eq!((status, message.as_str()), (400, "invoicerequest.invoice.issuedate must be a date"));
-        assert_eq!(field_path.as_deref(), Some("invoicerequest.invoice.issuedate"));
-        assert_eq!(authority_error.unwrap().id.as_deref(), Some("e-1"));
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ pub fn answer(text: &[u8]) {
     drop(CryptoKeys::parse(text));
     let Some(answer) = AuthorityAnswer::parse(text) else { return };
     assert!(!answer.sentence(400).is_empty(), "there is always something to show");
-    drop((answer.field_path(), answer.authority_error()));
+    let _ = answer.names_field();
     drop((InTransit::list(&answer.data), Parties::read(&answer.data)));
     shape::<Confirmation>(&answer);
     shape::<SearchPage>(&answer);

@@ -37,7 +37,7 @@ pub use crypto::download::EncryptedDocument;
 pub use crypto::keys::{CryptoError, CryptoKeys};
 pub use operation::{Operation, ResourceList};
 pub use retry::RetryPolicy;
-pub use transport::failure::{AuthorityError, AuthorityFailure, Cause, CauseKind, FieldFault};
+pub use transport::failure::{AuthorityFailure, Cause, CauseKind};
 pub use wire::{
     Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, Party, PullQuery, SearchPage,
     SearchQuery,

@@ -240,14 +240,8 @@ mod tests {
 
     #[test]
     fn a_report_that_is_there_already_is_done_only_where_it_may_be_ours() {
-        let refused = |message: &str| {
-            Err(AuthorityFailure::Refused {
-                status: 409,
-                message: message.to_owned(),
-                field_path: None,
-                authority_error: None,
-            })
-        };
+        let refused =
+            |message: &str| Err(AuthorityFailure::Refused { status: 409, message: message.to_owned() });
         let said = |message: &str, resuming| match reported(refused(message), resuming) {
             Ok(CallOutcome::Done { by, .. }) => by.to_string(),
             other => format!("{other:?}"),

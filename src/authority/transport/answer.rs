@@ -6,8 +6,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::authority::transport::failure::{AuthorityError, FieldFault};
-
 /// The longest sentence that is passed on, in characters.
 const SENTENCE_CHARS_MAX: usize = 2_000;
 
@@ -59,18 +57,6 @@ impl AuthorityAnswer {
         )
     }
 
-    /// Returns the authority's path of the field at fault.
-    pub(crate) fn field_path(&self) -> Option<String> {
-        let listed = self.fields().into_iter().map(|fault| fault.field).find(|field| !field.is_empty());
-        listed.or_else(|| self.candidates().iter().find_map(|text| field_path_in(text)))
-    }
-
-    pub(crate) fn authority_error(&self) -> Option<AuthorityError> {
-        let text = |name: &str| text_of(self.error.get(name)?);
-        let error = AuthorityError { id: text("id"), handler: text("handler"), fields: self.fields() };
-        (error != AuthorityError::default()).then_some(error)
-    }
-
     /// Returns true if any of its texts contains these lower-case words.
     pub(crate) fn contains(&self, words: &str) -> bool {
         self.candidates().iter().any(|text| normalised(text).contains(words))
@@ -79,8 +65,8 @@ impl AuthorityAnswer {
     /// Returns true if it concerns a field of the request.
     pub(crate) fn names_field(&self) -> bool {
         let is_request = |path: &str| path.split('.').next().is_some_and(|first| first.ends_with("request"));
-        let listed = self.fields().iter().any(|fault| !fault.field.is_empty());
-        listed || self.field_path().is_some_and(|path| is_request(&path))
+        let is_listed = self.fields().iter().any(|fault| !fault.field.is_empty());
+        is_listed || self.candidates().iter().find_map(|text| field_path_in(text)).is_some_and(is_request)
     }
 
     /// Returns true if it gives no reason at all.
@@ -113,6 +99,12 @@ impl AuthorityAnswer {
             .filter(|fault| !fault.field.is_empty() || !fault.message.is_empty())
             .collect()
     }
+}
+
+/// One entry of `error.errors[]`.
+struct FieldFault {
+    field: String,
+    message: String,
 }
 
 impl FieldFault {
@@ -153,11 +145,8 @@ fn normalised(text: &str) -> String {
 }
 
 /// Returns the first word that is a dotted, lower-case path of names and indexes.
-fn field_path_in(text: &str) -> Option<String> {
-    text.split_whitespace()
-        .map(|word| word.trim_end_matches(':'))
-        .find(|word| is_field_path(word))
-        .map(str::to_owned)
+fn field_path_in(text: &str) -> Option<&str> {
+    text.split_whitespace().map(|word| word.trim_end_matches(':')).find(|word| is_field_path(word))
 }
 
 fn is_field_path(word: &str) -> bool {
@@ -225,25 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn a_field_path_is_read_from_the_list_or_from_the_sentence() {
+    fn a_field_is_named_by_the_list_or_by_a_path_in_the_sentence() {
         let path = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id";
-        let said = answer(&json!({"message": format!("{path} must be known")}));
-        assert_eq!(said.field_path().as_deref(), Some(path));
-        let listed = answer(&json!({"error": {"errors": [{"field": "issue_date", "message": "is late"}]}}));
-        assert_eq!(listed.field_path().as_deref(), Some("issue_date"));
+        assert!(answer(&json!({"message": format!("{path} must be known")})).names_field());
+        let listed = json!({"error": {"errors": [{"field": "issue_date", "message": "is late"}]}});
+        assert!(answer(&listed).names_field());
+        assert!(!answer(&json!({"message": "other.path must be known"})).names_field());
         for plain in
             ["the irn is wrong.", "e.g. so", "see https://a.b/c", "1.5 is too much", "Invoice.Id is wrong"]
         {
-            assert_eq!(answer(&json!({"message": plain})).field_path(), None, "{plain}");
+            assert_eq!(field_path_in(plain), None, "{plain}");
         }
-    }
-
-    #[test]
-    fn the_reference_of_an_error_is_kept() {
-        let error = answer(&json!({"error": {"id": "e-1", "handler": "invoice_actions"}})).authority_error();
-        let error = error.unwrap();
-        assert_eq!((error.id.as_deref(), error.handler.as_deref()), (Some("e-1"), Some("invoice_actions")));
-        assert_eq!(answer(&json!({"error": "text"})).authority_error(), None);
     }
 
     #[test]

@@ -139,7 +139,7 @@ pub(crate) fn classify_response(
             return Err(AuthorityFailure::Throttled { retry_after: response.retry_after });
         }
         AnswerClass::Absent => return Err(AuthorityFailure::NotFound { message }),
-        AnswerClass::Refused => return Err(refusal(status, message, &answer)),
+        AnswerClass::Refused => return Err(AuthorityFailure::Refused { status, message }),
         AnswerClass::Redirected => Cause::Redirected { status },
         AnswerClass::KeyRefused => Cause::KeyRefused { message },
         AnswerClass::Down => Cause::Down { status },
@@ -148,15 +148,6 @@ pub(crate) fn classify_response(
         AnswerClass::Unreadable => Cause::Malformed { status },
     };
     Err(failure_for(operation, cause))
-}
-
-fn refusal(status: u16, message: String, answer: &AuthorityAnswer) -> AuthorityFailure {
-    AuthorityFailure::Refused {
-        status,
-        message,
-        field_path: answer.field_path(),
-        authority_error: answer.authority_error().map(Box::new),
-    }
 }
 
 fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) -> AnswerClass {

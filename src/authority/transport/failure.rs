@@ -15,10 +15,6 @@ pub enum AuthorityFailure {
         /// The HTTP status, 400 to 499.
         status: u16,
         message: String,
-        /// The authority's path of the field at fault, lower-cased:
-        /// `invoicerequest.invoice.taxtotal[0].taxamount`.
-        field_path: Option<String>,
-        authority_error: Option<Box<AuthorityError>>,
     },
     /// The authority does not know this IRN, or has not signed it.
     #[error("{message}")]
@@ -85,23 +81,6 @@ pub enum CauseKind {
     Offline,
     KeyRefused,
     Redirected,
-}
-
-/// The details of a refusal, for the log and for support.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AuthorityError {
-    /// The authority's reference of this error.
-    pub id: Option<String>,
-    /// The part of the authority that raised it, such as `invoice_actions`.
-    pub handler: Option<String>,
-    pub fields: Vec<FieldFault>,
-}
-
-/// One entry of `error.errors[]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldFault {
-    pub field: String,
-    pub message: String,
 }
 
 impl AuthorityFailure {

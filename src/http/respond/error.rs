@@ -388,12 +388,7 @@ mod tests {
 
     #[test]
     fn the_authoritys_failures_are_told_apart() {
-        let refused = AuthorityFailure::Refused {
-            status: 400,
-            message: "tin is unknown".into(),
-            field_path: None,
-            authority_error: None,
-        };
+        let refused = AuthorityFailure::Refused { status: 400, message: "tin is unknown".into() };
         assert_eq!(said(refused), (422, "AUTHORITY_REJECTED"));
         let timed_out =
             AuthorityFailure::Unknown { reason: Cause::TimedOut { after: Duration::from_secs(30) } };
