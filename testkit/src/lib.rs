@@ -5,13 +5,23 @@
 //! |---|---|
 //! | the sample documents, one of each kind | `documents` |
 //! | changes to them, by dot path | `edit` |
+//! | the HTTP client, its answers, and the roles that call | `client`, `answer`, `roles` |
+//! | waiting for an event that must come | `patience` |
 //! | the databases that a case runs on | `backend`; the attributes are in `testkit_macros` |
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends by panicking")]
+#![expect(
+    clippy::return_self_not_must_use,
+    reason = "an answer that was checked is often not needed any more"
+)]
 
+pub mod answer;
 pub mod backend;
+pub mod client;
 pub mod documents;
 pub mod edit;
+pub mod patience;
+pub mod roles;
 
 pub use backend::Backend;
 pub use testkit_macros::{each_database, on_postgresql};

@@ -1,15 +1,16 @@
 //! Failures: the envelope, and what every answer carries.
 
 use serde_json::{Value, json};
+use testkit::answer::{Answer, stable};
+use testkit::client::Client;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with};
-
-use crate::support::answer::{Answer, stable};
-use crate::support::clients::{
+use testkit::roles::{
     ACKNOWLEDGE, EVENTS, FULL, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE,
     UPDATE_PAYMENT, UPDATE_STATUS,
 };
+
 use crate::support::world::World;
 
 /// Every path that takes a body, with a method it takes.
@@ -104,7 +105,7 @@ async fn every_path_that_takes_a_body_wants_json(world: &World) {
     for (method, path) in WRITES {
         let path = path.replace("/1/", &format!("/{}/", taxpayer.id));
         let is_integrators = path.starts_with("/v1/system-integrators");
-        let caller = if is_integrators { &integrator.0 } else { &taxpayer };
+        let caller: &Client = if is_integrators { &integrator } else { &taxpayer };
         let malformed = caller.send_text(method, &path, "{").await;
         malformed.expect_refusal(400, "MALFORMED_JSON");
         for kind in ["text/plain", "application/xml", "application/x-www-form-urlencoded"] {
@@ -342,7 +343,7 @@ async fn control_characters_are_refused_on_every_surface(world: &World) {
     for (method, path, body, field) in cases {
         let is_integrators = path.starts_with("/v1/system-integrators");
         let integrator = world.integrator();
-        let caller = if is_integrators { &integrator.0 } else { &taxpayer };
+        let caller: &Client = if is_integrators { &integrator } else { &taxpayer };
         for odd in ["http://127.0.0.1:9/\u{0}x", "http://127.0.0.1:9/\u{1b}x"] {
             let answer = caller.send(method, path, &with(body, field, json!(odd))).await;
             answer.expect_faults(&[field]);

@@ -4,9 +4,10 @@ use sandbox::{FaultKind, FaultOrder};
 use serde_json::json;
 use testkit::documents::{self, submission};
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::INVOICES;
 
-use crate::support::clients::INVOICES;
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 const SUPERVISION: &str = "/ops/supervision";
 

@@ -2,14 +2,13 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::answer::Answer;
+use testkit::client::Client;
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::edit::{exact, with};
+use testkit::roles::{INVOICES, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{
-    Caller, INVOICES, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook,
-};
 use crate::support::world::World;
 
 /// A key that no other test has.
@@ -50,7 +49,7 @@ fn assert_replayed(first: &Answer, again: &Answer) {
 }
 
 /// Sends a request twice with the same key; gives the first answer.
-async fn twice(caller: &Caller, method: &str, path: &str, body: &Value) -> Answer {
+async fn twice(caller: &Client, method: &str, path: &str, body: &Value) -> Answer {
     let key = key();
     let first = caller.send_keyed(&key, method, path, body).await;
     let again = caller.send_keyed(&key, method, path, body).await;

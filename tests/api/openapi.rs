@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
+use testkit::client::Client;
 use testkit::each_database;
+use testkit::patience::eventually;
 
-use crate::support::answer::Answer;
-use crate::support::clients::Caller;
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 /// Each operation by its id, and what it answers where the story stands.
 const STORY: &[(&str, u16)] = &[
@@ -135,8 +136,8 @@ struct Walk<'w> {
 impl<'w> Walk<'w> {
     async fn through(world: &'w World, document: &Value) -> Self {
         let keys = [
-            ("integrator_key", world.integrator().0.key.unwrap()),
-            ("operator_key", world.new_operator().await.0.key.unwrap()),
+            ("integrator_key", world.integrator().key().to_owned()),
+            ("operator_key", world.new_operator().await.key().to_owned()),
         ];
         let token = world.notices_path().rsplit('/').next().unwrap().to_owned();
         let irn = "INV0001-94AD90FB-20260115".to_owned();
@@ -201,7 +202,7 @@ impl<'w> Walk<'w> {
         Answer::to(request.json(&body)).await.expect_status(202);
     }
 
-    fn caller(&self, name: &str) -> Caller {
+    fn caller(&self, name: &str) -> Client {
         let schemes = &self.operations[name].schemes;
         let key = schemes.iter().find_map(|scheme| self.keys.get(scheme.as_str()));
         // An empty key is none.

@@ -3,11 +3,11 @@
 use futures_util::future::join_all;
 use sandbox::LatencyOrder;
 use serde_json::json;
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::{INVOICES, TAXPAYERS, VALIDATE};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{INVOICES, TAXPAYERS, VALIDATE};
 use crate::support::world::World;
 
 #[track_caller]

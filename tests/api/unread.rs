@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::json;
 use testkit::each_database;
+use testkit::roles::{BULK, INVOICES, TAXPAYERS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::clients::{BULK, INVOICES, TAXPAYERS};
 use crate::support::world::World;
 
 /// More than the buffers of both sides hold, and far less than a caller can send who is not stopped.
@@ -87,7 +87,7 @@ async fn expect_hung_up_on(world: &World, what: &Refused) {
 
 #[each_database]
 async fn who_is_refused_before_the_end_of_the_body_is_hung_up_on(world: &World) {
-    let key = format!("x-api-key: {}", world.taxpayer().await.key.as_deref().unwrap());
+    let key = format!("x-api-key: {}", world.taxpayer().await.key());
     let keyed = [key.clone(), "idempotency-key: endless".to_owned()];
     let text = [key.clone(), "content-type: text/plain".to_owned()];
     let wrong = ["x-api-key: tpk_nobody".to_owned()];
@@ -110,7 +110,7 @@ async fn who_is_refused_before_the_end_of_the_body_is_hung_up_on(world: &World) 
 
 #[each_database]
 async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
-    let key = format!("x-api-key: {}", world.taxpayer().await.key.as_deref().unwrap());
+    let key = format!("x-api-key: {}", world.taxpayer().await.key());
     let keyed = [key.clone(), "idempotency-key: too-large".to_owned()];
     for what in [refused(413, "POST", INVOICES, &[key]), refused(413, "POST", INVOICES, &keyed)] {
         for framing in [CHUNKED, ENDLESS] {
@@ -123,7 +123,7 @@ async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
 #[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
 async fn who_asks_too_often_is_hung_up_on(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let key = format!("x-api-key: {}", taxpayer.key.as_deref().unwrap());
+    let key = format!("x-api-key: {}", taxpayer.key());
     let what = refused(429, "POST", INVOICES, &[key, "idempotency-key: too-often".to_owned()]);
     join_all((0..60).map(async |_| taxpayer.create_invoice(&json!({})).await)).await;
     // Who is let through, since a moment has passed, is refused for the size.

@@ -8,10 +8,11 @@ mod under_way;
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";

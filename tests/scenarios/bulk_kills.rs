@@ -7,11 +7,12 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::invoice_numbered;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
-use crate::support::client::{Answer, Client};
+use crate::support::client::Client;
 use crate::support::scene::Scene;
 
 const INVOICES: usize = 150;

@@ -7,11 +7,11 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
 

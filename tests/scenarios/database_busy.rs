@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use sea_orm::ConnectionTrait;
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 /// How long each of the others holds the database, and how short it lets it go.

@@ -7,11 +7,11 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use sea_orm::ConnectionTrait;
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
 
 use crate::support::client::Created;
 use crate::support::database::connect;
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 const WRITES: usize = 8;

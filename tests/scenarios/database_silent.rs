@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use reqwest::Method;
 use sea_orm::ConnectionTrait;
+use testkit::answer::Answer;
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::client::{Answer, Client, Created};
+use crate::support::client::{Client, Created};
 use crate::support::database::{connect, server};
-use crate::support::patience::eventually;
 use crate::support::proxy::Proxy;
 use crate::support::scene::Scene;
 

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sandbox::{FaultKind, Operation};
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
 

@@ -8,11 +8,11 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use sandbox::Sandbox;
 use tempfile::TempDir;
+use testkit::patience::eventually;
 use testkit::{Backend, each_database, on_postgresql};
 use tokio::time::sleep;
 
 use crate::support::database::PostgresDatabase;
-use crate::support::patience::eventually;
 use crate::support::scene::{ENCRYPTION_KEY, authority, write_keys};
 use crate::support::service::{Service, Settings};
 

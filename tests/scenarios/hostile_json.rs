@@ -10,10 +10,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Backend;
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 
 use crate::support::books::Books;
 use crate::support::client::Client;
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
 
@@ -58,7 +58,7 @@ async fn unlimited() -> (Scene, Client) {
     let scene = Scene::with(Backend::Sqlite, &settings).await;
     let made = scene.service.call(&["operator", "create", "--email", "ops@json.example"]).output().unwrap();
     let made: Value = strict_json::from_untrusted(&made.stdout).unwrap();
-    let operator = Client::new(scene.service.url(), made["api_key"].as_str().unwrap().to_owned());
+    let operator = Client::new(scene.service.url(), made["api_key"].as_str().unwrap());
     (scene, operator)
 }
 

@@ -7,13 +7,14 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
 use serde_json::Value;
+use testkit::answer::Answer;
 use testkit::documents::invoice_numbered;
+use testkit::patience::{PATIENCE, eventually};
 use testkit::{Backend, each_database, on_postgresql};
 use tokio::task::JoinHandle;
 
-use crate::support::client::{Answer, Client, Created};
+use crate::support::client::{Client, Created};
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
 /// Payments under way when the process is killed.

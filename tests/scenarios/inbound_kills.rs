@@ -6,11 +6,11 @@ use std::time::Duration;
 use reqwest::Method;
 use sandbox::{FaultKind, Inbound, Operation};
 use serde_json::{Value, json};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, kinds};
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 const TIN: &str = "12345678-0001";

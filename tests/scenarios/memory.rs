@@ -11,12 +11,12 @@ use sandbox::{FaultKind, Operation};
 use serde_json::Value;
 use testkit::Backend;
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::patience::eventually;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::client::Client;
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
 

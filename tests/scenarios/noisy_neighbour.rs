@@ -8,10 +8,10 @@ use std::time::Instant;
 use futures_util::stream::{self, StreamExt};
 use sandbox::LatencyOrder;
 use testkit::documents::{Registration, irn, submission};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 
 use crate::support::books::Books;
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::size::size;
 

@@ -10,11 +10,11 @@ use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission, taxpayer};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, assert_gapless};
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 /// More than one part of a walk.
@@ -94,7 +94,7 @@ async fn subscriber(scene: &Scene) -> Client {
     let hook = json!({ "webhook_url": "http://127.0.0.1:9/nobody", "enabled_events": [STARTED, ENDED] });
     sent(scene, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
     let rotated = sent(scene, Method::POST, &integrators(&format!("/{id}/api-key/rotate")), &json!({})).await;
-    Client::new(scene.service.url(), rotated["api_key"].as_str().unwrap().to_owned())
+    Client::new(scene.service.url(), rotated["api_key"].as_str().unwrap())
 }
 
 async fn sent(scene: &Scene, method: Method, path: &str, body: &Value) -> Value {

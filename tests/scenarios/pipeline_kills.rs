@@ -8,11 +8,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sandbox::{FaultKind, FaultOrder, Operation};
 use testkit::documents::{Registration, submission};
+use testkit::patience::{PATIENCE, eventually};
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::Created;
-use crate::support::patience::{PATIENCE, eventually};
 use crate::support::scene::Scene;
 
 const SUBMIT: [Operation; 4] =

@@ -9,11 +9,11 @@ use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 const OWN: [(&str, &str); 4] = [

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use sandbox::{FaultKind, Operation};
 use testkit::documents::{Registration, report};
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 
 use crate::support::client::kinds;
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 /// Long enough that the answer never comes before the kill.

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, Stream, StreamExt};
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::interval;
 
 use crate::support::client::Client;
-use crate::support::patience::eventually;
 use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::{Newcomer, Scene};
 use crate::support::size::size;

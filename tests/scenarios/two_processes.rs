@@ -8,10 +8,10 @@ use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, invoice_over, submission};
+use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 use crate::support::service::Service;
 
@@ -151,7 +151,7 @@ async fn a_rotated_key_is_refused_at_once(scene: &mut Scene, second: &Service) {
     assert_eq!(answer.status, 200);
     assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 401, "the old key elsewhere");
     let key = answer.body["data"]["api_key"].as_str().expect("the new key").to_owned();
-    scene.taxpayer = Client::new(scene.service.url(), key);
+    scene.taxpayer = Client::new(scene.service.url(), &key);
     let there = scene.taxpayer.at(second.url());
     assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200, "the new key elsewhere");
 }

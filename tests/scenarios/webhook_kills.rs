@@ -10,11 +10,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::patience::eventually;
 use crate::support::receiver::{Arrival, Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
 use crate::support::size::size;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
 use testkit::documents::invoice_numbered;
+use testkit::patience::{PATIENCE, eventually_within};
 use testkit::{Backend, each_database};
 
-use crate::support::patience::{PATIENCE, eventually_within};
 use crate::support::receiver::{Manners, Receiver, assert_order, duplicates};
 use crate::support::scene::Scene;
 use crate::support::size::size;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use sea_orm::{ConnectionTrait, Statement};
 use testkit::Backend;
 use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
 use tokio::time::sleep;
 
 use crate::support::database::connect;
-use crate::support::patience::eventually;
 use crate::support::scene::Scene;
 
 /// Several events of one IRN wait for a dead endpoint: until the next attempt nothing is done with its lane.

@@ -1,12 +1,12 @@
 //! Who may call, and which taxpayer a call acts for.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
 use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::roles::{SUBMIT, TRANSMIT};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{SUBMIT, TRANSMIT};
 use crate::support::world::World;
 
 #[each_database]
@@ -15,7 +15,7 @@ async fn a_missing_key_is_401_and_any_other_that_is_not_known_403(world: &World)
     let answer = world.anonymous().send("POST", TRANSMIT, &body).await;
     answer.expect_refusal(401, "UNAUTHENTICATED");
     let operator = world.new_operator().await;
-    for key in ["tpk_unknown", "sik_unknown", "nonsense", "xyz_1", operator.key.as_deref().unwrap()] {
+    for key in ["tpk_unknown", "sik_unknown", "nonsense", "xyz_1", operator.key()] {
         let answer = world.anonymous().with_key(key).send("POST", TRANSMIT, &body).await;
         answer.expect_refusal(403, "KEY_NOT_RECOGNIZED");
     }

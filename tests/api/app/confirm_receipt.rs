@@ -3,8 +3,8 @@
 use serde_json::json;
 use testkit::documents::{self, irn, report, submission};
 use testkit::each_database;
+use testkit::roles::TRANSMIT;
 
-use crate::support::clients::TRANSMIT;
 use crate::support::planted::plant;
 use crate::support::world::World;
 

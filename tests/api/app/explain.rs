@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, irn, number, submission, validation};
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::roles::{Taxpayer, VALIDATE};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Taxpayer, VALIDATE};
 use crate::support::world::World;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/explain.md");

@@ -6,8 +6,6 @@ use futures_util::future::join_all;
 use sandbox::MAGIC_WORDS;
 use serde_json::json;
 
-use crate::support::answer::Answer;
-use crate::support::clients::Taxpayer;
 use crate::support::world::{ALONE, World};
 
 /// What becomes of a sign that a word hits.
@@ -22,8 +20,10 @@ enum Sign {
 }
 
 use Sign::{Found, Plain, TriedAgain};
+use testkit::answer::Answer;
 use testkit::documents::{irn, number, submission};
 use testkit::each_database;
+use testkit::roles::Taxpayer;
 
 /// Words whose invoices end submitted, and how.
 const SUBMITTED: [(&str, Sign); 15] = [

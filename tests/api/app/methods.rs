@@ -3,8 +3,8 @@
 use serde_json::json;
 use testkit::documents::{self, irn, report, submission};
 use testkit::each_database;
+use testkit::roles::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
 
-use crate::support::clients::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
 use crate::support::world::World;
 
 const ALL: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];

@@ -10,9 +10,10 @@ use sandbox::{LatencyOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::clients::{Operator, Taxpayer};
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 const POISONOUS: usize = 40;
 const SUBMITS: usize = 100;

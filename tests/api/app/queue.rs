@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
 
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 fn moment(value: &Value) -> Timestamp {
     value.as_str().unwrap().parse().unwrap()
@@ -82,7 +83,7 @@ async fn the_deadline_runs_from_the_issue_and_depends_on_the_category(world: &Wo
 /// The state of the breaker of a call.
 async fn breaker(world: &World, operation: &str) -> String {
     let operator = world.new_operator().await;
-    let answer = operator.0.get("/ops/breakers").await.expect_status(200);
+    let answer = operator.get("/ops/breakers").await.expect_status(200);
     let breakers = answer.data().as_array().cloned().unwrap_or_default();
     let found = breakers.iter().find(|breaker| breaker["operation"] == operation).cloned();
     found.unwrap()["state"].as_str().unwrap().to_owned()

@@ -3,13 +3,14 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, irn, number, report, submission};
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::patience::eventually;
+use testkit::roles::{REPORT, SUBMIT};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{REPORT, SUBMIT};
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 const REQUIRED: [&str; 12] = [
     "agent_tin",

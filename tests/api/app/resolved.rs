@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use testkit::documents::{self, irn, report, submission};
 use testkit::each_database;
 use testkit::edit::{exact, with};
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::planted::plant;
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 /// The effect takes place, and the answer is lost or cannot be read.
 const COMMITTED: [FaultKind; 4] =

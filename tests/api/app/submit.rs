@@ -2,12 +2,13 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::documents::{self, irn, number, submission};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
 
-use crate::support::answer::stable;
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 /// An invoice number of which the sandbox takes a word.
 fn magic(word: &str) -> String {

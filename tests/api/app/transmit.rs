@@ -2,13 +2,14 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation, PartyEnrolment};
 use serde_json::{Value, json};
+use testkit::answer::{Answer, stable};
 use testkit::documents::{self, irn, number, submission};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::{TRANSMIT, Taxpayer};
 
-use crate::support::answer::{Answer, stable};
-use crate::support::clients::{TRANSMIT, Taxpayer};
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 /// An invoice that the authority has signed; its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {

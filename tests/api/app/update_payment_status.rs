@@ -5,9 +5,10 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Taxpayer, relay};
 
-use crate::support::clients::{Taxpayer, relay};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 /// A stored invoice that the authority has signed, and its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {

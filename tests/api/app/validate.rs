@@ -2,12 +2,12 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, irn, number, submission, validation};
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::roles::{Taxpayer, VALIDATE};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Taxpayer, VALIDATE};
 use crate::support::world::World;
 
 /// Every field of the table that has to be there.

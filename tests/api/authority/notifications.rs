@@ -3,14 +3,15 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, TRANSMIT, Taxpayer};
 
-use crate::support::answer::stable;
-use crate::support::clients::{Integrator, TRANSMIT, Taxpayer};
 use crate::support::supplies::{planted, received, signed};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const WORDS: [&str; 4] = ["TRANSMITTING", "ACKNOWLEDGED", "TRANSMITTED", "FAILED"];
 
@@ -74,7 +75,7 @@ async fn a_body_that_is_no_notice_is_told_in_the_envelope(world: &World) {
     anonymous.send_text("POST", &path, long).await.expect_refusal(413, "PAYLOAD_TOO_LARGE");
     anonymous.call("GET", &path).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
     let xml = anonymous.request("POST", &path).header("content-type", "application/xml").body("<a/>");
-    crate::support::answer::Answer::to(xml).await.expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
+    testkit::answer::Answer::to(xml).await.expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
 }
 
 #[each_database]

@@ -4,9 +4,10 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::documents::number;
 use testkit::each_database;
+use testkit::patience::eventually;
 
 use crate::support::supplies::{arrived, planted, signed};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const OFTEN: [(&str, &str); 1] = [("AUTHORITY__PULL_EVERY_S", "1")];
 

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::supplies::{arrived, signed};
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 /// Where an invoice stands: its workflow status and the authority's.
 async fn standing(taxpayer: &Taxpayer, invoice: &Value) -> (String, String) {

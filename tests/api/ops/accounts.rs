@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::documents::{self, number};
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{INVOICES, Integrator, Operator, TAXPAYERS, webhook};
 
-use crate::support::clients::{INVOICES, Integrator, Operator, TAXPAYERS, webhook};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 /// The account that a key belongs to, among all that are listed. The id of a key is the beginning of its SHA-256.
 async fn account_with(operator: &Operator, list: &str, key: &str) -> Value {
@@ -28,7 +29,7 @@ async fn account_with(operator: &Operator, list: &str, key: &str) -> Value {
 /// A new integrator: its id and its key.
 async fn new_integrator(world: &World, operator: &Operator) -> (i64, Integrator) {
     let integrator = world.new_integrator().await;
-    let key = integrator.key.clone().unwrap();
+    let key = integrator.key().to_owned();
     let account = account_with(operator, "/ops/integrators", &key).await;
     (account["id"].as_i64().unwrap(), integrator)
 }
@@ -36,8 +37,8 @@ async fn new_integrator(world: &World, operator: &Operator) -> (i64, Integrator)
 #[each_database]
 async fn an_operator_sees_the_accounts_with_their_keys_and_when_they_were_used(world: &World) {
     let (operator, integrator) = (world.new_operator().await, world.new_integrator().await);
-    for (list, key) in [("/ops/integrators", &integrator.key), ("/ops/operators", &operator.key)] {
-        let account = account_with(&operator, list, key.as_ref().unwrap()).await;
+    for (list, key) in [("/ops/integrators", integrator.key()), ("/ops/operators", operator.key())] {
+        let account = account_with(&operator, list, key).await;
         let key = &account["api_keys"][0];
         assert_eq!(account["api_keys"].as_array().unwrap().len(), 1, "{account}");
         assert_eq!((&key["scope"], &key["is_valid"]), (&json!("full"), &json!(true)));
@@ -53,7 +54,7 @@ async fn the_last_use_of_a_key_is_shown_soon_after(world: &World) {
     let operator = world.new_operator().await;
     let integrator = world.new_integrator().await;
     integrator.get(TAXPAYERS).await.expect_status(200);
-    let key = integrator.key.clone().unwrap();
+    let key = integrator.key().to_owned();
     let used = async || {
         let account = account_with(&operator, "/ops/integrators", &key).await;
         account["api_keys"][0]["last_used_at"].as_str().map(drop)
@@ -65,7 +66,7 @@ async fn the_last_use_of_a_key_is_shown_soon_after(world: &World) {
 async fn a_rotated_key_is_refused_at_once_or_after_its_overlap_and_the_audit_says_so(world: &World) {
     let operator = world.new_operator().await;
     let (id, integrator) = new_integrator(world, &operator).await;
-    let first = integrator.key.clone().unwrap();
+    let first = integrator.key().to_owned();
     let rotate = format!("/ops/integrators/{id}/api-key/rotate");
     let lists = async |key: &str| world.anonymous().with_key(key).get(TAXPAYERS).await.status;
 
@@ -116,7 +117,7 @@ async fn a_revoked_account_has_no_key_and_its_taxpayers_keep_theirs_unless_they_
 #[each_database]
 async fn operators_are_thrown_out_by_operators(world: &World) {
     let (operator, other) = (world.new_operator().await, world.new_operator().await);
-    let account = account_with(&operator, "/ops/operators", &other.key.clone().unwrap()).await;
+    let account = account_with(&operator, "/ops/operators", other.key()).await;
     let id = account["id"].as_i64().unwrap();
     let mut thrown_out = other;
     for path in ["rotate", "revoke"] {
@@ -124,7 +125,7 @@ async fn operators_are_thrown_out_by_operators(world: &World) {
         let answer = answer.expect_status(200);
         thrown_out.get("/ops/audit").await.expect_refusal(401, "INVALID_API_KEY");
         if let Some(key) = answer.data()["api_key"].as_str() {
-            thrown_out = Operator::new(world.root(), key);
+            thrown_out = Operator::new(&world.client, key);
             thrown_out.get("/ops/audit").await.expect_status(200);
         }
     }

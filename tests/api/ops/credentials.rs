@@ -1,15 +1,16 @@
 //! Credentials of ERP systems are sent to the origin they were set for, whatever URL the integrator sets later.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::{Operator, Taxpayer, webhook};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Operator, Taxpayer, webhook};
 use crate::support::erp::{Erp, Gate};
 use crate::support::ntlm::Account;
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const ACCOUNT: Account = Account { user: "erp_user", domain: "LAGOS", password: "Very-Secret-ERP-Password" };
 const BASIC: &str = "Basic ZXJwX3VzZXI6VmVyeS1TZWNyZXQtRVJQLVBhc3N3b3Jk";

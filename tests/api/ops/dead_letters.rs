@@ -3,10 +3,11 @@
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 /// A taxpayer whose one notification is a dead letter.
 async fn with_a_dead_letter(world: &World, receiver: &Receiver) -> Taxpayer {

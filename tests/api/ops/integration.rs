@@ -6,12 +6,13 @@ use quick_xml::events::Event;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::clients::{Operator, Taxpayer};
 use crate::support::erp::{Erp, Gate, Taken};
 use crate::support::ntlm::Account;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const ACCOUNT: Account = Account { user: "Ada", domain: "LAGOS", password: "päss word" };
 

@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::Operator;
 
-use crate::support::clients::Operator;
 use crate::support::erp::{Erp, Gate};
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 const CREATED: &[&str] = &["invoice.created"];
 
-async fn set(operator: &Operator, taxpayer: i64, networks: Value) -> crate::support::answer::Answer {
+async fn set(operator: &Operator, taxpayer: i64, networks: Value) -> testkit::answer::Answer {
     let body = json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": networks });
     operator.send("PUT", &format!("/ops/taxpayers/{taxpayer}/integration"), &body).await
 }

@@ -2,13 +2,14 @@
 
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Operator, Taxpayer};
 use crate::support::receiver::{Received, Receiver};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";

@@ -6,14 +6,15 @@ use einvoice::domain::reconciliation::day::day_of;
 use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
 use testkit::each_database;
 use testkit::edit::{exact, with};
+use testkit::patience::eventually;
+use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Operator, Taxpayer};
 use crate::support::supplies::signed;
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const QUICK: [(&str, &str); 4] = [
     ("PIPELINE__GIVE_UP_AFTER_S", "1"),

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::clients::{Operator, Taxpayer};
-use crate::support::world::{ALONE, World, eventually};
+use crate::support::world::{ALONE, World};
 
 /// A run that waits for an authority that fails each signature, the intent to sign on record.
 const SIGN_FAILS: &str = "SBXDOWN";

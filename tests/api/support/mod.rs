@@ -4,18 +4,13 @@
 //! |---|---|
 //! | the application, one a database | `world` |
 //! | where it keeps its books | `home` |
-//! | what came back | `answer` |
-//! | callers, one a role | `clients`, asking again in `insistence` |
 //! | an endpoint that takes notifications | `receiver` |
 //! | an ERP that asks who is there | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
 //! | what somebody else let the authority sign | `planted` |
 
-pub(crate) mod answer;
-pub(crate) mod clients;
 pub(crate) mod erp;
 pub(crate) mod home;
-mod insistence;
 pub(crate) mod ntlm;
 pub(crate) mod planted;
 pub(crate) mod receiver;

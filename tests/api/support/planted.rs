@@ -3,8 +3,8 @@
 use sandbox::Inbound;
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
+use testkit::roles::Taxpayer;
 
-use super::clients::Taxpayer;
 use super::world::World;
 
 /// The customer of `submission`.

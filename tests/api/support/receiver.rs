@@ -17,8 +17,7 @@ use einvoice::domain::kernel::clock::{Clock, SystemClock};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
-
-use super::world::eventually;
+use testkit::patience::eventually;
 
 /// Longer than the settings of the tests let an attempt take.
 const SLOW: Duration = Duration::from_secs(4);

@@ -4,9 +4,10 @@ use sandbox::Inbound;
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
 
-use super::clients::Taxpayer;
-use super::world::{World, eventually};
+use super::world::World;
 
 /// An invoice from elsewhere, signed and transmitted, of which nobody is told; its IRN.
 pub(crate) fn planted(world: &World, tin: &str) -> String {

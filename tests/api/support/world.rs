@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use einvoice::app::{self, Application};
@@ -18,11 +17,13 @@ use sea_orm::{ConnectionTrait, Database};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use testkit::Backend;
+use testkit::answer::Answer;
+use testkit::client::Client;
 use testkit::documents::{self, number};
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, Operator, TAXPAYERS, Taxpayer};
 use tokio::runtime::Runtime;
 
-use super::answer::Answer;
-use super::clients::{Anonymous, Integrator, Operator, TAXPAYERS, Taxpayer};
 use super::home;
 
 /// Runs every test; the connections of the HTTP client belong to it.
@@ -36,13 +37,9 @@ static ON_POSTGRESQL: LazyLock<World> =
 /// An application of its own, with the settings that all have.
 pub(crate) const ALONE: &[(&str, &str)] = &[];
 
-/// How long anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_mins(1);
-const POLL: Duration = Duration::from_millis(20);
-
 /// A running application.
 pub(crate) struct World {
-    address: SocketAddr,
+    pub(crate) client: Client,
     settings: Settings,
     pub(crate) authority: Arc<State>,
     authority_root: String,
@@ -75,18 +72,6 @@ fn run(world: &World, case: Case) {
     insta::allow_duplicates! { RUNTIME.block_on(case(world)) };
 }
 
-/// Looks again until there is something to see.
-pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "it never came: {what}");
-        tokio::time::sleep(POLL).await;
-    }
-}
-
 impl World {
     fn start(backend: Backend, name: &str, changes: &[(&str, &str)]) -> Self {
         let (settings, integrator_key) = home::furnished(backend, name, changes);
@@ -99,7 +84,8 @@ impl World {
         let thread = thread::spawn(move || actix_rt::System::new().block_on(serve(for_thread, tell)));
         let (address, authority_root, authority, handle) = told.recv().unwrap();
         let integrator_key = integrator_key.to_owned();
-        Self { address, settings, authority, authority_root, integrator_key, handle, thread }
+        let client = Client::new(format!("http://{address}"));
+        Self { client, settings, authority, authority_root, integrator_key, handle, thread }
     }
 
     /// Ends it, so that its timers and connections are not there beside the tests that follow.
@@ -109,16 +95,17 @@ impl World {
     }
 
     pub(crate) fn root(&self) -> String {
-        format!("http://{}", self.address)
+        self.client.root().to_owned()
     }
 
-    pub(crate) fn anonymous(&self) -> Anonymous {
-        Anonymous::new(self.root())
+    /// A caller without a key.
+    pub(crate) fn anonymous(&self) -> Client {
+        self.client.clone()
     }
 
     /// The integrator that onboards the taxpayers of the tests.
     pub(crate) fn integrator(&self) -> Integrator {
-        Integrator::new(self.root(), &self.integrator_key)
+        Integrator::new(&self.client, &self.integrator_key)
     }
 
     /// The path that the authority sends its notices to.
@@ -136,20 +123,20 @@ impl World {
     /// What the authority itself says to a document, asked without this service.
     pub(crate) async fn authority_says(&self, document: &serde_json::Value) -> Answer {
         let settings = &self.settings.authority;
-        let caller = Anonymous::new(self.authority_root.clone()).with_key(settings.api_key.expose_secret());
+        let caller = self.client.at(self.authority_root.clone()).with_key(settings.api_key.expose_secret());
         let request = caller.request("POST", "/api/v1/invoice/validate").json(document);
         Answer::to(request.header("x-api-secret", settings.api_secret.expose_secret())).await
     }
 
     /// Another integrator, without taxpayers.
     pub(crate) async fn new_integrator(&self) -> Integrator {
-        Integrator::new(self.root(), &new_integrator(&self.settings).await)
+        Integrator::new(&self.client, &new_integrator(&self.settings).await)
     }
 
     pub(crate) async fn new_operator(&self) -> Operator {
         let email = format!("operator{}@house.example", number());
         let made = app::create_operator(self.settings.clone(), email, KeyTerms::default()).await.unwrap();
-        Operator::new(self.root(), made["api_key"].as_str().unwrap())
+        Operator::new(&self.client, made["api_key"].as_str().unwrap())
     }
 
     /// A taxpayer with a complete profile and a key.
@@ -171,7 +158,7 @@ impl World {
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
         let id = made.data()["id"].as_i64().unwrap();
         let rotated = integrator.rotate_api_key(id).await.expect_status(200);
-        Taxpayer::new(self.root(), rotated.data()["api_key"].as_str().unwrap(), id, &body)
+        Taxpayer::new(&self.client, rotated.data()["api_key"].as_str().unwrap(), id, &body)
     }
 
     /// Has the authority list the business of a taxpayer under a tax number.
@@ -193,7 +180,7 @@ impl World {
 
     /// A taxpayer that was onboarded with this body.
     pub(crate) fn taxpayer_with_key(&self, key: &str, id: i64, body: &serde_json::Value) -> Taxpayer {
-        Taxpayer::new(self.root(), key, id, body)
+        Taxpayer::new(&self.client, key, id, body)
     }
 
     /// Writes the URL of a webhook as the API would not.

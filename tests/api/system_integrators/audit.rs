@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::{Integrator, TAXPAYERS};
 
-use crate::support::clients::{Integrator, TAXPAYERS};
 use crate::support::world::World;
 
 const AUDIT: &str = "/v1/system-integrators/audit";

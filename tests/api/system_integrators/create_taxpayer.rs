@@ -1,12 +1,12 @@
 //! POST /v1/system-integrators/taxpayers.
 
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::roles::TAXPAYERS;
 
-use crate::support::answer::stable;
-use crate::support::clients::TAXPAYERS;
 use crate::support::world::World;
 
 #[each_database]

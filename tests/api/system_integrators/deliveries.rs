@@ -1,13 +1,14 @@
 //! GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, Taxpayer};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Integrator, Taxpayer};
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";

@@ -1,12 +1,12 @@
 //! GET /v1/system-integrators/taxpayers/{id}.
 
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::roles::TAXPAYERS;
 
-use crate::support::answer::stable;
-use crate::support::clients::TAXPAYERS;
 use crate::support::world::World;
 
 #[each_database]

@@ -1,14 +1,15 @@
 //! GET /v1/system-integrators/taxpayers.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, TAXPAYERS};
 use url::form_urlencoded;
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Integrator, TAXPAYERS};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 async fn create(integrator: &Integrator) -> (Value, Value) {
     let body = documents::taxpayer();

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::each_database;
+use testkit::roles::TAXPAYERS;
 
-use crate::support::clients::TAXPAYERS;
 use crate::support::world::World;
 
 #[each_database]

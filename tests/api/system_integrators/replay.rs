@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, Taxpayer, webhook};
 
-use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Received, Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";

@@ -1,13 +1,14 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook/replays: how far replays have come, and their end before the end.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, Taxpayer, webhook};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";
 

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::{Integrator, Taxpayer, webhook};
 
-use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";
 const URL: &str = "http://127.0.0.1:9/notifications";

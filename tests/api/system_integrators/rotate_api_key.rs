@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::each_database;
+use testkit::roles::{INVOICES, TAXPAYERS};
 
-use crate::support::clients::{INVOICES, TAXPAYERS};
 use crate::support::world::World;
 
 #[each_database]

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::roles::{BULK, INVOICES, TAXPAYERS, Taxpayer};
 
-use crate::support::clients::{BULK, INVOICES, TAXPAYERS, Taxpayer};
 use crate::support::supplies::planted;
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const COMPLETE: [(&str, &str); 3] = [("city", "Lagos"), ("state", "Lagos"), ("country", "NG")];
 
@@ -104,8 +105,7 @@ async fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_oper
     verification(world, taxpayer.id, "unverified").await;
     let single = taxpayer.send("POST", INVOICES, &documents::invoice()).await;
     single.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-    let full =
-        taxpayer.send("POST", crate::support::clients::FULL, &documents::full_invoice(&taxpayer)).await;
+    let full = taxpayer.send("POST", testkit::roles::FULL, &documents::full_invoice(&taxpayer)).await;
     full.expect_refusal(403, "TAXPAYER_UNVERIFIED");
     let bulk = taxpayer.send("POST", BULK, &json!({ "invoices": [documents::invoice()] })).await;
     bulk.expect_refusal(403, "TAXPAYER_UNVERIFIED");

@@ -1,10 +1,10 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook and its secret. What is delivered stands in `webhooks`.
 
 use serde_json::{Value, json};
+use testkit::answer::{Answer, stable};
 use testkit::each_database;
+use testkit::roles::webhook;
 
-use crate::support::answer::{Answer, stable};
-use crate::support::clients::webhook;
 use crate::support::receiver::Receiver;
 use crate::support::world::World;
 

@@ -1,10 +1,10 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook/test?grade=true: what an endpoint is worth.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::each_database;
+use testkit::roles::{Integrator, Taxpayer, webhook};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{Integrator, Taxpayer, webhook};
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use testkit::each_database;
+use testkit::roles::webhook;
 
-use crate::support::clients::webhook;
 use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 

@@ -3,10 +3,10 @@
 use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::each_database;
+use testkit::roles::ACKNOWLEDGE;
 
-use crate::support::answer::stable;
-use crate::support::clients::ACKNOWLEDGE;
 use crate::support::supplies::{arrived, planted, received, signed};
 use crate::support::world::World;
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::without;
+use testkit::roles::BATCHES;
 
-use crate::support::clients::BATCHES;
 use crate::support::world::World;
 
 #[each_database]

@@ -8,12 +8,12 @@ use std::time::Instant;
 use einvoice::domain::kernel::codes::Subscription;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::roles::{BULK, Taxpayer};
 
-use crate::support::answer::Answer;
-use crate::support::clients::{BULK, Taxpayer};
 use crate::support::receiver::Receiver;
 use crate::support::world::World;
 

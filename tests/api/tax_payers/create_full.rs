@@ -9,11 +9,11 @@ mod totals;
 mod twins;
 
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{with, without};
 
-use crate::support::answer::stable;
 use crate::support::world::World;
 
 #[each_database]

@@ -8,12 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use serde_json::json;
+use testkit::answer::stable;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::roles::Taxpayer;
 
-use crate::support::answer::stable;
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 #[each_database]

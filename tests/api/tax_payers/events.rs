@@ -1,12 +1,12 @@
 //! GET /v1/tax-payers/events.
 
 use serde_json::{Value, json};
+use testkit::answer::stable;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::roles::EVENTS;
 
-use crate::support::answer::stable;
-use crate::support::clients::EVENTS;
 use crate::support::world::World;
 
 #[each_database]

@@ -3,8 +3,8 @@
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::INVOICES;
 
-use crate::support::clients::INVOICES;
 use crate::support::world::World;
 
 #[each_database]

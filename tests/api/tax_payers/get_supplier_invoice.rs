@@ -5,8 +5,8 @@ use std::time::Instant;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::each_database;
+use testkit::roles::GET_SUPPLIER_INVOICE;
 
-use crate::support::clients::GET_SUPPLIER_INVOICE;
 use crate::support::supplies::{arrived, planted, received, signed};
 use crate::support::world::World;
 

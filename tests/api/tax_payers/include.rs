@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with};
+use testkit::roles::{INVOICES, Taxpayer};
 
-use crate::support::clients::{INVOICES, Taxpayer};
 use crate::support::world::World;
 
 async fn including(taxpayer: &Taxpayer, invoice: &Value, words: &str) -> Value {

@@ -4,11 +4,11 @@ mod cursor;
 mod filters;
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::Taxpayer;
 
-use crate::support::answer::Answer;
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 /// Creates so many invoices; the ids, newest first.

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::each_database;
+use testkit::roles::INBOX;
 
-use crate::support::clients::INBOX;
 use crate::support::supplies::received;
 use crate::support::world::World;
 

@@ -1,14 +1,15 @@
 //! GET /v1/tax-payers/invoices/{id}/timeline.
 
 use serde_json::{Value, json};
+use testkit::answer::{Answer, stable};
 use testkit::documents::{self, submission};
 use testkit::each_database;
 use testkit::edit::exact;
+use testkit::patience::eventually;
+use testkit::roles::INVOICES;
 
-use crate::support::answer::{Answer, stable};
-use crate::support::clients::INVOICES;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 fn entries(answer: &Answer) -> Vec<Value> {
     answer.data()["entries"].as_array().unwrap().clone()

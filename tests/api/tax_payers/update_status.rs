@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::roles::UPDATE_STATUS;
 
-use crate::support::clients::UPDATE_STATUS;
 use crate::support::world::World;
 
 fn update(invoice: &Value, status: &str) -> Value {

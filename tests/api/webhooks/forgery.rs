@@ -6,11 +6,12 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::roles::webhook;
 
 use super::{CREATED, subscribed};
-use crate::support::clients::webhook;
 use crate::support::receiver::{Receiver, Reply};
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 const PUBLIC: &str = "https://hooks.example.com/";
 

@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::Taxpayer;
 
 use super::{CREATED, subscribed};
-use crate::support::clients::Taxpayer;
 use crate::support::receiver::{Received, Receiver};
 use crate::support::world::World;
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement};
+use testkit::patience::{PATIENCE, eventually_within};
 
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::patience::{PATIENCE, eventually_within};
 use crate::support::scene::Scene;
 
 pub(crate) struct Books(DatabaseConnection);

@@ -1,12 +1,11 @@
 //! Requests to a service. A call without an answer is `None`: its effect is not known.
 
-use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
+use testkit::patience::eventually;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-
-use crate::support::patience::{PATIENCE, eventually};
 
 const UPDATE_PAYMENT: &str = "/v1/tax-payers/invoices/update-payment-status";
 
@@ -17,25 +16,9 @@ fn instalment(irn: &str, reference: &str) -> Value {
     })
 }
 
-/// A client for plain http, which spares itself the system's certificates: reading them takes longer than a call.
-pub(crate) fn plain_http() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE).build().unwrap()
-}
-
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Value,
-}
-
-/// One role at one address.
+/// One role at one address. What it starts goes on in the background.
 #[derive(Clone)]
-pub(crate) struct Client {
-    http: reqwest::Client,
-    url: String,
-    key: String,
-}
+pub(crate) struct Client(testkit::client::Client);
 
 /// An invoice as it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,56 +29,44 @@ pub(crate) struct Created {
 }
 
 impl Client {
-    pub(crate) fn new(url: String, key: String) -> Self {
-        Self { http: plain_http(), url, key }
+    pub(crate) fn new(url: String, key: &str) -> Self {
+        Self(testkit::client::Client::new(url).with_key(key))
     }
 
     pub(crate) fn key(&self) -> &str {
-        &self.key
+        self.0.key()
     }
 
     /// The same role at another address.
     pub(crate) fn at(&self, url: String) -> Self {
-        Self { url, ..self.clone() }
+        Self(self.0.at(url))
     }
 
     pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Option<Answer> {
-        self.ask(self.request(method, path), body).await
-    }
-
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("{}{path}", self.url));
-        request.header("x-api-key", &self.key).header("prefer", "respond-async")
-    }
-
-    async fn ask(&self, mut request: RequestBuilder, body: Option<&Value>) -> Option<Answer> {
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let response = request.send().await.ok()?;
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Some(Answer {
-            status,
-            headers,
-            body: strict_json::from_untrusted(&response.bytes().await.ok()?).ok()?,
+        let request = self.request(&method, path);
+        Answer::try_to(match body {
+            Some(body) => request.json(body),
+            None => request,
         })
+        .await
+    }
+
+    fn request(&self, method: &Method, path: &str) -> RequestBuilder {
+        self.0.request(method.as_str(), path).header("prefer", "respond-async")
     }
 
     /// Sends a body as it is; gives the status.
     pub(crate) async fn send_text(&self, method: Method, path: &str, text: &str) -> Option<u16> {
-        let request = self.request(method, path).header("content-type", "application/json");
-        let answer = request.body(text.to_owned()).send().await.ok()?;
-        let status = answer.status().as_u16();
-        answer.bytes().await.ok()?;
-        Some(status)
+        let request = self.request(&method, path).header("content-type", "application/json");
+        Some(Answer::try_to(request.body(text.to_owned())).await?.status)
     }
 
     /// Sends a POST with more header lines, and of its body only this much.
     pub(crate) async fn begin(&self, path: &str, headers: &str, body: &[u8], length: usize) -> TcpStream {
-        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).await.unwrap();
+        let mut stream = TcpStream::connect(self.0.root().strip_prefix("http://").unwrap()).await.unwrap();
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{headers}content-length: {length}\r\n\r\n",
-            self.key
+            self.key()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         // Whoever is refused meanwhile is not read to the end.
@@ -154,13 +125,13 @@ impl Client {
 
     /// A partial payment of 1.00.
     pub(crate) async fn pay_one(&self, irn: &str, reference: &str) -> Option<Answer> {
-        self.ask(self.request(Method::PATCH, UPDATE_PAYMENT), Some(&instalment(irn, reference))).await
+        self.call(Method::PATCH, UPDATE_PAYMENT, Some(&instalment(irn, reference))).await
     }
 
     /// The same under an `Idempotency-Key`, which is its reference.
     pub(crate) async fn pay_one_once(&self, irn: &str, reference: &str) -> Option<Answer> {
-        let request = self.request(Method::PATCH, UPDATE_PAYMENT).header("idempotency-key", reference);
-        self.ask(request, Some(&instalment(irn, reference))).await
+        let request = self.request(&Method::PATCH, UPDATE_PAYMENT).header("idempotency-key", reference);
+        Answer::try_to(request.json(&instalment(irn, reference))).await
     }
 
     /// The whole event log.

@@ -9,14 +9,13 @@
 //! | a webhook endpoint that outlives the kills and fails as it is told, what it must have seen | `receiver` |
 //! | an authority of which many calls fail | `chaos` |
 //! | what the database says beside the process; a proxy before it that swallows | `books`, `proxy` |
-//! | waiting for what must come; how much there is of it | `patience`, `size` |
+//! | how much there is of it | `size` |
 
 pub(crate) mod autopsy;
 pub(crate) mod books;
 pub(crate) mod chaos;
 pub(crate) mod client;
 pub(crate) mod database;
-pub(crate) mod patience;
 pub(crate) mod proxy;
 pub(crate) mod receiver;
 pub(crate) mod scene;

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::Backend;
 use testkit::documents::{Registration, invoice_numbered, number, submission, taxpayer_registered};
+use testkit::patience::eventually;
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::database::PostgresDatabase;
-use crate::support::patience::eventually;
 use crate::support::proxy::Proxy;
 use crate::support::service::{Service, Settings};
 
@@ -84,7 +84,7 @@ impl Scene {
         settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", url(database))));
         settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
-        let integrator = Client::new(service.url(), service.new_integrator());
+        let integrator = Client::new(service.url(), &service.new_integrator());
         let Newcomer { id: taxpayer_id, client: taxpayer, .. } =
             onboarded(&service, &integrator, Registration::demo()).await;
         let released = Mutex::default();
@@ -141,7 +141,7 @@ impl Scene {
         let call = ["operator", "create", "--email", "ops@einvoice.example"];
         let done = self.service.call(&call).output().unwrap();
         let made: Value = strict_json::from_untrusted(&done.stdout).expect("an operator");
-        Client::new(self.service.url(), made["api_key"].as_str().expect("a key").to_owned())
+        Client::new(self.service.url(), made["api_key"].as_str().expect("a key"))
     }
 
     /// Waits until all runs have ended. An operator lets those go on that a kill met while they went alone: each kill
@@ -270,7 +270,7 @@ async fn onboarded(service: &Service, integrator: &Client, registration: Registr
     let rotate = format!("{taxpayers}/{id}/api-key/rotate");
     let rotated = integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
     let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
-    Newcomer { id, client: Client::new(service.url(), key), registration }
+    Newcomer { id, client: Client::new(service.url(), &key), registration }
 }
 
 /// A simulator in this process.

@@ -7,10 +7,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::Value;
+use testkit::answer::Answer;
+use testkit::client::Client;
+use testkit::patience::eventually;
 
 use crate::support::autopsy;
-use crate::support::client::plain_http;
-use crate::support::patience::eventually;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_einvoice");
 /// Below the ports the system gives to outgoing connections: one of those must not take a dead process's place.
@@ -28,15 +29,16 @@ pub(crate) struct Service {
     port: u16,
     child: Option<Child>,
     /// Asks whether it is ready.
-    http: reqwest::Client,
+    client: Client,
 }
 
 impl Service {
     /// Not started yet.
     pub(crate) fn new(directory: PathBuf, name: &str, settings: Settings) -> Self {
         let output = directory.join(format!("{name}.out"));
-        let http = plain_http();
-        Self { settings, directory, output, port: free_port(), child: None, http }
+        let port = free_port();
+        let client = Client::new(format!("http://127.0.0.1:{port}"));
+        Self { settings, directory, output, port, child: None, client }
     }
 
     /// Starts it and waits until it is ready.
@@ -47,7 +49,7 @@ impl Service {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.client.root().to_owned()
     }
 
     pub(crate) async fn restart(&mut self) {
@@ -56,13 +58,12 @@ impl Service {
     }
 
     pub(crate) async fn ready(&mut self) {
-        let ready = format!("{}/health/ready", self.url());
         eventually("a process that is ready", async || {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
                 panic!("the process ended by itself with {status}:\n{}", self.output());
             }
-            let answer = self.http.get(&ready).send().await.ok()?;
-            answer.status().is_success().then_some(())
+            let answer = Answer::try_to(self.client.request("GET", "/health/ready")).await?;
+            (answer.status == 200).then_some(())
         })
         .await;
     }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with};
+use testkit::roles::BULK;
 
-use crate::support::clients::BULK;
 use crate::support::world::World;
 
 #[each_database]
@@ -131,8 +131,7 @@ async fn what_is_told_of_a_batch_stays_small_however_much_is_wrong(world: &World
     let line = json!({ "item_name": 1, "item_no": 2, "description": "A description as long as most are" });
     let item = with(&documents::invoice(), "invoice_lines", Value::Array(vec![line; 25]));
     let answer = taxpayer.create_batch(&vec![item; 1_000]).await.expect_status(201);
-    let path =
-        format!("{}/{}", crate::support::clients::BATCHES, answer.data()["batch_no"].as_str().unwrap());
+    let path = format!("{}/{}", testkit::roles::BATCHES, answer.data()["batch_no"].as_str().unwrap());
     let outcome = taxpayer.get(&path).await.expect_status(200);
     assert!(outcome.text.len() < 4 * 1024 * 1024, "{} bytes", outcome.text.len());
     let errors = outcome.data()["items"][999]["errors"].as_object().unwrap();

@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with};
+use testkit::roles::FULL;
 
-use crate::support::clients::FULL;
 use crate::support::world::World;
 
 const NUMBERS: [&str; 14] = [

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 /// A body with this invoice number in its IRN, and that number or none of its own.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::roles::INVOICES;
 
-use crate::support::clients::INVOICES;
 use crate::support::world::World;
 
 /// Every field of the body that has to be there.

@@ -4,8 +4,8 @@ use einvoice::domain::kernel::codes::Subscription;
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::INVOICES;
 
-use crate::support::clients::INVOICES;
 use crate::support::world::World;
 
 #[each_database]

@@ -1,13 +1,13 @@
 //! Going through the list by cursors.
 
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::roles::{INVOICES, Taxpayer};
 
 use super::{create, ids, numbers};
-use crate::support::answer::Answer;
-use crate::support::clients::{INVOICES, Taxpayer};
 use crate::support::world::World;
 
 /// The address that a `Link` gives as the next one.

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::roles::Taxpayer;
 
 use super::{create, ids, numbers};
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 /// The ids that a query finds, newest first, all on one page.

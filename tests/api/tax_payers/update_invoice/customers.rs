@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 /// An invoice of a consumer of these numbers.

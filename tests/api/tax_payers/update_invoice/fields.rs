@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with, without};
+use testkit::roles::UPDATE;
 
-use crate::support::clients::UPDATE;
 use crate::support::world::World;
 
 /// Every field of the body that has to be there.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 /// The item of the first line.

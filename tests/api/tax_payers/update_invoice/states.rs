@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::roles::Taxpayer;
 
-use crate::support::clients::Taxpayer;
 use crate::support::world::World;
 
 #[each_database]

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
+use testkit::patience::eventually;
 
-use crate::support::world::{World, eventually};
+use crate::support::world::World;
 
 fn sign_attempts(world: &World, irn: &Value) -> u64 {
     let sheet = world.authority.invoice(irn.as_str().unwrap());

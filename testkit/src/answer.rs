@@ -1,62 +1,73 @@
-//! What came back: status, headers and the body as JSON (null where it is none).
+//! An answer: status, headers and the body as JSON, null where it is none.
 
+use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 /// An answer, read to its end.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Value,
-    pub(crate) text: String,
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Value,
+    pub text: String,
 }
 
 impl Answer {
-    pub(crate) async fn to(request: reqwest::RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+    /// Sends a request that must be answered.
+    pub async fn to(request: RequestBuilder) -> Self {
+        Self::read(request).await.unwrap()
+    }
+
+    /// Sends a request. Without an answer, `None`, its effect is not known.
+    pub async fn try_to(request: RequestBuilder) -> Option<Self> {
+        Self::read(request).await.ok()
+    }
+
+    async fn read(request: RequestBuilder) -> reqwest::Result<Self> {
+        let response = request.send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.unwrap();
+        let text = response.text().await?;
         let body = strict_json::from_trusted(&text).unwrap_or(Value::Null);
-        Self { status, headers, body, text }
+        Ok(Self { status, headers, body, text })
     }
 
     #[track_caller]
-    pub(crate) fn expect_status(self, status: u16) -> Self {
+    pub fn expect_status(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
     }
 
-    pub(crate) fn data(&self) -> &Value {
+    pub fn data(&self) -> &Value {
         &self.body["data"]
     }
 
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
     }
 
-    pub(crate) fn code(&self) -> &str {
+    pub fn code(&self) -> &str {
         self.body["error_code"].as_str().unwrap_or_default()
     }
 
-    pub(crate) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The warnings of a success, one a line.
-    pub(crate) fn warnings(&self) -> String {
+    /// Returns the warnings of a success, one a line.
+    pub fn warnings(&self) -> String {
         let all = self.headers.get_all("x-system-warning").iter();
         all.map(|value| value.to_str().unwrap()).collect::<Vec<_>>().join("\n")
     }
 
-    /// The dot paths that are named in `errors`, in order.
-    pub(crate) fn faulty_paths(&self) -> Vec<&str> {
+    /// Returns the dot paths that `errors` names, in order.
+    pub fn faulty_paths(&self) -> Vec<&str> {
         self.body["errors"].as_object().map_or_else(Vec::new, |all| all.keys().map(String::as_str).collect())
     }
 
-    /// A refusal of the envelope: status and code.
+    /// Expects a refusal in the envelope, with this status and code.
     #[track_caller]
-    pub(crate) fn expect_refusal(self, status: u16, code: &str) -> Self {
+    pub fn expect_refusal(self, status: u16, code: &str) -> Self {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.text);
         assert_eq!(self.body["success"], json!(false), "{}", self.text);
         assert_eq!(self.body["data"], Value::Null, "{}", self.text);
@@ -64,9 +75,9 @@ impl Answer {
         self
     }
 
-    /// A refusal of these fields and no others, all of them named at once.
+    /// Expects a refusal that names exactly these fields.
     #[track_caller]
-    pub(crate) fn expect_faults(self, paths: &[&str]) -> Self {
+    pub fn expect_faults(self, paths: &[&str]) -> Self {
         let answer = self.expect_refusal(422, "VALIDATION_FAILED");
         let mut expected = paths.to_vec();
         expected.sort_unstable();
@@ -75,14 +86,14 @@ impl Answer {
         answer
     }
 
-    /// The same where the payload as a whole is judged: Validate's 400.
+    /// Expects the same with the 400 of Validate.
     #[track_caller]
-    pub(crate) fn expect_invalid(self, paths: &[&str]) -> Self {
+    pub fn expect_invalid(self, paths: &[&str]) -> Self {
         assert_eq!(self.status, 400, "{}", self.text);
         Self { status: 422, ..self }.expect_faults(paths)
     }
 
-    /// The message is the first sentence, and how many more there are.
+    /// Asserts that the message is the first sentence and counts the others.
     #[track_caller]
     fn assert_sentences(&self) {
         let errors = self.body["errors"].as_object().unwrap();
@@ -97,8 +108,8 @@ impl Answer {
     }
 }
 
-/// A value as it is shown in snapshots, with what differs from run to run put out of sight.
-pub(crate) fn stable(value: &Value, pointers: &[&str]) -> String {
+/// Returns a value for a snapshot, with the fields that differ from run to run replaced.
+pub fn stable(value: &Value, pointers: &[&str]) -> String {
     let mut value = value.clone();
     for pointer in pointers {
         *value.pointer_mut(pointer).unwrap() = json!("…");

@@ -1,19 +1,20 @@
-//! Waiting for what must come. Deadlines are generous: they end a scenario that hangs and measure nothing.
+//! Waiting for an event that must come. Deadlines are generous: they end a test that hangs and measure nothing.
 
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a test waits for anything.
+pub const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Looks until there is something to see.
-pub(crate) async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+/// Looks until there is something to see, at most [`PATIENCE`].
+pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
     eventually_within(PATIENCE, what, look).await
 }
 
-/// The same with a patience of its own, for what is large.
-pub(crate) async fn eventually_within<T>(
+/// Looks until there is something to see, at most this long.
+pub async fn eventually_within<T>(
     patience: Duration,
     what: &str,
     mut look: impl AsyncFnMut() -> Option<T>,
