@@ -44,7 +44,7 @@ fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
         (_, Some(300..=399)) => "Set the URL that it leads to as the webhook's, then replay this one.",
         (_, Some(401 | 403)) => {
             "Let the endpoint take messages that are signed with the webhook's secret: the test with `grade=true` \
-             says what is wrong. AfterResponse replay this one."
+             says what is wrong. Then replay this one."
         }
         (_, Some(404 | 405)) => "Let the path of the webhook's URL take POST, then replay this one.",
         (_, Some(413)) => "Let the endpoint take larger bodies, 1 MiB at least, then replay this one.",

@@ -324,7 +324,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_receiver_may_end_a_delivery_with_any_answer_but_a_2xx() {
-        let abort = "Webhook-Delivery:  Abort-SignedMessage \r\n";
+        let abort = "Webhook-Delivery:  Abort-Message \r\n";
         for (status, headers, expected) in [
             (500, abort, AttemptOutcome::Aborted(500)),
             (422, abort, AttemptOutcome::Aborted(422)),
@@ -505,7 +505,7 @@ mod tests {
         let (endpoint, canary) =
             (TestReceiver::answering(200, "", "").await, TestReceiver::answering(200, "", "").await);
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "webhook::client::tests::the_proxies_of_the_environment_are_not_used"]);
+        child.args(["--exact", "webhook::http::client::tests::the_proxies_of_the_environment_are_not_used"]);
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
             child.env(name, canary.url(""));
         }
