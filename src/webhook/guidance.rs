@@ -60,7 +60,7 @@ fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
         ("tls", None) => "Renew the endpoint's certificate, with its whole chain, then replay this one.",
         ("auth", None) => {
             "Read in `response` why. Where the credentials were set for another host, have the operator set the \
-             credentials again for this host, or set the URL of the host they are for. AfterResponse replay this one."
+             credentials again for this host, or set the URL of the host they are for. Then replay this one."
         }
         ("forbidden", None) => "Set a URL of a public host as the webhook's, then replay this one.",
         ("quarantined", None) => {
